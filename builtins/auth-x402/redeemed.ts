@@ -1,0 +1,118 @@
+import { BoundedTtlMap } from '../../plugins-sdk/bounded-ttl-map.ts';
+
+/** What became of a reservation: it is yours, another request has or had the payment, or there is no room for it. */
+export type Reservation = 'reserved' | 'used' | 'full';
+
+/**
+ * The payments that have been redeemed, so that each is redeemed once. Answers may be promises (a shared engine) or not
+ * (in memory): await them.
+ *
+ * A request reserves the transaction before it asks the chain. Then either the check failed (`release`), or the payment
+ * holds (`confirm`) and the request goes on; a paid request that ends without a signed answer gives it back (`refund`).
+ * Every reservation ends in one of the first two, whether or not the client is still there.
+ *
+ * A transaction is named by its hash (32-byte hex, in either case). `liveUntil` is in milliseconds of the Unix epoch: the
+ * last moment at which the transaction could still be accepted anywhere in this service. It never moves back.
+ */
+export interface PaymentLedger {
+  /** Claims a transaction. Of racing requests one gets `reserved`, the others `used`. */
+  reserve(txHash: string, liveUntil: number): Reservation | Promise<Reservation>;
+  /**
+   * Turns a reservation into a redemption.
+   *
+   * @returns `false`, and nothing has changed, when there is no such reservation: it has ended, or the payment is
+   *   redeemed already. The request must then be refused.
+   */
+  confirm(txHash: string, liveUntil: number): boolean | Promise<boolean>;
+  /** Gives up a reservation whose check failed; it does not count. @returns `false` when there is no such reservation. */
+  release(txHash: string): boolean | Promise<boolean>;
+  /**
+   * Makes a redeemed payment usable again, at most three times per transaction.
+   *
+   * @returns `false`, and nothing has changed, when it was refunded three times before, or is not redeemed.
+   */
+  refund(txHash: string): boolean | Promise<boolean>;
+}
+
+export interface RedeemedPaymentsOptions {
+  /** Most transactions held at once; 100,000 by default. */
+  readonly capacity?: number;
+  /** Milliseconds of the Unix epoch; `Date.now` by default. */
+  readonly now?: () => number;
+}
+
+interface Payment {
+  readonly state: 'reserved' | 'redeemed' | 'refunded';
+  readonly refunds: number;
+}
+
+const MOST_REFUNDS = 3;
+
+/**
+ * The redeemed payments in memory. No live entry is ever forgotten to make room. A failed check leaves nothing behind
+ * unless the transaction has refunds to remember, so that what stays in the set was paid for, and the rest ends by itself.
+ */
+export class RedeemedPayments implements PaymentLedger {
+  readonly #now: () => number;
+  readonly #payments: BoundedTtlMap<Payment>;
+
+  /** @throws RangeError when `capacity` is no positive integer. */
+  constructor({ capacity = 100_000, now = Date.now }: RedeemedPaymentsOptions = {}) {
+    this.#payments = new BoundedTtlMap(capacity);
+    this.#now = now;
+  }
+
+  /** Transactions held, expired ones that nobody has dropped yet included; never more than the capacity. */
+  get size(): number {
+    return this.#payments.size;
+  }
+
+  /** @throws RangeError when `liveUntil` is NaN. */
+  reserve(txHash: string, liveUntil: number): Reservation {
+    const payment = this.#find(txHash);
+    if (payment !== undefined && payment.state !== 'refunded') {
+      return 'used';
+    }
+    return this.#write(txHash, { state: 'reserved', refunds: payment?.refunds ?? 0 }, liveUntil) ? 'reserved' : 'full';
+  }
+
+  /** @throws RangeError when `liveUntil` is NaN. */
+  confirm(txHash: string, liveUntil: number): boolean {
+    const payment = this.#find(txHash);
+    return payment?.state === 'reserved' && this.#write(txHash, { ...payment, state: 'redeemed' }, liveUntil);
+  }
+
+  release(txHash: string): boolean {
+    const payment = this.#find(txHash);
+    if (payment?.state !== 'reserved') {
+      return false;
+    }
+    return payment.refunds === 0
+      ? this.#payments.delete(keyOf(txHash))
+      : this.#write(txHash, { ...payment, state: 'refunded' });
+  }
+
+  refund(txHash: string): boolean {
+    const payment = this.#find(txHash);
+    if (payment?.state !== 'redeemed' || payment.refunds >= MOST_REFUNDS) {
+      return false;
+    }
+    return this.#write(txHash, { state: 'refunded', refunds: payment.refunds + 1 });
+  }
+
+  #find(txHash: string): Payment | undefined {
+    return this.#payments.get(keyOf(txHash), this.#now());
+  }
+
+  #write(txHash: string, payment: Payment, liveUntil = Number.NEGATIVE_INFINITY): boolean {
+    const key = keyOf(txHash);
+    const now = this.#now();
+    const current = this.#payments.expiry(key, now) ?? Number.NEGATIVE_INFINITY;
+    // `liveUntil` is itself a moment at which the transaction counts, and the map's ends are not.
+    return this.#payments.set(key, payment, Math.max(current, liveUntil + 1), now);
+  }
+}
+
+function keyOf(txHash: string): string {
+  return txHash.toLowerCase();
+}

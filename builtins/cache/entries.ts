@@ -1,0 +1,116 @@
+import { steadyClock } from '../../plugins-sdk/steady-clock.ts';
+
+/** How long an entry lives and how much it weighs. */
+export interface CacheTerms {
+  /** Milliseconds from now; an entry is found while less than this has passed. */
+  readonly ttl: number;
+  /** Bytes of the value; those of the key are added to it. */
+  readonly size: number;
+}
+
+/** Cached answers. Answers may be promises (a shared engine) or not (in memory): await them. */
+export interface Cache<V> {
+  get(key: string): V | undefined | Promise<V | undefined>;
+  /**
+   * Stores a value, in place of the one that its key had.
+   *
+   * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
+   *   key has no value then.
+   */
+  set(key: string, value: V, terms: CacheTerms): boolean | Promise<boolean>;
+}
+
+export interface CacheEntriesOptions {
+  /** Most entries held; 10,000 by default. */
+  readonly entries?: number;
+  /** Most bytes held, keys included; 64 MiB by default. */
+  readonly bytes?: number;
+  /** Milliseconds; the process's monotonic clock by default. */
+  readonly now?: () => number;
+}
+
+interface Entry<V> {
+  readonly value: V;
+  readonly weight: number;
+  readonly expiresAt: number;
+}
+
+/** One entry may take this part of all bytes, so that a single answer cannot empty the cache. */
+const LARGEST_PART = 1 / 8;
+
+/** Strings take up to two bytes per code unit in memory. A key holds what a client sent, so it has to count. */
+const BYTES_PER_CODE_UNIT = 2;
+
+/** Cached answers in memory, bounded by number and by bytes; the least recently used make room. */
+export class CacheEntries<V> implements Cache<V> {
+  readonly #maxEntries: number;
+  readonly #maxBytes: number;
+  readonly #elapsed: () => number;
+  /** Least recently used first: whatever is used is put back at the end. */
+  readonly #entries = new Map<string, Entry<V>>();
+  #bytes = 0;
+
+  constructor({ entries = 10_000, bytes = 64 * 1024 * 1024, now }: CacheEntriesOptions = {}) {
+    this.#maxEntries = entries;
+    this.#maxBytes = bytes;
+    this.#elapsed = steadyClock(now);
+  }
+
+  /** Entries held, expired ones that nobody has asked for included. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Bytes held, as the callers gave them, and those of the keys. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(key: string): V | undefined {
+    const now = this.#elapsed();
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      return undefined;
+    }
+    this.#drop(key, entry);
+    if (now >= entry.expiresAt) {
+      return undefined;
+    }
+    this.#keep(key, entry);
+    return entry.value;
+  }
+
+  set(key: string, value: V, { ttl, size }: CacheTerms): boolean {
+    const now = this.#elapsed();
+    const present = this.#entries.get(key);
+    if (present !== undefined) {
+      this.#drop(key, present);
+    }
+    const weight = size + key.length * BYTES_PER_CODE_UNIT;
+    if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) {
+      return false;
+    }
+    this.#keep(key, { value, weight, expiresAt: now + ttl });
+    this.#makeRoom();
+    return this.#entries.has(key);
+  }
+
+  #makeRoom(): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) {
+        return;
+      }
+      this.#drop(key, entry);
+    }
+  }
+
+  #keep(key: string, entry: Entry<V>): void {
+    this.#entries.set(key, entry);
+    this.#bytes += entry.weight;
+  }
+
+  #drop(key: string, entry: Entry<V>): void {
+    this.#entries.delete(key);
+    this.#bytes -= entry.weight;
+  }
+}

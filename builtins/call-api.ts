@@ -1,0 +1,215 @@
+import {
+  type ApiResponse,
+  type CheckContext,
+  checkHeaderName,
+  configKey,
+  createHttpClient,
+  DEFAULT_TIMEOUT,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  type Exchange,
+  error,
+  type Finding,
+  type HttpClient,
+  isDeeperThan,
+  isHeaderValue,
+  type Json,
+  keys,
+  MAX_JSON_DEPTH,
+  perEndpoint,
+  Refusal,
+  type Release,
+  RequestFailure,
+  type RequestParts,
+  resolvedParameters,
+  Semaphore,
+  SlotTimeout,
+  Type,
+} from '../plugins-sdk/index.ts';
+
+const maxCalls = configKey(
+  'settings',
+  'maxConcurrentApiCalls',
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Simultaneous upstream calls; default 50' })),
+);
+
+/** Bytes of an upstream answer, after decompression. */
+const BODY_LIMIT = 1024 * 1024;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function failed(reason: string): Refusal {
+  return new Refusal(502, 'API call failed', { reason });
+}
+
+function checkUrl(endpoint: EndpointDraft): Finding[] {
+  const at = endpoint.path.replace(/\.endpoints.*$/, '.url');
+  let url: URL;
+  try {
+    url = new URL(keys.url.of(endpoint) ?? '');
+  } catch {
+    return [error(at, 'is no valid URL')];
+  }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];
+  if (url.username !== '' || url.password !== '') return [error(at, 'must hold no user name or password: use headers')];
+  if (url.search !== '' || url.hash !== '') return [error(at, 'must hold no query or fragment: use parameters')];
+  return [];
+}
+
+function checkPath(endpoint: EndpointDraft): Finding[] {
+  const path = keys.path.of(endpoint) ?? '';
+  const [pathname = ''] = path.split('?');
+  const at = `${endpoint.path}.path`;
+  if (path.includes('#')) return [error(at, 'must hold no fragment')];
+  if (/[\s\\]|[^\x21-\x7e]/.test(path)) return [error(at, 'holds a character that must be percent-encoded')];
+  if (pathname.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
+    return [error(at, 'must hold no . or .. segment')];
+  return [];
+}
+
+function checkHeaders(endpoint: EndpointDraft): Finding[] {
+  const at = endpoint.path.replace(/\.endpoints.*$/, '.headers');
+  return Object.entries(keys.headers.of(endpoint) ?? {}).flatMap(([name, value]) => [
+    ...checkHeaderName(`${at}.${name}`, name),
+    ...(isHeaderValue(value) ? [] : [error(`${at}.${name}`, 'holds a character that no header can carry')]),
+  ]);
+}
+
+/** Once per API: its endpoints share the block. */
+function check({ endpoints }: CheckContext): Finding[] {
+  const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
+  return [...first.flatMap(checkUrl), ...first.flatMap(checkHeaders), ...endpoints.flatMap(checkPath)];
+}
+
+interface Prepared {
+  readonly base: string;
+  readonly method: string;
+  readonly timeout: number;
+  /** Names as configured, which win over a parameter's. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly named: ReadonlySet<string>;
+}
+
+function baseUrl(endpoint: Pick<Endpoint, 'own' | 'shared'>): string {
+  return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
+}
+
+function prepare(endpoint: Endpoint): Prepared {
+  const headers = keys.headers.of(endpoint) ?? {};
+  const path = keys.path.of(endpoint) ?? '';
+  return {
+    base: baseUrl(endpoint) + (/^([/?]|$)/.test(path) ? '' : '/'),
+    method: keys.method.of(endpoint) ?? 'GET',
+    timeout: keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT,
+    headers,
+    named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
+  };
+}
+
+const standard = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };
+
+function headersOf({ headers, named }: Prepared, parts: RequestParts): Record<string, string> {
+  const merged: Record<string, string> = {};
+  const seen = new Set(named);
+  const add = (name: string, value: string) => {
+    if (seen.has(name.toLowerCase())) return;
+    seen.add(name.toLowerCase());
+    merged[name] = value;
+  };
+  for (const [name, value] of Object.entries(parts.headers)) add(name, value);
+  if (parts.cookie !== undefined) add('cookie', parts.cookie);
+  if (parts.body !== undefined) add('content-type', 'application/json');
+  for (const [name, value] of Object.entries(standard)) add(name, value);
+  return { ...merged, ...headers };
+}
+
+function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
+  if (query === '') return base + path;
+  return `${base}${path}${path.includes('?') ? '&' : '?'}${query}`;
+}
+
+/** @throws Refusal 502 unless the body is JSON that every later stage can handle. */
+function parse(body: Buffer): Pick<ApiResponse, 'data' | 'text'> {
+  let text: string;
+  let data: Json;
+  try {
+    text = utf8.decode(body);
+    if (text.trim() === '') return { data: null, text: '' };
+    if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+    data = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw failed('the body is no JSON in UTF-8');
+  }
+  return { data, text };
+}
+
+async function slot(slots: Semaphore, timeout: number, exchange: Exchange): Promise<Release> {
+  try {
+    return await slots.acquire(timeout, exchange.signal);
+  } catch (error) {
+    if (error instanceof SlotTimeout) throw new Refusal(503, 'Server busy', { reason: error.message });
+    throw failed('the client left while it waited for a slot');
+  }
+}
+
+async function call(
+  client: HttpClient,
+  prepared: Prepared,
+  parts: RequestParts,
+  exchange: Exchange,
+): Promise<ApiResponse> {
+  const { method, timeout } = prepared;
+  try {
+    const { status, body } = await client.request({
+      method,
+      url: urlOf(prepared, parts),
+      headers: headersOf(prepared, parts),
+      body: parts.body,
+      timeout,
+      maxBytes: BODY_LIMIT,
+      signal: exchange.signal,
+    });
+    if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
+    return { status, ...parse(body) };
+  } catch (error) {
+    if (error instanceof RequestFailure) throw failed(`${error.kind}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. */
+export const callApi = definePlugin({
+  name: 'call-api',
+  budget: 'none',
+  required: true,
+  keys: [keys.url, keys.headers, keys.timeout, keys.path, keys.method, maxCalls],
+  identity: {
+    url: baseUrl,
+    path: (endpoint) => keys.path.of(endpoint) ?? '',
+    method: (endpoint) => keys.method.of(endpoint) ?? 'GET',
+  },
+  check,
+  setup({ endpoints, config }) {
+    const limit = maxCalls.in(config) ?? 50;
+    const slots = new Semaphore(limit);
+    const prepared = perEndpoint(endpoints, prepare);
+    const client = createHttpClient({ connections: limit });
+    return {
+      stop: () => client.close(),
+      hooks: {
+        callApi: async (parameters, exchange) => {
+          const target = prepared(exchange.endpoint);
+          const parts = resolvedParameters.require(exchange).place(parameters);
+          const release = slots.tryAcquire() ?? (await slot(slots, target.timeout, exchange));
+          try {
+            return await call(client, target, parts, exchange);
+          } finally {
+            release();
+          }
+        },
+      },
+    };
+  },
+});

@@ -1,0 +1,143 @@
+import { toBytes } from '../../plugins-sdk/hex.ts';
+
+/**
+ * An elementary ABI type. `name` is its canonical name; `min` and `max` are the inclusive bounds of an integer, `size` is
+ * the N of `bytesN`.
+ */
+export type AbiType =
+  | { readonly kind: 'int'; readonly name: string; readonly min: bigint; readonly max: bigint }
+  | { readonly kind: 'fixedBytes'; readonly name: string; readonly size: number }
+  | { readonly kind: 'bool' | 'address' | 'string' | 'bytes'; readonly name: string };
+
+/**
+ * What {@link encodeAbi} takes: a bigint for an integer, a boolean for `bool`, text for `string`, the bytes for `bytes` and
+ * exactly N bytes for `bytesN`, 20 bytes of `0x` hex for `address`.
+ */
+export type AbiValue = bigint | boolean | string | Uint8Array;
+
+const WORD = 32;
+const UTF8 = new TextEncoder();
+
+/** Every elementary type by its canonical name. `int`, `uint`, `byte` and `function` are aliases or no values, and absent. */
+const TYPES: ReadonlyMap<string, AbiType> = new Map(elementaryTypes().map((type) => [type.name, type]));
+
+/** The elementary ABI type of that canonical name (`int256`, `bytes32`, `string`, …), or undefined for any other text. */
+export function parseType(text: string): AbiType | undefined {
+  return TYPES.get(text);
+}
+
+/**
+ * The canonical names of all elementary ABI types, for messages and suggestions.
+ */
+export function typeNames(): string[] {
+  return [...TYPES.keys()];
+}
+
+/**
+ * The bytes of Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones
+ * (Solidity ABI specification, "Formal Specification of the Encoding").
+ *
+ * @throws TypeError when a value is not of its type's {@link AbiValue} form, when an integer is out of its range, or when
+ * the lists differ in length.
+ */
+export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
+  if (types.length !== values.length) {
+    throw new TypeError(`${types.length} ABI types but ${values.length} values`);
+  }
+  const tails = types.map((type, i) => tailOf(type, values[i]));
+  const headSize = types.length * WORD;
+  const tailSize = tails.reduce((sum, tail) => sum + (tail === undefined ? 0 : WORD + padded(tail.length)), 0);
+
+  const bytes = new Uint8Array(headSize + tailSize);
+  const view = new DataView(bytes.buffer);
+  let end = headSize;
+  for (const [i, type] of types.entries()) {
+    const head = i * WORD;
+    const tail = tails[i];
+    if (tail === undefined) {
+      writeStatic(bytes, view, head, type, values[i]);
+      continue;
+    }
+    writeCount(view, head, end);
+    writeCount(view, end, tail.length);
+    bytes.set(tail, end + WORD);
+    end += WORD + padded(tail.length);
+  }
+  return bytes;
+}
+
+function elementaryTypes(): AbiType[] {
+  const types: AbiType[] = [
+    { kind: 'bool', name: 'bool' },
+    { kind: 'address', name: 'address' },
+    { kind: 'string', name: 'string' },
+    { kind: 'bytes', name: 'bytes' },
+  ];
+  for (let bits = 8n; bits <= 256n; bits += 8n) {
+    const half = 1n << (bits - 1n);
+    types.push({ kind: 'int', name: `int${bits}`, min: -half, max: half - 1n });
+    types.push({ kind: 'int', name: `uint${bits}`, min: 0n, max: 2n * half - 1n });
+  }
+  for (let size = 1; size <= WORD; size++) types.push({ kind: 'fixedBytes', name: `bytes${size}`, size });
+  return types;
+}
+
+/** The content of a dynamic value; undefined for a type that lies in its head. */
+function tailOf(type: AbiType, value: AbiValue | undefined): Uint8Array | undefined {
+  if (type.kind === 'string') {
+    if (typeof value !== 'string') throw wrongForm(type);
+    return UTF8.encode(value);
+  }
+  if (type.kind === 'bytes') {
+    if (!(value instanceof Uint8Array)) throw wrongForm(type);
+    return value;
+  }
+  return undefined;
+}
+
+function writeStatic(bytes: Uint8Array, view: DataView, at: number, type: AbiType, value: AbiValue | undefined): void {
+  if (type.kind === 'int' && typeof value === 'bigint' && value >= type.min && value <= type.max) {
+    writeInteger(view, at, value);
+  } else if (type.kind === 'bool' && typeof value === 'boolean') {
+    bytes[at + WORD - 1] = value ? 1 : 0;
+  } else if (type.kind === 'fixedBytes' && value instanceof Uint8Array && value.length === type.size) {
+    bytes.set(value, at);
+  } else if (type.kind === 'address' && typeof value === 'string') {
+    bytes.set(addressBytes(value), at + WORD - 20);
+  } else {
+    throw wrongForm(type);
+  }
+}
+
+/** Two's complement, big-endian. Most values fit 64 bits, and shifting a bigint is what costs time here. */
+function writeInteger(view: DataView, at: number, value: bigint): void {
+  const low = BigInt.asIntN(64, value);
+  view.setBigInt64(at + 24, low);
+  if (low === value) {
+    if (value < 0n) for (let i = 0; i < 24; i += 8) view.setBigInt64(at + i, -1n);
+    return;
+  }
+  view.setBigInt64(at + 16, BigInt.asIntN(64, value >> 64n));
+  view.setBigInt64(at + 8, BigInt.asIntN(64, value >> 128n));
+  view.setBigInt64(at, BigInt.asIntN(64, value >> 192n));
+}
+
+/** An offset or a length: far below 2^32, since no value is longer than the response it came from. */
+function writeCount(view: DataView, at: number, count: number): void {
+  view.setUint32(at + WORD - 4, count);
+}
+
+function addressBytes(value: string): Uint8Array {
+  const digits = value.startsWith('0x') ? value.slice(2) : '';
+  const bytes = toBytes(`0x${digits}`);
+  if (bytes.length !== 20) throw new TypeError('an ABI address is 20 bytes of 0x hex');
+  return bytes;
+}
+
+function padded(length: number): number {
+  return Math.ceil(length / WORD) * WORD;
+}
+
+function wrongForm(type: AbiType): TypeError {
+  return new TypeError(`not a value of the ABI type ${type.name}`);
+}

@@ -1,0 +1,171 @@
+import {
+  type ApiResponse,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  type Exchange,
+  encodingChoice,
+  error,
+  type Finding,
+  keys,
+  type Parameters,
+  Refusal,
+  Slot,
+  toHex,
+} from '../../plugins-sdk/index.ts';
+import { encodeAbi } from './abi.ts';
+import { exactNumberAt } from './exact-number.ts';
+import { BudgetError, fullBudget, PathError, type StepBudget } from './json-path.ts';
+import {
+  type Field,
+  type Lists,
+  type Origin,
+  type Plan,
+  PlanError,
+  type PlannedValue,
+  parseMultipliers,
+  parsePaths,
+  parseTypes,
+  planOf,
+} from './plan.ts';
+import { coerce, ValueError } from './values.ts';
+
+/** A field that the operator leaves to the requester. */
+const DELEGATED = '*';
+const FIELDS: readonly Field[] = ['type', 'path', 'times'];
+
+type Pinned = { readonly [K in keyof Lists]?: Lists[K] };
+
+/** What is known of an endpoint's encoding before a request comes. */
+interface Prepared {
+  readonly pinned: Pinned;
+  readonly delegated: readonly Field[];
+  /** The whole plan, where nothing is delegated. */
+  readonly plan: Plan | undefined;
+}
+
+function readField(field: Field, text: string, origin: Origin): Pinned {
+  if (field === 'type') return { types: parseTypes(text, origin) };
+  if (field === 'path') return { paths: parsePaths(text, origin) };
+  return { times: parseMultipliers(text, origin) };
+}
+
+function complete({ types, paths, times }: Pinned): Plan {
+  if (types === undefined || paths === undefined) throw new Error('an encoding has a type and a path');
+  return planOf({ types, paths, times });
+}
+
+/** @throws PlanError */
+function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefined {
+  const encoding = keys.encoding.of(endpoint);
+  if (encoding === undefined) return undefined;
+  const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
+  const texts = FIELDS.flatMap((field): [Field, string][] => {
+    const text = encoding[field];
+    return text === undefined || text === DELEGATED ? [] : [[field, text]];
+  });
+  const pinned: Pinned = Object.assign({}, ...texts.map(([field, text]) => readField(field, text, 'operator')));
+  return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
+}
+
+function check(endpoint: EndpointDraft): Finding[] {
+  try {
+    prepare(endpoint);
+    return [];
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause;
+    return [error(`${endpoint.path}.encoding.${cause.field}`, cause.message)];
+  }
+}
+
+function reservedText(field: Field, parameters: Parameters): string {
+  const name = `_${field}`;
+  const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+  if (value === undefined || value === null) throw new Refusal(400, `Endpoint requires \`${name}\` request parameter`);
+  if (typeof value === 'string') return value;
+  if (field === 'times' && typeof value === 'number') return String(value);
+  throw new Refusal(400, `Invalid \`${name}\` request parameter`, { reason: 'no string' });
+}
+
+/** The plan of a request that chooses a part of it. @throws Refusal 400 */
+function choose({ pinned, delegated }: Prepared, exchange: Exchange): Plan {
+  const texts = delegated.map((field) => reservedText(field, exchange.parameters));
+  encodingChoice.set(exchange, texts);
+  try {
+    const chosen = delegated.map((field, index) => readField(field, texts[index] ?? '', 'requester'));
+    return complete(Object.assign({}, pinned, ...chosen));
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause;
+    throw blame(cause, delegated);
+  }
+}
+
+/** A pinned field is never the requester's fault: then it is one that was delegated. */
+function blame({ field, message }: PlanError, delegated: readonly Field[]): Refusal {
+  const culprit = delegated.includes(field) ? field : delegated[0];
+  return new Refusal(400, `Invalid \`_${culprit}\` request parameter`, { reason: message });
+}
+
+function failed(reason: string): Refusal {
+  return new Refusal(502, 'API call failed', { reason });
+}
+
+function extract({ type, path, times }: PlannedValue, { data, text }: ApiResponse, budget: StepBudget) {
+  const match = path.first(data, budget);
+  if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`);
+  const exact = typeof match.value === 'number' && text !== undefined && match.location !== undefined;
+  const token = exact ? exactNumberAt(text, match.location) : undefined;
+  return coerce(type, match.value, times, token);
+}
+
+function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Uint8Array {
+  if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
+  const budget = fullBudget();
+  try {
+    return encodeAbi(
+      plan.map(({ type }) => type),
+      plan.map((value) => extract(value, response, budget)),
+    );
+  } catch (cause) {
+    if (cause instanceof BudgetError && pathDelegated) {
+      throw new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
+    }
+    if (cause instanceof ValueError || cause instanceof PathError) throw failed(cause.message);
+    throw cause;
+  }
+}
+
+/** Extracts values by JSONPath and ABI-encodes them, as the operator pinned it or the requester chose. */
+export const encodeAbiPlugin = definePlugin({
+  name: 'encode-abi',
+  budget: 'none',
+  required: true,
+  keys: [keys.encoding],
+  identity: {
+    encoding: (endpoint) => {
+      const encoding = keys.encoding.of(endpoint);
+      if (encoding === undefined) return null;
+      return { type: encoding.type, path: encoding.path, times: encoding.times ?? null };
+    },
+  },
+  check: ({ endpoints }) => endpoints.flatMap(check),
+  setup({ endpoints }) {
+    const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));
+    const chosen = new Slot<Plan>('encoding plan');
+    return {
+      hooks: {
+        validate: (_, exchange) => {
+          const known = prepared.get(exchange.endpoint);
+          if (known !== undefined && known.plan === undefined) chosen.set(exchange, choose(known, exchange));
+        },
+        encode: (response, exchange) => {
+          const known = prepared.get(exchange.endpoint);
+          if (known === undefined) return undefined;
+          const bytes = encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));
+          const value = toHex(bytes);
+          return { bytes: value, field: 'data', value };
+        },
+      },
+    };
+  },
+});

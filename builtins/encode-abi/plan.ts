@@ -1,0 +1,104 @@
+import { type AbiType, parseType, typeNames } from './abi.ts';
+import { type Decimal, parseTimes, TimesError } from './decimal.ts';
+import { type CompiledPath, compilePath, PathError, splitList } from './json-path.ts';
+
+/** The three members of an encoding. */
+export type Field = 'type' | 'path' | 'times';
+
+/** One value of the answer: where it is, what it becomes, and what it is multiplied by. */
+export interface PlannedValue {
+  readonly type: AbiType;
+  readonly path: CompiledPath;
+  readonly times: Decimal | undefined;
+}
+
+export type Plan = readonly PlannedValue[];
+
+/** What is wrong with an encoding, and with which member. */
+export class PlanError extends Error {
+  readonly field: Field;
+
+  constructor(field: Field, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** Types that a requester may choose. */
+const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
+const MAX_REQUESTER_TEXT = 1024;
+
+export type Origin = 'operator' | 'requester';
+
+/** @throws PlanError */
+export function parseTypes(text: string, origin: Origin): readonly AbiType[] {
+  return members('type', text, origin).map((name) => {
+    const type = origin === 'operator' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
+    if (type !== undefined) return type;
+    const known =
+      origin === 'operator' ? `one of the ${typeNames().length} elementary ABI types` : [...REQUESTER_TYPES].join(', ');
+    throw new PlanError('type', `"${name}" is none of the types: ${known}`);
+  });
+}
+
+/** @throws PlanError */
+export function parsePaths(text: string, origin: Origin): readonly CompiledPath[] {
+  return members('path', text, origin).map((path) => {
+    try {
+      return compilePath(path, origin);
+    } catch (error) {
+      throw error instanceof PathError ? new PlanError('path', error.message) : error;
+    }
+  });
+}
+
+/** An empty member multiplies by nothing. @throws PlanError */
+export function parseMultipliers(text: string, origin: Origin): readonly (Decimal | undefined)[] {
+  return members('times', text, origin).map((times) => {
+    try {
+      return times === '' ? undefined : parseTimes(times);
+    } catch (error) {
+      throw error instanceof TimesError ? new PlanError('times', error.message) : error;
+    }
+  });
+}
+
+function members(field: Field, text: string, origin: Origin): string[] {
+  if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT) {
+    throw new PlanError(field, `is longer than ${MAX_REQUESTER_TEXT} characters`);
+  }
+  return splitList(text);
+}
+
+/** Members of a list belong together by position. */
+export interface Lists {
+  readonly types: readonly AbiType[];
+  readonly paths: readonly CompiledPath[];
+  /** As long as the others, or a single one for all; absent: no multiplier. */
+  readonly times: readonly (Decimal | undefined)[] | undefined;
+}
+
+/** @throws PlanError where the lengths do not fit, or a type that is no integer would be multiplied. */
+export function planOf({ types, paths, times = [undefined] }: Lists): Plan {
+  if (types.length !== paths.length) {
+    throw new PlanError('path', `has ${paths.length} member(s), but type has ${types.length}`);
+  }
+  if (times.length !== 1 && times.length !== types.length) {
+    throw new PlanError('times', `has ${times.length} members, but type has ${types.length}`);
+  }
+  return types.map((type, index) => {
+    const path = paths[index];
+    if (path === undefined) throw new PlanError('path', 'has too few members');
+    const multiplier = times.length === 1 ? times[0] : times[index];
+    if (type.kind === 'int') return { type, path, times: multiplier };
+    if (multiplier !== undefined && !isOne(multiplier)) {
+      throw new PlanError('times', `only integers can be multiplied, not ${type.name}`);
+    }
+    return { type, path, times: undefined };
+  });
+}
+
+/** A requester of a type that is no integer has to send some `_times` where it is delegated: 1 changes nothing. */
+function isOne({ negative, digits, exponent }: Decimal): boolean {
+  return !negative && digits === '1' && exponent === 0;
+}

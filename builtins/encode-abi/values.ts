@@ -1,0 +1,168 @@
+import { toUSVString } from 'node:util';
+import { isAddress, isHex, toBytes } from '../../plugins-sdk/hex.ts';
+import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
+import { type Decimal, decimalOf, equalDecimals, parseDecimal, scaleToInteger } from './decimal.ts';
+
+/** An upstream value that its ABI type has no place for. The text describes the value without showing it. */
+export class ValueError extends Error {
+  override readonly name = 'ValueError';
+}
+
+/** One value on its way into the encoding; see {@link coerce} for `times` and `token`. */
+export interface Item {
+  readonly type: AbiType;
+  readonly value: unknown;
+  readonly times?: Decimal | undefined;
+  readonly token?: string | undefined;
+}
+
+type TypeOf<K extends AbiType['kind']> = Extract<AbiType, { kind: K }>;
+
+/**
+ * 16^128 times the smallest multiplier (1e-77) is more than 2^256: longer hex fits no integer, whatever it is multiplied by.
+ */
+const HEX_INTEGER = /^0x0*([0-9a-fA-F]{1,128})$/;
+const MAX_INTEGER_TEXT = 4096;
+/** The texts of one response are never longer together; a list that selects a long text again and again is. */
+const MAX_TEXTS = 1_048_576;
+const ZERO = decimalOf(0n);
+const ONE = decimalOf(1n);
+const BOOLEAN_TEXTS: ReadonlyMap<unknown, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+  ['1', true],
+  ['0', false],
+]);
+
+/**
+ * The ABI encoding of a list of values, each {@link coerce | coerced} to its type.
+ *
+ * @throws ValueError when one of them does not fit its type, or when their texts are longer than 1 MiB together.
+ */
+export function encodeValues(items: readonly Item[]): Uint8Array {
+  let length = 0;
+  const values = items.map(({ type, value, times, token }) => {
+    if (typeof value === 'string') length += value.length;
+    if (length > MAX_TEXTS) throw new ValueError(`the values are longer than ${MAX_TEXTS} characters together`);
+    return coerce(type, value, times, token);
+  });
+  return encodeAbi(
+    items.map(({ type }) => type),
+    values,
+  );
+}
+
+/**
+ * Turns a value of a JSON document into what `encodeAbi` takes for the type.
+ *
+ * - integers: JSON numbers, decimal texts and `0x` hex texts, multiplied by `times`, then truncated toward zero; the result
+ *   must be in the type's range.
+ * - `bool`: `true`, `false`, the numbers 0 and 1, the texts `true`, `false`, `0`, `1`.
+ * - `address`: `0x` and 40 hex digits; mixed case must carry the right checksum (EIP-55).
+ * - `bytesN`: `0x` hex or UTF-8 text of at most N bytes, padded with zeros on the right; `bytes`: `0x` hex or UTF-8 text.
+ *   A text that starts with `0x` and is no whole number of hex bytes is refused, so that no typing error is signed as text.
+ * - `string`: texts as they are, numbers as decimal text, booleans as `true` or `false`.
+ *
+ * @param times for integer types only; ignored by the others, which configuration and requests must not combine with it.
+ * @param token when `value` is a number that comes from a JSON text: its source text, whose digits count instead of the
+ * double's.
+ * @throws ValueError for anything else.
+ */
+export function coerce(type: AbiType, value: unknown, times?: Decimal, token?: string): AbiValue {
+  switch (type.kind) {
+    case 'int':
+      return toInteger(type, value, times, token);
+    case 'bool':
+      return toBoolean(type, value, token);
+    case 'address':
+      return toAddress(type, value);
+    case 'fixedBytes':
+      return toFixedBytes(type, value);
+    case 'bytes':
+      return toContent(type, value);
+    case 'string':
+      return toText(type, value, token);
+  }
+}
+
+function toInteger(type: TypeOf<'int'>, value: unknown, times: Decimal | undefined, token: string | undefined): bigint {
+  const exact = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
+  if (exact === undefined) throw refused(type, value);
+  const integer = scaleToInteger(exact, times);
+  if (integer === undefined || integer < type.min || integer > type.max) {
+    throw new ValueError(`the number is out of the range of ${type.name}`);
+  }
+  return integer;
+}
+
+function toBoolean(type: AbiType, value: unknown, token: string | undefined): boolean {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'number') {
+    const exact = decimalOfNumber(value, token);
+    if (exact !== undefined && equalDecimals(exact, ZERO)) return false;
+    if (exact !== undefined && equalDecimals(exact, ONE)) return true;
+  }
+  const boolean = BOOLEAN_TEXTS.get(value);
+  if (boolean === undefined) throw refused(type, value);
+  return boolean;
+}
+
+function toAddress(type: AbiType, value: unknown): string {
+  if (!isAddress(value)) throw refused(type, value);
+  return value;
+}
+
+function toFixedBytes(type: TypeOf<'fixedBytes'>, value: unknown): Uint8Array {
+  const content = toContent(type, value);
+  if (content.length > type.size) throw new ValueError(`${content.length} bytes are too many for ${type.name}`);
+  const bytes = new Uint8Array(type.size);
+  bytes.set(content);
+  return bytes;
+}
+
+function toContent(type: AbiType, value: unknown): Uint8Array {
+  if (typeof value !== 'string') throw refused(type, value);
+  if (isHex(value)) return toBytes(value);
+  if (/^0x/i.test(value)) throw new ValueError('a text that starts with 0x is not a whole number of hex bytes');
+  return Buffer.from(wellFormed(value), 'utf8');
+}
+
+function toText(type: AbiType, value: unknown, token: string | undefined): string {
+  if (typeof value === 'string') return wellFormed(value);
+  if (typeof value === 'boolean') return String(value);
+  const exact = decimalOfNumber(value, token);
+  if (exact === undefined) throw refused(type, value);
+  // The double's own text is what clients see of the number elsewhere, so it is used wherever it loses nothing.
+  const rounded = JSON.stringify(value);
+  const same = parseDecimal(rounded);
+  return token === undefined || (same !== undefined && equalDecimals(same, exact)) ? rounded : token;
+}
+
+function decimalOfNumber(value: unknown, token: string | undefined): Decimal | undefined {
+  // An infinite double without its source text is JSON.stringify's `null`, and refused as no decimal.
+  return typeof value === 'number' ? parseDecimal(token ?? JSON.stringify(value)) : undefined;
+}
+
+function decimalOfText(value: string): Decimal | undefined {
+  if (value.length > MAX_INTEGER_TEXT) return undefined;
+  const hex = HEX_INTEGER.exec(value);
+  return hex === null ? parseDecimal(value) : decimalOf(BigInt(`0x${hex[1]}`));
+}
+
+/** UTF-8 has no bytes for a lone surrogate; an encoder would silently put U+FFFD in its place. */
+function wellFormed(value: string): string {
+  if (toUSVString(value) !== value) throw new ValueError('the text holds a lone surrogate, which UTF-8 cannot carry');
+  return value;
+}
+
+function refused(type: AbiType, value: unknown): ValueError {
+  return new ValueError(`${described(value)} is no value for ${type.name}`);
+}
+
+function described(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (value === '') return 'an empty text';
+  if (typeof value === 'string') return `a text of ${value.length} characters`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,46 @@
+import type { Definition, Signer } from '../plugins-sdk/index.ts';
+import { authApiKey } from './auth-api-key.ts';
+import { authFree } from './auth-free.ts';
+import { authX402 } from './auth-x402/index.ts';
+import { cache } from './cache/index.ts';
+import { callApi } from './call-api.ts';
+import { cors } from './cors.ts';
+import { encodeAbiPlugin } from './encode-abi/index.ts';
+import { encodeRaw } from './encode-raw.ts';
+import { endpoints } from './endpoints.ts';
+import { fhe } from './fhe.ts';
+import { health } from './health.ts';
+import { modeAsync } from './mode-async/index.ts';
+import { modeStream } from './mode-stream.ts';
+import { modeSync } from './mode-sync.ts';
+import { parameters } from './parameters/index.ts';
+import { rateLimit } from './rate-limit.ts';
+import { signEip191 } from './sign-eip191.ts';
+import { tlsProof } from './tls-proof.ts';
+
+/**
+ * The built-in plugins in the order in which they are registered; within a stage the first comes first.
+ * @param signer asked once, when the plugins are set up; a command that serves nothing needs none.
+ */
+export function builtins(signer?: () => Signer): Definition[] {
+  return [
+    rateLimit,
+    cors,
+    health,
+    endpoints,
+    authFree,
+    authApiKey,
+    authX402,
+    parameters,
+    cache,
+    callApi,
+    encodeAbiPlugin,
+    encodeRaw,
+    fhe,
+    signEip191(signer),
+    tlsProof,
+    modeSync,
+    modeAsync,
+    modeStream,
+  ];
+}

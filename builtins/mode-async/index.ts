@@ -1,0 +1,67 @@
+import {
+  type Answer,
+  definePlugin,
+  isRefusal,
+  type Log,
+  Refusal,
+  type Reply,
+  type Run,
+  randomId,
+} from '../../plugins-sdk/index.ts';
+import { type AsyncRecords, AsyncStore } from './store.ts';
+
+/** A request id is a bearer secret: no cache on the way may keep what it opens. */
+const headers = { 'Cache-Control': 'no-store' };
+
+function reply(status: number, body: Readonly<Record<string, unknown>>): Reply {
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+async function finish(store: AsyncRecords<Answer>, requestId: string, run: Run, log: Log): Promise<void> {
+  try {
+    await store.processing(requestId);
+    await store.complete(requestId, await run({ detached: true }));
+  } catch (error) {
+    if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
+    await store.fail(requestId, isRefusal(error) ? error.message : 'Internal server error');
+  }
+}
+
+async function poll(store: AsyncRecords<Answer>, requestId: string): Promise<Reply> {
+  const record = await store.get(requestId);
+  if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
+  const { status } = record;
+  if (record.status === 'complete') return { status: 200, headers, body: record.answer.with({ requestId, status }) };
+  if (record.status === 'failed') return reply(200, { requestId, status, error: record.error });
+  return reply(200, { requestId, status, pollUrl: `/requests/${requestId}` });
+}
+
+/** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
+export const modeAsync = definePlugin({
+  name: 'mode-async',
+  budget: 'none',
+  modes: ['async'],
+  setup({ log }) {
+    const store: AsyncRecords<Answer> = new AsyncStore();
+    return {
+      hooks: {
+        deliver: {
+          async: async (run) => {
+            const requestId = randomId();
+            if (!(await store.reserve(requestId))) throw new Refusal(503, 'Service Unavailable', { headers });
+            void finish(store, requestId, run, log);
+            return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
+          },
+        },
+      },
+      routes: [
+        {
+          method: 'GET',
+          path: '/requests/:requestId',
+          admit: true,
+          handle: ({ params }) => poll(store, params.requestId ?? ''),
+        },
+      ],
+    };
+  },
+});

@@ -1,0 +1,10 @@
+import { definePlugin } from '../plugins-sdk/index.ts';
+
+/** The signed answer in the response itself. */
+export const modeSync = definePlugin({
+  name: 'mode-sync',
+  budget: 'none',
+  required: true,
+  modes: ['sync'],
+  setup: () => ({ hooks: { deliver: { sync: async (run) => ({ status: 200, body: (await run()).json }) } } }),
+});

@@ -1,0 +1,142 @@
+import {
+  type CheckContext,
+  checkHeaderName,
+  type DeclaredParameter,
+  declaredParameters,
+  definePlugin,
+  type EndpointDraft,
+  type Exchange,
+  error,
+  type Finding,
+  type Json,
+  keys,
+  type Parameters,
+  perEndpoint,
+  Refusal,
+  resolvedParameters,
+} from '../../plugins-sdk/index.ts';
+import { compilePlacement, type Placement } from './placement.ts';
+
+const RESERVED = /^_(type|path|times)$/;
+
+function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  const declared = declaredParameters(endpoint, context);
+  const placeholders = new Set(
+    [...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''),
+  );
+  const seen = new Set<string>();
+  const findings = declared.flatMap((parameter) => {
+    const { name, at, in: place } = parameter;
+    const double = seen.has(`${place} ${name}`);
+    seen.add(`${place} ${name}`);
+    return [
+      ...(double ? [error(at, `there are two ${place} parameters named "${name}"`)] : []),
+      ...(RESERVED.test(name) ? [error(`${at}.name`, `"${name}" is a reserved parameter`)] : []),
+      ...(parameter.required && parameter.default !== undefined
+        ? [error(at, 'is both required and has a default: choose one')]
+        : []),
+      ...(place === 'header' ? checkHeaderName(`${at}.name`, name) : []),
+      ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
+        ? [error(`${at}.name`, 'is no valid cookie name')]
+        : []),
+      ...(place === 'path' && !placeholders.has(name)
+        ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
+        : []),
+    ];
+  });
+  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
+  const orphans = [...placeholders].filter((name) => !inPath.has(name));
+  return [
+    ...findings,
+    ...orphans.map((name) =>
+      error(`${endpoint.path}.path`, `the placeholder {${name}} has no parameter with in: path`),
+    ),
+  ];
+}
+
+/** What the endpoint ID commits to: names always, values unless they are secret. */
+function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
+  const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+  return declaredParameters(endpoint, context)
+    .sort((a, b) => compare(a.name, b.name) || compare(a.in, b.in))
+    .map(({ name, in: place, required, secret, fixed, default: fallback }) => ({
+      name,
+      in: place,
+      required,
+      secret,
+      ...(fixed === undefined || secret ? {} : { fixed }),
+      ...(fallback === undefined || secret ? {} : { default: fallback }),
+    }));
+}
+
+interface Prepared {
+  readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
+  readonly placement: Placement;
+}
+
+type Values = readonly (Json | undefined)[];
+
+/** `fixed`, else the client's value, else `default`; `null` counts as not given, except in a body. */
+function resolve({ declared }: Prepared, given: Parameters): Values {
+  return declared.map(({ name, in: place, fixed, default: fallback }) => {
+    if (fixed !== undefined) return fixed;
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    return value === undefined || (value === null && place !== 'body') ? fallback : value;
+  });
+}
+
+function requireAll({ declared }: Prepared, values: Values): void {
+  const missing = declared.filter(({ required }, index) => required && values[index] === undefined);
+  if (missing.length === 0) return;
+  const names = [...new Set(missing.map(({ name }) => name))];
+  throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
+}
+
+/** What plugins may see and change. */
+function visibleOf({ declared }: Prepared, values: Values): Parameters {
+  const entries = declared.flatMap(({ name, fixed, secret }, index): [string, Json][] => {
+    const value = values[index];
+    return value === undefined || fixed !== undefined || secret ? [] : [[name, value]];
+  });
+  return Object.freeze(Object.fromEntries(entries));
+}
+
+function validate(prepared: Prepared, exchange: Exchange): Parameters {
+  const values = resolve(prepared, exchange.parameters);
+  requireAll(prepared, values);
+  const { declared, placement } = prepared;
+  const parts = placement(values);
+  const visible = visibleOf(prepared, values);
+  resolvedParameters.set(exchange, {
+    values,
+    place: (changed) => {
+      if (changed === visible) return parts;
+      const given = resolve(prepared, changed);
+      const merged = given.map((value, index) => (declared[index]?.secret ? values[index] : value));
+      requireAll(prepared, merged);
+      return placement(merged);
+    },
+  });
+  return visible;
+}
+
+/** Resolves, checks and places the parameters of a request. */
+export const parameters = definePlugin({
+  name: 'parameters',
+  budget: 'none',
+  required: true,
+  keys: [keys.parameters],
+  identity: { parameters: identityOf },
+  check: (context) => context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+  setup({ endpoints }) {
+    const prepared = perEndpoint(endpoints, (endpoint): Prepared => {
+      const declared = (keys.parameters.of(endpoint) ?? []).map(
+        ({ in: place = 'query', required = false, ...rest }) => {
+          return { ...rest, in: place, required, secret: rest.secret ?? false };
+        },
+      );
+      return { declared, placement: compilePlacement(keys.path.of(endpoint) ?? '', declared) };
+    });
+    return { hooks: { validate: (_, exchange) => validate(prepared(exchange.endpoint), exchange) } };
+  },
+});

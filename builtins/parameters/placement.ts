@@ -1,0 +1,84 @@
+import { isHeaderValue, type Json, type Parameter, Refusal, type RequestParts } from '../../plugins-sdk/index.ts';
+
+/** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
+export type Placement = (values: readonly (Json | undefined)[]) => RequestParts;
+
+type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
+
+function invalid(name: string): Refusal {
+  return new Refusal(400, `Invalid parameter: ${name}`);
+}
+
+/** Outside a body only text travels; what has no text form of its own becomes its type's name, as in JavaScript. */
+function textOf(value: Json): string {
+  return typeof value === 'object' ? Object.prototype.toString.call(value) : String(value);
+}
+
+function percentEncoded(name: string, value: string): string {
+  // A lone surrogate has no UTF-8 form.
+  if (!value.isWellFormed()) throw invalid(name);
+  return encodeURIComponent(value);
+}
+
+/** Prepares the path: each segment is a list of literal texts and parameter names in turn. */
+function compilePath(template: string, declared: readonly Declared[]) {
+  const [path = '', ...query] = template.split('?');
+  const index = (name: string) => declared.findIndex((parameter) => parameter.name === name && parameter.in === 'path');
+  const compile = (text: string) => {
+    return text.split(/\{([^{}]*)\}/).map((part, i) => (i % 2 === 0 ? part : { name: part, index: index(part) }));
+  };
+  const segments = path.split('/').map(compile);
+  const tail = query.length === 0 ? [] : compile(`?${query.join('?')}`);
+  const fill = (parts: ReturnType<typeof compile>, values: readonly (Json | undefined)[]) => {
+    return parts
+      .map((part) => (typeof part === 'string' ? part : percentEncoded(part.name, textOf(values[part.index] ?? ''))))
+      .join('');
+  };
+  return (values: readonly (Json | undefined)[]) => {
+    const filled = segments.map((parts) => {
+      const segment = fill(parts, values);
+      const parameter = parts.find((part) => typeof part !== 'string');
+      // Such a segment would lead to another resource than the one that the operator configured.
+      if (parameter !== undefined && /^\.{0,2}$/.test(segment)) throw invalid(parameter.name);
+      return segment;
+    });
+    return filled.join('/') + fill(tail, values);
+  };
+}
+
+/** Prepares what depends on the config only. */
+export function compilePlacement(template: string, declared: readonly Declared[]): Placement {
+  const path = compilePath(template, declared);
+  return (values) => {
+    const query: string[] = [];
+    const headers: Record<string, string> = {};
+    const cookies: string[] = [];
+    const body: [string, Json][] = [];
+    for (const [index, { name, in: place }] of declared.entries()) {
+      const value = values[index];
+      if (value === undefined) continue;
+      if (place === 'body') body.push([name, value]);
+      else if (place === 'query') query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(value))}`);
+      else if (place === 'header') headers[name] = checked(name, textOf(value), isHeaderValue);
+      else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(value), isCookieValue)}`);
+    }
+    return {
+      path: path(values),
+      query: query.join('&'),
+      headers,
+      cookie: cookies.length === 0 ? undefined : cookies.join('; '),
+      body: declared.some((parameter) => parameter.in === 'body')
+        ? JSON.stringify(Object.fromEntries(body))
+        : undefined,
+    };
+  };
+}
+
+function checked(name: string, value: string, test: (value: string) => boolean): string {
+  if (!test(value)) throw invalid(name);
+  return value;
+}
+
+function isCookieValue(value: string): boolean {
+  return isHeaderValue(value) && !value.includes(';');
+}

@@ -1,0 +1,57 @@
+import {
+  clientAddress,
+  clientKey,
+  configKey,
+  definePlugin,
+  forwardedClient,
+  MillisecondsSchema,
+  Refusal,
+  TokenBuckets,
+  Type,
+  warning,
+} from '../plugins-sdk/index.ts';
+
+const windowKey = configKey('server', 'rateLimit.window', Type.Optional(MillisecondsSchema));
+const maxKey = configKey(
+  'server',
+  'rateLimit.max',
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window; default 100' })),
+);
+const trustKey = configKey(
+  'server',
+  'rateLimit.trustForwardedFor',
+  Type.Optional(
+    Type.Union([Type.Boolean(), Type.Integer({ minimum: 1, maximum: 100 })], {
+      description: 'true: the left-most X-Forwarded-For address is the client; n: the n-th from the right',
+    }),
+  ),
+);
+
+/** A token bucket per client address, before anything else is looked at; it also decides whose request it is. */
+export const rateLimit = definePlugin({
+  name: 'rate-limit',
+  budget: 'none',
+  keys: [windowKey, maxKey, trustKey],
+  check({ config }) {
+    const trust = trustKey.in(config);
+    if (trust === undefined || trust === false) return [];
+    const message = 'clients can choose their own address unless a proxy in front sets X-Forwarded-For';
+    return [warning('server.rateLimit.trustForwardedFor', message)];
+  },
+  setup({ config }) {
+    const trust = trustKey.in(config) ?? false;
+    const buckets = new TokenBuckets({ max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 });
+    return {
+      hooks: {
+        admit: (exchange) => {
+          const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
+          clientAddress.set(exchange, ip);
+          const { allowed, retryAfter } = buckets.take(clientKey(ip));
+          if (allowed) return undefined;
+          const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
+          throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
+        },
+      },
+    };
+  },
+});

@@ -1,0 +1,9 @@
+import { composeSchema } from '../../config/index.ts';
+import { definitions } from '../service.ts';
+import { print } from '../terminal.ts';
+
+/** Prints the JSON Schema that editors can check a config file against. */
+export async function printSchema(): Promise<number> {
+  await print(`${JSON.stringify(composeSchema(definitions()), undefined, 2)}\n`);
+  return 0;
+}

@@ -1,0 +1,29 @@
+import { loadConfig } from '../../config/index.ts';
+import type { Given } from '../arguments.ts';
+import { definitions } from '../service.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { escapeUnprintable } from '../text.ts';
+
+/** Checks a config file: endpoint IDs go to stdout, warnings to stderr. A variable may be unset where its value is not needed. */
+export async function validateConfig(given: Given): Promise<number> {
+  const file = userPath(given.value('config'));
+  const env = await readEnvironment(given.optional('env'));
+  const { endpoints, explained, warnings } = await loadConfig({
+    file,
+    env,
+    builtins: definitions(),
+    allowUnset: true,
+  });
+  const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
+  const lines = endpoints.flatMap((endpoint) => {
+    const line = escapeUnprintable(`${endpoint.api}/${endpoint.name} ${endpoint.id}`);
+    return given.flag('explain') ? [line, `  ${texts.get(endpoint)}`] : [line];
+  });
+  await complain(
+    'warning',
+    warnings.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)),
+  );
+  await print(lines.map((line) => `${line}\n`).join(''));
+  return 0;
+}

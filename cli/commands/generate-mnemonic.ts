@@ -1,0 +1,15 @@
+import { HDNodeWallet } from 'ethers';
+import { DERIVATION_PATH } from '../../plugins-sdk/signer.ts';
+import { print } from '../terminal.ts';
+
+/** Prints a new account: 128 bits of entropy as 12 BIP-39 words, at the path that `SERVICE_MNEMONIC` is derived with. */
+export async function generateMnemonic(): Promise<number> {
+  const wallet = HDNodeWallet.createRandom('', DERIVATION_PATH);
+  const lines = [
+    `Mnemonic: ${wallet.mnemonic?.phrase}`,
+    `Private key: ${wallet.privateKey}`,
+    `Address: ${wallet.address}`,
+  ];
+  await print(`${lines.join('\n')}\n`);
+  return 0;
+}

@@ -1,0 +1,141 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  AbiCoder,
+  formatEther,
+  getBytes,
+  keccak256,
+  solidityPackedKeccak256,
+  toUtf8Bytes,
+  verifyMessage,
+  Wallet,
+} from 'ethers';
+import { canonicalJson } from '../plugins-sdk/canonical-json.ts';
+import type { Log } from '../plugins-sdk/define.ts';
+import { type Service, startService } from './service.ts';
+
+/** What the embedded upstream knows; the number has more digits than a double. */
+const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';
+
+interface SignedResponse {
+  readonly node: string;
+  readonly endpointId: string;
+  readonly timestamp: number;
+  readonly data?: string;
+  readonly rawData?: unknown;
+  readonly signature: string;
+}
+
+const say = (line = '') => process.stdout.write(`${line}\n`);
+
+function startUpstream(): Promise<Server> {
+  const server = createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(QUOTE));
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+function configFor(upstream: Server): string {
+  const { port } = upstream.address() as AddressInfo;
+  return `version: '1.0'
+server: { port: 0 }
+apis:
+  - name: demo
+    url: http://127.0.0.1:${port}
+    auth: { type: free }
+    endpoints:
+      - name: encoded
+        path: /quote
+        parameters: [{ name: symbol, default: ETHUSD }]
+        encoding: { type: int256, path: $.price, times: '1e18' }
+      - name: raw
+        path: /quote
+        parameters: [{ name: symbol, default: ETHUSD }]
+`;
+}
+
+/** Collects the endpoint lines of the start-up log: the IDs to call. */
+function listen(ids: Map<string, string>): Log {
+  const nothing = () => undefined;
+  const info = (message: string) => {
+    const [name, id] = message.split(' ');
+    if (name !== undefined && id !== undefined && name.includes('/')) ids.set(name, id);
+  };
+  return {
+    debug: nothing,
+    info,
+    warn: (message) => say(`  warning: ${message}`),
+    error: (message) => say(`  error: ${message}`),
+  };
+}
+
+async function ask(service: Service, id: string): Promise<SignedResponse> {
+  const response = await fetch(`${service.url}/endpoints/${id}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"parameters":{"symbol":"ETHUSD"}}',
+  });
+  const body = (await response.json()) as SignedResponse;
+  if (!response.ok) throw new Error(`the service answered ${response.status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+/** Everything a consumer does, with ethers alone: nothing of the service's own code vouches for itself. */
+function verify(response: SignedResponse, data: string, node: string): void {
+  const digest = solidityPackedKeccak256(
+    ['bytes32', 'uint256', 'bytes'],
+    [response.endpointId, response.timestamp, data],
+  );
+  const signer = verifyMessage(getBytes(digest), response.signature);
+  say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
+  say(`  recovered  ${signer}`);
+  if (signer !== node || response.node !== node) throw new Error('the signature does not verify');
+  say('  verified   ✓ the signer is the node that was pinned');
+}
+
+async function encoded(service: Service, id: string): Promise<void> {
+  const response = await ask(service, id);
+  say('\n1. An encoded answer: one int256, the price times 1e18');
+  say(JSON.stringify(response, undefined, 2));
+  const data = response.data ?? '';
+  verify(response, data, service.signer.address);
+  const [price] = AbiCoder.defaultAbiCoder().decode(['int256'], data);
+  say(`  value      ${price} = ${formatEther(price)} (every digit that the upstream sent)`);
+}
+
+async function raw(service: Service, id: string): Promise<void> {
+  const response = await ask(service, id);
+  say('\n2. A raw answer: the JSON itself is signed, by the hash of its canonical text');
+  say(JSON.stringify(response, undefined, 2));
+  verify(response, keccak256(toUtf8Bytes(canonicalJson(response.rawData))), service.signer.address);
+}
+
+async function demo(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'signed-data-proxy-demo-'));
+  const upstream = await startUpstream();
+  const file = join(folder, 'config.yaml');
+  await writeFile(file, configFor(upstream));
+  const ids = new Map<string, string>();
+  const env = { SERVICE_PRIVATE_KEY: Wallet.createRandom().privateKey };
+  const service = await startService({ file, env, log: listen(ids) });
+  const id = ids.get('demo/encoded') ?? '';
+  say(`The service listens on ${service.url} and signs as ${service.signer.address} (a throw-away key).`);
+  say(`Its upstream answers ${QUOTE}`);
+  await encoded(service, id);
+  await raw(service, ids.get('demo/raw') ?? '');
+  say('\nAsk it yourself (Ctrl-C ends the demo):\n');
+  say(`  curl -s -X POST ${service.url}/endpoints/${id} -H 'Content-Type: application/json' -d '{}'\n`);
+  const stop = async () => {
+    await service.stop();
+    upstream.close();
+    upstream.closeAllConnections();
+    await rm(folder, { recursive: true });
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
+}
+
+demo().catch((error: unknown) => {
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,134 @@
+import { isatty } from 'node:tty';
+import { type Level, pino } from 'pino';
+import type { Log } from '../plugins-sdk/define.ts';
+import { LogSink } from './log-sink.ts';
+import { escapeUnprintable } from './text.ts';
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const FORMATS = ['text', 'json'] as const;
+
+type LogLevel = (typeof LEVELS)[number];
+type LogFormat = (typeof FORMATS)[number];
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How the log looks. */
+export interface LogSettings {
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  /** Colours the level; text only. */
+  readonly colour: boolean;
+}
+
+/** The log of a process. */
+export interface ProcessLog extends Log {
+  /** Whether lines of level debug are shown: tells whether to measure for them. */
+  readonly tracing: boolean;
+  /** Writes out what waits, now. Happens by itself when the process exits. */
+  flush(): void;
+  /** Resolves once everything is written; waits a second at most. */
+  drain(): Promise<void>;
+}
+
+/** Where lines go, each with its line feed. */
+export interface LogDestination {
+  write(line: string): void;
+  flushSync?(): void;
+  drain?(): Promise<void>;
+}
+
+/**
+ * The settings in the variables `LOG_LEVEL` (default `info`), `LOG_FORMAT` (default `text`) and `NO_COLOR`; an empty
+ * variable counts as unset.
+ * @throws Error naming the variable and its choices.
+ */
+export function logSettings(env: Environment): LogSettings {
+  return {
+    level: choice(env, 'LOG_LEVEL', LEVELS, 'info'),
+    format: choice(env, 'LOG_FORMAT', FORMATS, 'text'),
+    colour: isatty(1) && !env.NO_COLOR && env.TERM !== 'dumb',
+  };
+}
+
+function choice<T extends string>(env: Environment, variable: string, choices: readonly T[], otherwise: T): T {
+  const value = env[variable];
+  if (!value) return otherwise;
+  const chosen = choices.find((candidate) => candidate === value);
+  if (chosen === undefined) throw new Error(`${variable} must be one of ${choices.join(', ')}, not "${value}"`);
+  return chosen;
+}
+
+/**
+ * A log on stdout, or at the destination given. Every event is one line: in text `<ISO time> <LEVEL> <message> key=value …`,
+ * in JSON an object with `level`, `time` (ISO), `msg` and the fields. Lines are out within 100 ms and at exit.
+ */
+export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
+  const target =
+    destination ?? standardOutput((count) => log.warn('log lines dropped: the reader is too slow', { count }));
+  const logger = pino(
+    {
+      level: settings.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (level) => ({ level }) },
+      serializers: { err: String },
+      hooks: { streamWrite: settings.format === 'json' ? jsonLine : (line) => textLine(line, settings.colour) },
+    },
+    target,
+  );
+  const at = (level: Level) => (message: string, fields?: Readonly<Record<string, unknown>>) => {
+    if (fields === undefined) logger[level](message);
+    else logger[level](plain(fields), message);
+  };
+  const log: ProcessLog = {
+    tracing: logger.isLevelEnabled('debug'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    flush: () => target.flushSync?.(),
+    drain: async () => target.drain?.(),
+  };
+  return log;
+}
+
+function standardOutput(dropped: (count: number) => void): LogSink {
+  // Touching the stream switches a pipe to non-blocking writes: a reader that stalls can then not hold up the exit.
+  process.stdout.on('error', () => undefined);
+  const sink = new LogSink(1, dropped);
+  process.on('exit', () => sink.flushSync());
+  return sink;
+}
+
+const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
+
+/** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
+function plain(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const entries = Object.entries(fields).map(([key, value]) => [
+    RESERVED.has(key) ? `${key}_` : key,
+    value instanceof Error ? String(value) : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function jsonLine(line: string): string {
+  return `${escapeUnprintable(line.slice(0, -1))}\n`;
+}
+
+const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
+
+function textLine(line: string, colour: boolean): string {
+  const { level, time, msg, ...fields }: Record<string, unknown> = JSON.parse(line);
+  const name = String(level).toUpperCase();
+  const shown = colour ? `\u001b[${COLOURS[String(level)]}m${name}\u001b[39m` : name;
+  let text = `${time} ${shown} ${escapeUnprintable(String(msg ?? ''))}`;
+  for (const key in fields) text += ` ${bare(key)}=${bare(fields[key])}`;
+  return `${text}\n`;
+}
+
+const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
+
+/** A value as it is where it is one word, else as JSON. */
+function bare(value: unknown): string {
+  if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
+  return escapeUnprintable(JSON.stringify(value));
+}

@@ -1,0 +1,223 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { builtins } from '../builtins/index.ts';
+import { type LoadedConfig, loadConfig, type PluginChoice } from '../config/index.ts';
+import { createHttpServer } from '../kernel/http.ts';
+import { Pipeline } from '../kernel/pipeline.ts';
+import { describe } from '../kernel/refusal.ts';
+import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
+import { configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
+import { publicHooks } from '../plugins-sdk/public-hooks.ts';
+import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ServiceOptions {
+  /** Absolute path of the config file. */
+  readonly file: string;
+  /** Variables for `${VAR}` and the signer. */
+  readonly env: Environment;
+}
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  readonly signer: Signer;
+  /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
+  stop(): Promise<void>;
+}
+
+const portKey = configKey('server', 'port', Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })));
+const hostKey = configKey('server', 'host', Type.Optional(Type.String({ minLength: 1 })));
+
+/** The service's own keys are contributed like a plugin's. */
+const listener = {
+  name: 'listener',
+  budget: 'none',
+  required: true,
+  keys: [portKey, hostKey],
+  setup: () => ({}),
+} as const;
+
+/** Milliseconds that work in flight has to finish after a signal. */
+const DRAIN_TIME = 25_000;
+
+/** All definitions that a service consists of, before an operator's plugins. */
+export function definitions(signer?: () => Signer) {
+  return [listener, ...builtins(signer)];
+}
+
+/**
+ * Loads the config, derives the signer, registers the plugins, starts them and listens.
+ * @throws ConfigErrors and other errors whose message is one clear line per fault.
+ */
+export async function startService({ file, env, log }: ServiceOptions & { readonly log: Log }): Promise<Service> {
+  let signer: Signer | undefined;
+  const theSigner = () => {
+    signer ??= signerFromEnvironment(env);
+    return signer;
+  };
+  const loaded = await loadConfig({ file, env, builtins: definitions(theSigner) });
+  for (const { path, message } of loaded.warnings) log.warn(path === '' ? message : `${path}: ${message}`);
+  const sealed = assemble(loaded, theSigner(), log);
+  const pipeline = createPipeline(sealed, log);
+  await startPlugins(sealed);
+  const server = createHttpServer(sealed, pipeline, (exchange, status) => {
+    const { requestId, method, route, resolved } = exchange;
+    const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
+    const what = resolved === undefined ? `${method} ${route}` : resolved.id;
+    log.info(`${what} ${status} ${milliseconds}ms`, { requestId });
+  });
+  try {
+    await listen(server, portKey.in(loaded.config) ?? 3000, hostKey.in(loaded.config) ?? '127.0.0.1');
+  } catch (error) {
+    await stopPlugins(sealed, 0, log);
+    throw error;
+  }
+  const url = urlOf(server);
+  announce(log, url, theSigner(), loaded);
+  let stopping: Promise<void> | undefined;
+  return {
+    url,
+    signer: theSigner(),
+    stop: () => {
+      stopping ??= stop(server, pipeline, sealed, log);
+      return stopping;
+    },
+  };
+}
+
+/** Every stage with its taps, as the service of this config would have them. */
+export async function describeService({ file, env }: ServiceOptions): Promise<readonly StageDescription[]> {
+  const signer = createSigner(`${'0'.repeat(63)}1`);
+  const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
+  return assemble(loaded, signer, silent).stages;
+}
+
+const nothing = () => undefined;
+const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
+  const registry = new Registry({
+    adapters: publicHooks,
+    complain: ({ plugin, stage, requestId, error }) => {
+      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
+    },
+  });
+  const credentials = loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []);
+  for (const choice of loaded.plugins) {
+    const { definition, budget, config } = choice;
+    const services: Services = {
+      config: loaded.config,
+      endpoints: loaded.endpoints,
+      node: signer.address,
+      credentials,
+      log,
+      now: Date.now,
+    };
+    const plugin = setUp(choice, services, config);
+    registry.register({
+      name: definition.name,
+      budget,
+      credentials: definition.credentials,
+      keys: definition.keys,
+      plugin,
+    });
+  }
+  return registry.seal();
+}
+
+function setUp({ definition, source }: PluginChoice, services: Services, config: unknown) {
+  try {
+    return definition.setup(services, config);
+  } catch (error) {
+    throw new RegistrationError(`plugin ${source} cannot be set up: ${messageOf(error)}`);
+  }
+}
+
+function createPipeline(sealed: Sealed, log: Log & { readonly tracing?: boolean }): Pipeline {
+  return new Pipeline(sealed, {
+    now: Date.now,
+    failed: ({ requestId, resolved }, { stage, status, message, reason }) => {
+      const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
+      if (status >= 500) log.warn(message, fields);
+      else log.debug(message, fields);
+    },
+    trace: log.tracing
+      ? ({ requestId }, stage, milliseconds) => log.debug(`stage ${stage}`, { requestId, milliseconds })
+      : undefined,
+  });
+}
+
+async function startPlugins(sealed: Sealed): Promise<void> {
+  for (const { name, plugin } of sealed.plugins) {
+    try {
+      await plugin.start?.();
+    } catch (error) {
+      throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
+    }
+  }
+}
+
+async function stopPlugins(sealed: Sealed, deadline: number, log: Log): Promise<void> {
+  const stops = sealed.plugins.map(async ({ name, plugin }) => {
+    try {
+      await plugin.stop?.(deadline);
+    } catch (error) {
+      log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
+    }
+  });
+  await within(Math.max(deadline, 1000), Promise.all(stops));
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
+      reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+function urlOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+function announce(log: Log, url: string, signer: Signer, { endpoints }: LoadedConfig): void {
+  log.info(`listening on ${url}`);
+  log.info(`signer ${signer.address}`, { backend: signer.backend });
+  if (signer.backend !== 'secp256k1')
+    log.warn('the native secp256k1 binding is missing: signing is several times slower');
+  for (const { api, name, id } of endpoints) log.info(`${api}/${name} ${id}`);
+}
+
+/** @returns whether the work ended in time. */
+async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  try {
+    return await Promise.race([work.then(() => true), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function stop(server: Server, pipeline: Pipeline, sealed: Sealed, log: Log): Promise<void> {
+  const started = performance.now();
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // A kept-alive connection that becomes idle while we wait would hold the exit up.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const drained = await within(DRAIN_TIME, Promise.all([closed, pipeline.drained()]));
+  clearInterval(sweep);
+  if (!drained) log.warn('requests were cut off: they did not finish in time');
+  server.closeAllConnections();
+  await stopPlugins(sealed, Math.max(DRAIN_TIME - (performance.now() - started), 0), log);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : describe(error);
+}

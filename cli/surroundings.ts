@@ -1,0 +1,47 @@
+import { createRequire } from 'node:module';
+import { dirname, resolve } from 'node:path';
+
+const require = createRequire(import.meta.url);
+const manifest = 'signed-data-proxy/package.json';
+const packageRoot = dirname(require.resolve(manifest));
+
+/** The version in the package's manifest. */
+export function packageVersion(): string {
+  const { version }: { version: string } = require(manifest);
+  return version;
+}
+
+/** Environment variables by name. */
+export type Environment = Record<string, string | undefined>;
+
+/**
+ * The directory that relative paths on the command line are relative to. npm runs a package's scripts in the package's
+ * root and leaves in `INIT_CWD` where the user stood; other processes below npm inherit that variable, to whom it says nothing.
+ */
+export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
+  const { INIT_CWD: initial, npm_lifecycle_event: script } = env;
+  const isOwnScript = cwd === packageRoot && (script === 'start' || script === 'cli');
+  return isOwnScript && initial ? initial : cwd;
+}
+
+/** An absolute path of one that a user typed. */
+export function userPath(path: string): string {
+  return resolve(userDirectory(), path);
+}
+
+/**
+ * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
+ * `process.env`, which every plugin can read, holds no signing secret.
+ * @throws Error when the file given cannot be read.
+ */
+export async function readEnvironment(envFile: string | undefined): Promise<Environment> {
+  const { loadEnvironment } = await import('../config/index.ts');
+  const env = await loadEnvironment({
+    cwd: userDirectory(),
+    ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),
+    env: { ...process.env },
+  });
+  delete process.env.SERVICE_PRIVATE_KEY;
+  delete process.env.SERVICE_MNEMONIC;
+  return { ...env };
+}

@@ -1,0 +1,24 @@
+import { escapeUnprintable } from './text.ts';
+
+/** Writes a command's result to stdout; resolves once it is out or nobody reads any more. */
+export function print(text: string): Promise<void> {
+  return new Promise((done) => process.stdout.write(text, () => done()));
+}
+
+/** Writes lines to stderr, each after a label such as `error`, each kept on its line. */
+export function complain(label: string, lines: readonly string[]): Promise<void> {
+  const text = lines.map((line) => `${label}: ${escapeUnprintable(line)}\n`).join('');
+  return new Promise((done) => process.stderr.write(text, () => done()));
+}
+
+/** What went wrong, one line per error, without stacks. */
+export function describeError(error: unknown): string[] {
+  if (hasFindings(error)) return error.message.split('\n').filter((line) => line !== '');
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return [text.replace(/\s*\n\s*/g, ' ').trim()];
+}
+
+/** An error that carries all findings of a config file, its message having one line for each. */
+function hasFindings(error: unknown): error is Error {
+  return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
+}

@@ -1,0 +1,18 @@
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/**
+ * Text that stays on its line and does nothing to a terminal: control characters, line separators, bidirectional overrides
+ * and lone surrogates become `\n`, `\u001b` and the like. Inside a JSON string the result still means the same.
+ */
+export function escapeUnprintable(text: string): string {
+  return text.replace(UNPRINTABLE, (char) => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Lines of cells under each other: every column but the last as wide as its widest cell. */
+export function align(rows: readonly (readonly string[])[]): string[] {
+  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const widths = (rows[0] ?? []).map((_, column) => width(column));
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd());
+}

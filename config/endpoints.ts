@@ -1,0 +1,112 @@
+import type { CheckContext, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import type { AuthMethod } from '../plugins-sdk/kernel.ts';
+import { errorAt } from './findings.ts';
+import { childPath, isRecord } from './path.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+interface Named {
+  readonly block: Block;
+  readonly path: string;
+}
+
+/** The blocks of a list that are mappings, whatever is in them. */
+function blocks(list: unknown, path: string): Named[] {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items.flatMap((block, index) => (isRecord(block) ? [{ block, path: childPath(path, index) }] : []));
+}
+
+export function apiBlocks(config: Block): Named[] {
+  return blocks(config.apis, 'apis');
+}
+
+export function endpointBlocks({ block, path }: Named): Named[] {
+  return blocks(block.endpoints, `${path}.endpoints`);
+}
+
+/** The endpoints of a config, without those in which (or in whose API) something is of a wrong shape. */
+export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
+  const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));
+  return apiBlocks(config)
+    .filter(({ path }) => !broken.has(path) && !broken.has(''))
+    .flatMap((api) => {
+      return endpointBlocks(api)
+        .filter(({ path }) => !broken.has(path))
+        .map((endpoint) => draft(api.block, endpoint));
+    });
+}
+
+/** The endpoint, API or other top-level block that a path lies in; `''` for the list of APIs. */
+export function ownerOf(path: string): string {
+  return /^apis\[\d+\](?:\.endpoints\[\d+\])?/.exec(path)?.[0] ?? (path === 'apis' ? '' : 'elsewhere');
+}
+
+function draft(shared: Block, { block, path }: Named): EndpointDraft {
+  return {
+    api: String(shared.name),
+    name: String(block.name),
+    mode: typeof block.mode === 'string' ? block.mode : 'sync',
+    auth: authOf(block.auth ?? shared.auth ?? { type: 'free' }),
+    own: block,
+    shared,
+    path,
+  };
+}
+
+function authOf(auth: unknown): readonly AuthMethod[] {
+  return Object.freeze([auth].flat().filter(isAuthMethod));
+}
+
+function isAuthMethod(value: unknown): value is AuthMethod {
+  return isRecord(value) && typeof value.type === 'string';
+}
+
+/** What the schema cannot say about the names of APIs and endpoints. */
+export function checkNames(config: Block, isDoubtful: (path: string) => boolean): Finding[] {
+  const apis = apiBlocks(config);
+  const labels = new Map<string, string>();
+  return [
+    ...checkSiblings(apis, 'API', isDoubtful),
+    ...apis.flatMap((api) => {
+      const endpoints = endpointBlocks(api);
+      const certain = endpoints.filter(({ path }) => !isDoubtful(`${path}.name`) && !isDoubtful(`${api.path}.name`));
+      return [
+        ...checkSiblings(endpoints, 'endpoint', isDoubtful),
+        ...certain.flatMap((endpoint) => checkLabel(api, endpoint, labels)),
+      ];
+    }),
+  ];
+}
+
+function checkSiblings(siblings: readonly Named[], kind: string, isDoubtful: (path: string) => boolean): Finding[] {
+  const seen = new Set<string>();
+  return siblings.flatMap(({ block: { name }, path }) => {
+    const at = `${path}.name`;
+    if (typeof name !== 'string' || name === '' || isDoubtful(at)) return [];
+    if (/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u.test(name))
+      return [errorAt(at, 'must not contain control characters or line breaks')];
+    if (name.trim() !== name) return [errorAt(at, 'must not begin or end with a space')];
+    const double = seen.has(name);
+    seen.add(name);
+    return double ? [errorAt(at, `there is another ${kind} with the name "${name}"`)] : [];
+  });
+}
+
+/** Names may contain slashes, but two endpoints must not look the same in the log. */
+function checkLabel(api: Named, endpoint: Named, labels: Map<string, string>): Finding[] {
+  if (typeof api.block.name !== 'string' || typeof endpoint.block.name !== 'string') return [];
+  const label = `${api.block.name}/${endpoint.block.name}`;
+  const other = labels.get(label);
+  labels.set(label, api.block.name);
+  if (other === undefined || other === api.block.name) return [];
+  return [errorAt(`${endpoint.path}.name`, `another endpoint is called "${label}" in the log, too`)];
+}
+
+/** The context in which plugins check the config. */
+export function checkContext(
+  config: Block,
+  endpoints: readonly EndpointDraft[],
+  interpolated: (path: string) => boolean,
+): CheckContext {
+  return Object.freeze({ config, endpoints: Object.freeze(endpoints), interpolated });
+}

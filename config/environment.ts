@@ -1,0 +1,37 @@
+import { resolve } from 'node:path';
+import { parse } from 'dotenv';
+import { readBounded, UnreadableFile } from './files.ts';
+
+export interface EnvironmentOptions {
+  /** Where `.env` is looked for, and what a relative `envFile` is relative to. */
+  readonly cwd: string;
+  /** Read instead of `.env`; it must exist. */
+  readonly envFile?: string;
+  /** The real environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The variables that a configuration may refer to: those of the real environment, and below them those of `.env` (when
+ * there is such a file) or of `envFile`. Changes nothing in `process.env`.
+ *
+ * @throws ConfigErrors naming the file that cannot be read.
+ */
+export async function loadEnvironment(options: EnvironmentOptions): Promise<Record<string, string | undefined>> {
+  const { cwd, envFile, env } = options;
+  const file = resolve(cwd, envFile ?? '.env');
+  const fromFile = parse(await read(file, envFile === undefined));
+  const real = Object.entries(env).filter(([, value]) => value !== undefined);
+  return Object.fromEntries([...Object.entries(fromFile), ...real]);
+}
+
+async function read(file: string, optional: boolean): Promise<Buffer> {
+  try {
+    return await readBounded(file);
+  } catch (error) {
+    // A directory `.env` is somebody's Python environment, not ours.
+    const absent = error instanceof UnreadableFile && (error.code === 'ENOENT' || error.code === 'EISDIR');
+    if (optional && absent) return Buffer.alloc(0);
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Finding } from '../plugins-sdk/define.ts';
+import { lineage, printable, walk } from './path.ts';
+
+/** Thrown when a configuration cannot be used. Its message has one line per error: `<path>: <message>`. */
+export class ConfigErrors extends Error {
+  override readonly name = 'ConfigErrors';
+  /** The errors, and the warnings found beside them. */
+  readonly findings: Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    super(
+      findings
+        .filter(({ level }) => level === 'error')
+        .map(findingLine)
+        .join('\n'),
+    );
+    this.findings = [...findings];
+  }
+}
+
+export function errorAt(path: string, message: string): Finding {
+  return { level: 'error', path, message };
+}
+
+export function warningAt(path: string, message: string): Finding {
+  return { level: 'warning', path, message };
+}
+
+/** A finding as one line of text. */
+export function findingLine({ path, message }: Finding): string {
+  return printable(path === '' ? message : `${path}: ${message}`);
+}
+
+/** Sorts findings by where in the file they belong, and drops repetitions. */
+export function inFileOrder(findings: readonly Finding[], tree: unknown): Finding[] {
+  const positions = new Map<string, number>();
+  walk(tree, (path) => positions.set(path, positions.size));
+  const position = (path: string): number => {
+    for (const ancestor of lineage(path)) {
+      const found = positions.get(ancestor);
+      if (found !== undefined) return found;
+    }
+    return 0;
+  };
+  const unique = new Map(findings.map((finding) => [`${finding.level} ${findingLine(finding)}`, finding]));
+  return [...unique.values()]
+    .map((finding) => ({ finding, at: position(finding.path) }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ finding }) => finding);
+}

@@ -1,0 +1,93 @@
+import type { Finding } from '../plugins-sdk/define.ts';
+import { errorAt } from './findings.ts';
+import { childPath, isRecord } from './path.ts';
+
+/** Variables by name. */
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
+const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
+
+/** What the signer is derived from never gets into a configuration. */
+const FORBIDDEN: ReadonlySet<string> = new Set(['SERVICE_PRIVATE_KEY', 'SERVICE_MNEMONIC']);
+
+/** A string that refers to variables. */
+export interface Reference {
+  /** Whether the string consists of nothing else. */
+  readonly whole: boolean;
+  /** Names of variables that have no value. */
+  readonly unset: readonly string[];
+  /** Whether the text is not what the operator meant: a variable is unset or forbidden, or the syntax is wrong. */
+  readonly doubtful: boolean;
+  /** The text with variables replaced; they differ in the stand-ins for variables without a value. */
+  readonly texts: readonly [string, string];
+}
+
+export interface Interpolated {
+  /** With the first of each reference's texts. */
+  readonly value: unknown;
+  /** By config path. */
+  readonly references: ReadonlyMap<string, Reference>;
+  /** What is wrong with references; unset variables are not among it. */
+  readonly findings: readonly Finding[];
+  /** The values that were put in. */
+  readonly values: ReadonlySet<string>;
+}
+
+/**
+ * Replaces `${NAME}` in every string of a parsed value by the variable's value, which is not looked at again; `$${` stands
+ * for the text `${`. Keys stay as they are. Anything else that begins with `${` is an error.
+ */
+export function interpolate(tree: unknown, variables: Variables): Interpolated {
+  const references = new Map<string, Reference>();
+  const findings: Finding[] = [];
+  const values = new Set<string>();
+
+  const replaceIn = (text: string, path: string): string => {
+    const names = [...text.matchAll(TOKEN)].filter(([token]) => token !== '$${').map(([, name]) => name);
+    if (names.length === 0) return substitute(text, variables, 'unset');
+    const mistakes = [...new Set(names)].map(problemOf).filter((problem) => problem !== undefined);
+    findings.push(...mistakes.map((problem) => errorAt(path, problem)));
+    const known = names.filter((name) => name !== undefined && !FORBIDDEN.has(name)).map(String);
+    for (const name of known) {
+      const value = lookUp(name, variables);
+      if (value !== undefined) values.add(value);
+    }
+    const unset = [...new Set(known.filter((name) => lookUp(name, variables) === undefined))];
+    const texts = [substitute(text, variables, 'unset'), substitute(text, variables, 'other')] as const;
+    references.set(path, {
+      whole: ONLY_REFERENCES.test(text),
+      unset,
+      doubtful: mistakes.length + unset.length > 0,
+      texts,
+    });
+    return texts[0];
+  };
+
+  const visit = (value: unknown, path: string): unknown => {
+    if (typeof value === 'string') return replaceIn(value, path);
+    if (Array.isArray(value)) return value.map((item, index) => visit(item, childPath(path, index)));
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, visit(member, childPath(path, key))]));
+  };
+  return { value: visit(tree, ''), references, findings, values };
+}
+
+function problemOf(name: string | undefined): string | undefined {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the text shows the syntax
+  if (name === undefined) return 'malformed variable reference: write ${NAME}, or $${ for the text ${';
+  return FORBIDDEN.has(name) ? `the variable ${name} cannot be used in the config` : undefined;
+}
+
+function lookUp(name: string, variables: Variables): string | undefined {
+  return Object.hasOwn(variables, name) && !FORBIDDEN.has(name) ? variables[name] : undefined;
+}
+
+function substitute(text: string, variables: Variables, prefix: string): string {
+  return text.replace(TOKEN, (token, name: string | undefined) => {
+    if (token === '$${') return '${';
+    if (name === undefined) return token;
+    // A stand-in fits into host names, so that a URL around it stays a URL.
+    return lookUp(name, variables) ?? `${prefix}-${name.toLowerCase().replaceAll('_', '-')}`;
+  });
+}

@@ -1,0 +1,112 @@
+import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import { runChecks } from './checks.ts';
+import { checkNames } from './endpoints.ts';
+import { ConfigErrors, errorAt, inFileOrder, warningAt } from './findings.ts';
+import { checkIdentityOwners, endpointId } from './identity.ts';
+import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
+import { isRecord } from './path.ts';
+import { loadPlugins, type PluginChoice } from './plugins/load.ts';
+import { redactor } from './redact.ts';
+import { compose } from './schema/compose.ts';
+import { type Identified, View } from './view.ts';
+import { freeEndpoints, publicVariables } from './warnings.ts';
+import { readConfigFile } from './yaml.ts';
+
+export interface LoadOptions {
+  /** Absolute path of the YAML file. */
+  readonly file: string;
+  /** What `${VAR}` may see: the real environment over that of a file. */
+  readonly env: Variables;
+  /** In the order in which they are registered. */
+  readonly builtins: readonly Definition[];
+  /** Unset variables become warnings, and samples stand in for them; endpoints whose ID depends on one are left out. */
+  readonly allowUnset?: boolean;
+  /** Milliseconds that a plugin's module, and then its factory, may take; default 30 seconds. */
+  readonly patience?: number;
+}
+
+export interface LoadedConfig {
+  /** Validated, variables replaced, no defaults mixed in; frozen. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** In the order of the file. */
+  readonly endpoints: readonly Endpoint[];
+  /** The canonical JSON that was hashed to each endpoint's ID. */
+  readonly explained: readonly { readonly endpoint: Endpoint; readonly text: string }[];
+  /** Those that take part: built-ins in their order, then operators' in the order of the file. */
+  readonly plugins: readonly PluginChoice[];
+  readonly warnings: readonly Finding[];
+}
+
+const PATIENCE = 30_000;
+
+/**
+ * Reads a config file in two passes: what `settings.plugins` names is imported first; then the whole file is validated
+ * against the schema that all plugins make together, checked by them, and the endpoints are identified.
+ *
+ * @throws ConfigErrors with everything that is wrong, in the order of the file.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const tree = await readConfigFile(options.file);
+  const source = interpolate(tree, options.env);
+  const redact = redactor(source.values);
+  const settings = isRecord(source.value) ? source.value.settings : undefined;
+  const plugins = await loadPlugins({
+    entries: isRecord(settings) ? settings.plugins : undefined,
+    references: source.references,
+    configFile: options.file,
+    builtins: options.builtins,
+    redact,
+    patience: options.patience ?? PATIENCE,
+  });
+  const { definitions } = plugins;
+  const { schema, findings: collisions } = compose(definitions);
+  const view = new View(source, schema, definitions);
+  const { identified, findings: identityFindings } = view.identify();
+  const sound = view.wrongShapes.length === 0;
+  const findings = [
+    ...source.findings,
+    ...unsetVariables(source, options.allowUnset === true),
+    ...plugins.findings,
+    ...collisions,
+    ...checkIdentityOwners(definitions),
+    ...view.wrongShapes.filter(({ path }) => !view.isDoubtful(path)),
+    ...checkNames(view.config, view.isDoubtful),
+    ...view.certain(runChecks(definitions, view.context, { sound, redact }), identified),
+    ...identityFindings,
+    ...sameIds(identified),
+    ...freeEndpoints(view.context.endpoints),
+    ...publicVariables(source.references, view.config),
+  ];
+  const ordered = inFileOrder(findings, tree);
+  if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
+  return { config: view.config, ...finish(identified), plugins: plugins.choices, warnings: ordered };
+}
+
+function unsetVariables({ references }: Interpolated, allowed: boolean): Finding[] {
+  const at = allowed ? warningAt : errorAt;
+  return [...references].flatMap(([path, { unset }]) =>
+    unset.map((name) => at(path, `the variable ${name} is not set`)),
+  );
+}
+
+function sameIds(identified: readonly Identified[]): Finding[] {
+  const seen = new Map<string, EndpointDraft>();
+  return identified.flatMap(({ draft, text }) => {
+    if (text === undefined) return [];
+    const other = seen.get(text);
+    if (other === undefined) {
+      seen.set(text, draft);
+      return [];
+    }
+    const names = `"${draft.api}/${draft.name}" and "${other.api}/${other.name}" (${other.path})`;
+    return [errorAt(draft.path, `${names} have the same endpoint ID: they are the same request`)];
+  });
+}
+
+function finish(identified: readonly Identified[]): Pick<LoadedConfig, 'endpoints' | 'explained'> {
+  const explained = identified.flatMap(({ draft: { path: _, ...rest }, text }) => {
+    return text === undefined ? [] : [{ endpoint: Object.freeze({ ...rest, id: endpointId(text) }), text }];
+  });
+  return { endpoints: explained.map(({ endpoint }) => endpoint), explained };
+}

@@ -1,0 +1,34 @@
+import { isRecord } from '../path.ts';
+import { PluginProblem } from './problem.ts';
+
+/** What a plugin's module exports. */
+export interface PluginModule {
+  readonly plugin: unknown;
+  readonly configSchema: unknown;
+}
+
+/** @throws PluginProblem, and whatever the module throws while it is evaluated. */
+export async function importPlugin(url: string): Promise<PluginModule> {
+  const namespace: unknown = await import(url);
+  const exports = isRecord(namespace) ? namespace : {};
+  // A CommonJS module made from an ES module has its exports one level further down.
+  const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;
+  if (inner.default === undefined) throw new PluginProblem('the module has no default export');
+  return { plugin: inner.default, configSchema: inner.configSchema };
+}
+
+/**
+ * The result of work that is somebody else's, if it comes in time.
+ * @throws PluginProblem
+ */
+export async function inTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new PluginProblem(`is not ready after ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

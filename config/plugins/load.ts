@@ -1,0 +1,227 @@
+import { Check } from 'typebox/value';
+import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { errorAt, warningAt } from '../findings.ts';
+import type { Reference } from '../interpolate.ts';
+import { childPath } from '../path.ts';
+import type { Redact } from '../redact.ts';
+import { convert } from '../schema/convert.ts';
+import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
+import { hint } from '../suggest.ts';
+import { hasDoubt, leafOf } from '../variables.ts';
+import { importPlugin, inTime } from './import.ts';
+import { type Block, isConfigSchema, validateOwn } from './own-config.ts';
+import { PluginProblem } from './problem.ts';
+import { checkDefinition, isDefinition, signingHooks, simplePlugin } from './shape.ts';
+import { moduleUrl } from './source.ts';
+
+/** A plugin that takes part, and how the configuration wants it. */
+export interface PluginChoice {
+  readonly definition: Definition;
+  /** Milliseconds per request. */
+  readonly budget: number | 'none';
+  /** Its own `config` block, validated. */
+  readonly config: unknown;
+  /** `builtin:<name>`, or as written in the configuration. */
+  readonly source: string;
+  readonly operator: boolean;
+}
+
+export interface PluginRequest {
+  /** What stands under `settings.plugins`, variables replaced. */
+  readonly entries: unknown;
+  readonly references: ReadonlyMap<string, Reference>;
+  readonly configFile: string;
+  readonly builtins: readonly Definition[];
+  readonly redact: Redact;
+  /** Milliseconds that a module, and then its factory, may take. */
+  readonly patience: number;
+}
+
+export interface LoadedPlugins {
+  /** Built-ins in their own order, then operators' in the order of the config. */
+  readonly choices: readonly PluginChoice[];
+  /** All whose config keys are known, with or without a usable `config` block. */
+  readonly definitions: readonly Definition[];
+  readonly findings: readonly Finding[];
+}
+
+const DEFAULT_BUDGET = 1000;
+const PREFIX = 'builtin:';
+const ROOT = 'settings.plugins';
+
+/** Imports, checks and configures what `settings.plugins` names. Entries of a wrong shape are left for the schema to report. */
+export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins> {
+  const loading = new Loading(request);
+  const entries: readonly unknown[] = Array.isArray(request.entries) ? request.entries : [];
+  for (const [index, entry] of entries.entries()) {
+    const path = childPath(ROOT, index);
+    const typed = convert(PluginEntrySchema, entry, path, leafOf(request.references));
+    const usable = Check(PluginEntrySchema, typed) && !request.references.get(`${path}.source`)?.doubtful;
+    if (usable) await loading.add(typed, path);
+  }
+  return loading.finish();
+}
+
+class Loading {
+  readonly #request: PluginRequest;
+  readonly #findings: Finding[] = [];
+  readonly #builtins = new Map<string, { readonly entry: PluginEntry; readonly path: string }>();
+  readonly #operators: PluginChoice[] = [];
+  readonly #definitions: Definition[] = [];
+  /** Where each operator's plugin is configured, by name. */
+  readonly #names = new Map<string, string>();
+
+  constructor(request: PluginRequest) {
+    this.#request = request;
+  }
+
+  async add(entry: PluginEntry, path: string): Promise<void> {
+    if (entry.source.startsWith(PREFIX)) this.#addBuiltin(entry, path);
+    else await this.#addOperator(entry, path);
+  }
+
+  async finish(): Promise<LoadedPlugins> {
+    const enabled = this.#request.builtins.filter(({ name }) => this.#builtins.get(name)?.entry.enabled !== false);
+    const builtins: PluginChoice[] = [];
+    for (const definition of enabled) builtins.push(await this.#configure(definition));
+    for (const { name } of enabled) {
+      const path = this.#names.get(name);
+      if (path !== undefined) this.#findings.push(errorAt(path, `the name "${name}" is that of a built-in plugin`));
+    }
+    return {
+      choices: [...builtins, ...this.#operators],
+      definitions: [...enabled, ...this.#definitions],
+      findings: this.#findings,
+    };
+  }
+
+  #addBuiltin(entry: PluginEntry, path: string): void {
+    const name = entry.source.slice(PREFIX.length);
+    const known = this.#request.builtins.map((builtin) => builtin.name);
+    const definition = this.#request.builtins.find((builtin) => builtin.name === name);
+    if (definition === undefined) {
+      this.#fail(`${path}.source`, `unknown built-in plugin "${name}"${hint(name, known, 'built-in plugins')}`);
+    } else if (this.#builtins.has(name)) {
+      this.#fail(`${path}.source`, `the built-in plugin "${name}" is configured twice`);
+    } else if (entry.enabled === false && definition.required) {
+      this.#fail(`${path}.enabled`, `the built-in plugin "${name}" cannot be left out`);
+    } else {
+      this.#builtins.set(name, { entry, path });
+    }
+  }
+
+  async #configure(definition: Definition): Promise<PluginChoice> {
+    const { entry, path = ROOT } = this.#builtins.get(definition.name) ?? {};
+    const config = await this.#ownConfig(
+      definition.configSchema,
+      entry?.config,
+      `${path}.config`,
+      `builtin "${definition.name}"`,
+    );
+    return {
+      definition,
+      budget: entry?.timeout ?? definition.budget ?? DEFAULT_BUDGET,
+      config: config?.value,
+      source: `${PREFIX}${definition.name}`,
+      operator: false,
+    };
+  }
+
+  async #addOperator(entry: PluginEntry, path: string): Promise<void> {
+    if (entry.enabled !== undefined) {
+      this.#fail(`${path}.enabled`, 'unknown key, only built-in plugins can be switched off: leave the entry out');
+    }
+    try {
+      const made = await this.#make(entry, path);
+      if (made === undefined) return;
+      const { definition, config } = made;
+      this.#remember(definition.name, path);
+      const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET;
+      this.#operators.push({ definition, budget, config, source: entry.source, operator: true });
+    } catch (error) {
+      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
+      this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
+    }
+  }
+
+  /** @throws PluginProblem, and what the plugin's own code throws. */
+  async #make(entry: PluginEntry, path: string): Promise<{ definition: Definition; config: unknown } | undefined> {
+    const { configFile, patience } = this.#request;
+    const { plugin, configSchema } = await inTime(importPlugin(moduleUrl(entry.source, configFile)), patience);
+    const at = `${path}.config`;
+    if (isDefinition(plugin)) {
+      checkDefinition(plugin);
+      this.#definitions.push(plugin);
+      const own = await this.#ownConfig(plugin.configSchema, entry.config, at);
+      return own && { definition: plugin, config: own.value };
+    }
+    const factory = isFactory(plugin) ? plugin : undefined;
+    const simple = factory === undefined ? simplePlugin(plugin, 'the default export') : undefined;
+    const own = await this.#ownConfig(configSchema, entry.config, at, undefined, factory !== undefined);
+    if (own === undefined) return undefined;
+    const made = simple ?? (await this.#call(factory, own.value, at));
+    if (made === undefined) return undefined;
+    this.#warn(made, path);
+    return { definition: { name: made.name, setup: () => ({ hooks: made.hooks }) }, config: own.value };
+  }
+
+  /** Nothing when it would have to be called with stand-ins. */
+  async #call(factory: Factory | undefined, config: unknown, path: string): Promise<SimplePlugin | undefined> {
+    if (factory === undefined) return undefined;
+    if (hasDoubt(this.#request.references, path)) {
+      this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
+      return undefined;
+    }
+    const made = await inTime(callFactory(factory, config), this.#request.patience);
+    return simplePlugin(made, 'what its factory returns');
+  }
+
+  /** @returns nothing when there is something wrong, which has been noted. */
+  async #ownConfig(
+    schema: unknown,
+    given: unknown,
+    path: string,
+    label = 'the plugin',
+    takesAny = false,
+  ): Promise<{ readonly value: unknown } | undefined> {
+    if (schema === undefined) {
+      if (given === undefined || takesAny) return { value: takesAny ? structuredClone(given ?? {}) : undefined };
+      this.#fail(path, `${label} takes no config`);
+      return undefined;
+    }
+    if (!isConfigSchema(schema))
+      throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
+    const { references, redact } = this.#request;
+    const doubtful = hasDoubt(references, path);
+    const block: Block = { value: given, path, leaf: leafOf(references), redact, doubtful };
+    const { value, findings } = await validateOwn(schema, block);
+    const certain = findings.filter((finding) => !references.get(finding.path)?.doubtful);
+    this.#findings.push(...certain);
+    return certain.length === 0 ? { value } : undefined;
+  }
+
+  #remember(name: string, path: string): void {
+    const other = this.#names.get(name);
+    if (other === undefined) this.#names.set(name, path);
+    else this.#fail(path, `the plugin of ${other} has the name "${name}" too`);
+  }
+
+  #warn({ name, hooks }: SimplePlugin, path: string): void {
+    const found = signingHooks(hooks);
+    if (found.length > 0) this.#findings.push(warningAt(path, `${name}: ${found.join(', ')}`));
+  }
+
+  #fail(path: string, message: string): void {
+    this.#findings.push(errorAt(path, message));
+  }
+}
+
+type Factory = (config: unknown) => unknown;
+
+function isFactory(value: unknown): value is Factory {
+  return typeof value === 'function';
+}
+
+async function callFactory(factory: Factory, config: unknown): Promise<unknown> {
+  return await factory(config);
+}

@@ -1,0 +1,77 @@
+import type { TSchema } from 'typebox';
+import { Default } from 'typebox/value';
+import type { ConfigSchema, Finding } from '../../plugins-sdk/define.ts';
+import { errorAt } from '../findings.ts';
+import { childPath, isRecord } from '../path.ts';
+import type { Redact } from '../redact.ts';
+import { close } from '../schema/compose.ts';
+import { type ConvertLeaf, convert } from '../schema/convert.ts';
+import { explain } from '../schema/explain.ts';
+
+/** A plugin's `config` block. */
+export interface Block {
+  readonly value: unknown;
+  /** Its config path. */
+  readonly path: string;
+  readonly leaf: ConvertLeaf;
+  readonly redact: Redact;
+  /** Whether samples stand in it for variables that are unset. */
+  readonly doubtful: boolean;
+}
+
+export interface Validated {
+  readonly value: unknown;
+  readonly findings: readonly Finding[];
+}
+
+/** Validates a plugin's `config` block; without one, an empty mapping. The result shares nothing with the block. */
+export async function validateOwn(schema: ConfigSchema, block: Block): Promise<Validated> {
+  const value = structuredClone(block.value ?? {});
+  // What a parser says about samples says nothing about the config.
+  if (block.doubtful && isParser(schema)) return { value, findings: [] };
+  try {
+    return isParser(schema) ? await parseWith(schema, value, block) : checkWith(schema, value, block);
+  } catch (error) {
+    return {
+      value,
+      findings: [errorAt(block.path, `the plugin's configSchema cannot be used: ${block.redact(error)}`)],
+    };
+  }
+}
+
+export function isConfigSchema(value: unknown): value is ConfigSchema {
+  return isRecord(value) || isParser(value);
+}
+
+function isParser(schema: unknown): schema is { parse(value: unknown): unknown } {
+  const canHave = isRecord(schema) || typeof schema === 'function';
+  return canHave && typeof Reflect.get(schema, 'parse') === 'function';
+}
+
+function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Validated {
+  const closed = close(schema);
+  const complete = Default(closed, convert(closed, value, path, leaf));
+  return { value: complete, findings: explain(closed, complete, path) };
+}
+
+async function parseWith(schema: { parse(value: unknown): unknown }, value: unknown, block: Block): Promise<Validated> {
+  try {
+    return { value: await schema.parse(value), findings: [] };
+  } catch (error) {
+    return { value, findings: parserFindings(error, block) };
+  }
+}
+
+/** Validators such as zod say where and what in `issues`. */
+function parserFindings(error: unknown, { path, redact }: Block): Finding[] {
+  const issues = isRecord(error) && Array.isArray(error.issues) ? error.issues.filter(isRecord) : [];
+  if (issues.length === 0) return [errorAt(path, redact(error))];
+  return issues.map((issue) => {
+    const keys: readonly unknown[] = Array.isArray(issue.path) ? issue.path : [];
+    const at = keys.reduce<string>(
+      (parent, key) => childPath(parent, typeof key === 'number' ? key : String(key)),
+      path,
+    );
+    return errorAt(at, redact(issue.message));
+  });
+}

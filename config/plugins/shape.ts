@@ -1,0 +1,87 @@
+import { failure } from '../../kernel/stages.ts';
+import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { isRecord } from '../path.ts';
+import { hint } from '../suggest.ts';
+import { PluginProblem } from './problem.ts';
+
+const STAGES: readonly string[] = Object.keys(failure);
+const WITH_VARIANTS = new Set(['authenticate', 'deliver']);
+const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
+const LONGEST_NAME = 100;
+/** What only a plugin with `setup` can have. */
+const FULL_ONLY = ['keys', 'auth', 'modes', 'credentials', 'identity', 'check', 'budget', 'routes', 'start', 'stop'];
+
+/** @throws PluginProblem unless the value is `{name, hooks}`. */
+export function simplePlugin(value: unknown, what: string): SimplePlugin {
+  assertSimplePlugin(value, what);
+  return value;
+}
+
+function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
+  if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
+  checkName(value.name, what);
+  const { hooks } = value;
+  if (!isRecord(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
+  const surplus = FULL_ONLY.find((key) => value[key] !== undefined);
+  if (surplus !== undefined) throw new PluginProblem(`${what} has "${surplus}", which needs a plugin with "setup"`);
+  for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
+}
+
+function checkHook(stage: string, hook: unknown): void {
+  if (!STAGES.includes(stage)) throw new PluginProblem(`unknown hook "${stage}"${hint(stage, STAGES, 'known hooks')}`);
+  if (!WITH_VARIANTS.has(stage)) {
+    if (typeof hook !== 'function') throw new PluginProblem(`the hook "${stage}" must be a function`);
+  } else if (!isRecord(hook) || !Object.values(hook).every((variant) => typeof variant === 'function')) {
+    throw new PluginProblem(`the hook "${stage}" must be an object of functions`);
+  }
+}
+
+function checkName(name: unknown, what: string): void {
+  const valid =
+    typeof name === 'string' &&
+    name.length <= LONGEST_NAME &&
+    /^[^\s\p{C}"](?:[^\p{C}\p{Zl}\p{Zp}"]*[^\s\p{C}"])?$/u.test(name);
+  if (!valid) throw new PluginProblem(`${what} has no "name", a short text of one line`);
+}
+
+export function isDefinition(value: unknown): value is Definition {
+  return isRecord(value) && typeof value.setup === 'function';
+}
+
+const memberChecks: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
+  budget: [(value) => value === 'none' || (typeof value === 'number' && value > 0), '"none" or positive milliseconds'],
+  required: [(value) => typeof value === 'boolean', 'true or false'],
+  keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
+  auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
+  modes: [isTexts, 'a list of names'],
+  credentials: [isTexts, 'a list of header names'],
+  identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
+  check: [isFunction, 'a function'],
+};
+
+/** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type. */
+export function checkDefinition(definition: Definition): void {
+  checkName(definition.name, 'the default export');
+  for (const [name, [isValid, expected]] of Object.entries(memberChecks)) {
+    const member: unknown = Reflect.get(definition, name);
+    if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);
+  }
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '');
+}
+
+function isConfigKey(value: unknown): boolean {
+  if (!isRecord(value) || !LEVELS.has(value.level) || !isRecord(value.schema)) return false;
+  return typeof value.path === 'string' && /^[\w-]+(?:\.[\w-]+)*$/.test(value.path);
+}
+
+/** The hooks with which a plugin can change what gets signed, in the order in which they run. */
+export function signingHooks(hooks: object): string[] {
+  return ['onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'].filter((name) => Reflect.get(hooks, name) !== undefined);
+}

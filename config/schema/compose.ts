@@ -1,0 +1,224 @@
+import { type TProperties, type TSchema, Type } from 'typebox';
+import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
+import { errorAt } from '../findings.ts';
+import { isRecord } from '../path.ts';
+import { PluginsSchema } from './plugin-entry.ts';
+
+/** The schema of a whole config file. */
+export interface Composed {
+  readonly schema: TSchema;
+  /** Plugins that claim one thing twice. */
+  readonly findings: readonly Finding[];
+}
+
+type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
+
+const closed = { additionalProperties: false };
+
+/** Longest name of an API or endpoint. */
+const NAME_LENGTH = 200;
+
+/** Puts the schema of a config file together: the frame, and what every plugin contributes to it. */
+export function compose(definitions: readonly Definition[]): Composed {
+  const claims = new Claims();
+  const auth = authSchema(definitions, claims);
+  const modes = modeNames(definitions, claims);
+  const trees = keyTrees(definitions, claims);
+  const name = { minLength: 1, maxLength: NAME_LENGTH };
+  const shared = auth === undefined ? {} : { auth: Type.Optional(auth) };
+  const endpoint = Type.Object(
+    {
+      name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
+      description: Type.Optional(Type.String({ description: 'No runtime effect' })),
+      ...(modes.length === 0
+        ? {}
+        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels' })) }),
+      ...shared,
+      ...trees.endpoint.members('as declared'),
+    },
+    closed,
+  );
+  const api = Type.Object(
+    {
+      name: Type.String({ ...name, description: 'Human-readable, unique' }),
+      ...shared,
+      ...trees.api.members('as declared'),
+      endpoints: Type.Array(endpoint, { minItems: 1 }),
+    },
+    closed,
+  );
+  const schema = Type.Object(
+    {
+      version: Type.String({ pattern: '^\\d+\\.\\d+$', description: 'a version of the form "1.0"' }),
+      ...trees.root.members('optional'),
+      server: Type.Optional(Type.Object(trees.server.members('optional'), closed)),
+      settings: Type.Optional(
+        Type.Object({ ...trees.settings.members('optional'), plugins: Type.Optional(PluginsSchema) }, closed),
+      ),
+      apis: Type.Array(api, { minItems: 1 }),
+    },
+    closed,
+  );
+  return { schema, findings: claims.findings };
+}
+
+/** Who owns what; what two want is a finding. */
+class Claims {
+  readonly findings: Finding[] = [];
+  readonly #owners = new Map<string, string>();
+
+  /** @returns whether nobody had it before. */
+  claim(what: string, owner: string): boolean {
+    const other = this.#owners.get(what);
+    if (other === undefined) this.#owners.set(what, owner);
+    else this.report(`${owner} cannot own the ${what}: it belongs to ${other}`);
+    return other === undefined;
+  }
+
+  isFree(what: string): boolean {
+    return !this.#owners.has(what);
+  }
+
+  report(message: string): void {
+    this.findings.push(errorAt('settings.plugins', message));
+  }
+}
+
+function plugin({ name }: Definition): string {
+  return `plugin "${name}"`;
+}
+
+function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
+  return definitions.flatMap((definition) => {
+    return (definition.modes ?? []).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
+  });
+}
+
+/** One object or a list of them, told apart by `type`. */
+function authSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
+  const variants = definitions.flatMap((definition) => {
+    return Object.entries(definition.auth ?? {})
+      .filter(([type]) => claims.claim(`auth type "${type}"`, plugin(definition)))
+      .map(([type, schema]) => authVariant(type, schema));
+  });
+  if (variants.length === 0) return undefined;
+  const one = variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union(variants);
+  return Type.Union([one, Type.Array(one, { minItems: 1 })], { description: 'Who may ask; any one method is enough' });
+}
+
+function authVariant(type: string, schema: TSchema): TSchema {
+  const own = close(schema);
+  const { properties, required } = isRecord(own) ? own : {};
+  return withMembers(own, {
+    type: 'object',
+    required: ['type', ...(Array.isArray(required) ? required : [])],
+    properties: { ...(isRecord(properties) ? properties : {}), type: Type.Literal(type) },
+    additionalProperties: false,
+  });
+}
+
+function keyTrees(definitions: readonly Definition[], claims: Claims): Record<Level, KeyTree> {
+  const tree = (level: string) =>
+    new KeyTree((path) => `config key ${level === '' ? path : `${level}.${path}`}`, claims);
+  const trees = {
+    root: tree(''),
+    server: tree('server'),
+    settings: tree('settings'),
+    api: tree('api'),
+    endpoint: tree('endpoint'),
+  };
+  const frame: readonly [Level, string][] = [
+    ...['version', 'server', 'settings', 'apis'].map((path): [Level, string] => ['root', path]),
+    ['settings', 'plugins'],
+    ...['name', 'auth', 'endpoints'].map((path): [Level, string] => ['api', path]),
+    ...['name', 'auth', 'mode', 'description'].map((path): [Level, string] => ['endpoint', path]),
+  ];
+  for (const [level, path] of frame) trees[level].reserve(path);
+  for (const definition of definitions) {
+    for (const key of definition.keys ?? []) {
+      for (const level of levelsOf(key)) trees[level].add(key, plugin(definition));
+    }
+  }
+  return trees;
+}
+
+function levelsOf({ level }: ConfigKey): readonly Level[] {
+  return level === 'shared' ? ['api', 'endpoint'] : [level];
+}
+
+/** The keys of one level; dots in a path make mappings, which are optional by themselves. */
+class KeyTree {
+  readonly #leaves = new Map<string, TSchema>();
+  readonly #branches = new Map<string, KeyTree>();
+  readonly #label: (path: string) => string;
+  readonly #claims: Claims;
+
+  constructor(label: (path: string) => string, claims: Claims) {
+    this.#label = label;
+    this.#claims = claims;
+  }
+
+  /** Keeps a key of the frame from being owned by a plugin. */
+  reserve(path: string): void {
+    this.#claims.claim(this.#label(path), 'the config file itself');
+  }
+
+  add({ level, path, schema }: ConfigKey, owner: string): void {
+    const leaf = level === 'shared' ? Type.Optional(close(schema)) : close(schema);
+    this.#insert(path.split('.'), leaf, owner);
+  }
+
+  #insert([key = '', ...rest]: readonly string[], schema: TSchema, owner: string): void {
+    const label = this.#label(key);
+    const branch = this.#branches.get(key);
+    if (rest.length > 0 && this.#claims.isFree(label)) {
+      const inner = branch ?? new KeyTree((path) => this.#label(`${key}.${path}`), this.#claims);
+      this.#branches.set(key, inner);
+      inner.#insert(rest, schema, owner);
+    } else if (branch !== undefined) {
+      this.#claims.report(`${owner} cannot own the ${label}: another plugin owns keys inside it`);
+    } else if (this.#claims.claim(label, owner)) {
+      this.#leaves.set(key, schema);
+    }
+  }
+
+  members(presence: 'optional' | 'as declared'): TProperties {
+    const leaves = [...this.#leaves].map(([key, schema]): [string, TSchema] => {
+      return [key, presence === 'optional' ? Type.Optional(schema) : schema];
+    });
+    const branches = [...this.#branches].map(([key, branch]): [string, TSchema] => {
+      return [key, Type.Optional(Type.Object(branch.members(presence), closed))];
+    });
+    return Object.fromEntries([...leaves, ...branches]);
+  }
+}
+
+/**
+ * The schema with every mapping in it closed that does not say what it does with unknown keys. Schemas under `allOf` and
+ * the like stay as they are: closed ones would exclude each other.
+ */
+export function close<S extends TSchema>(schema: S): S {
+  if (!isRecord(schema)) return schema;
+  const changes: Record<string, unknown> = {};
+  for (const keyword of ['anyOf', 'oneOf', 'prefixItems', 'items']) {
+    const inner = schema[keyword];
+    if (Array.isArray(inner)) changes[keyword] = inner.map((item) => close(item));
+    else if (isRecord(inner)) changes[keyword] = close(inner);
+  }
+  if (isRecord(schema.properties)) {
+    const members = Object.entries(schema.properties).map(([key, member]) => [
+      key,
+      isRecord(member) ? close(member) : member,
+    ]);
+    changes.properties = Object.fromEntries(members);
+    const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
+    if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
+  }
+  return withMembers(schema, changes);
+}
+
+/** A copy with other members; TypeBox keeps marks in properties that are not enumerable. */
+function withMembers<T extends object>(original: T, changes: object): T {
+  const copy = Object.create(Object.getPrototypeOf(original), Object.getOwnPropertyDescriptors(original));
+  return Object.defineProperties(copy, Object.getOwnPropertyDescriptors(changes));
+}

@@ -1,0 +1,68 @@
+import type { TSchema } from 'typebox';
+import { exactNumber } from '../numbers.ts';
+import { childPath, isRecord } from '../path.ts';
+import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
+
+/** Gives a string at a config path its value; `nodes` are the schemas that may apply there. */
+export type ConvertLeaf = (text: string, nodes: readonly SchemaNode[], path: string) => unknown;
+
+/** A copy of a value in which every string went through `leaf`, along its schema. */
+export function convert(schema: TSchema, value: unknown, path: string, leaf: ConvertLeaf): unknown {
+  return visit([schema], value, path, leaf);
+}
+
+function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
+  const nodes = schemas.flatMap(alternatives);
+  if (typeof value === 'string') return leaf(value, nodes, path);
+  if (Array.isArray(value)) {
+    return value.map((item, index) => {
+      const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
+      return visit(inner, item, childPath(path, index), leaf);
+    });
+  }
+  if (!isRecord(value)) return value;
+  const candidates = nodes.filter(allows('object'));
+  const agreeing = candidates.filter((node) => agrees(node, value));
+  const fitting = agreeing.length > 0 ? agreeing : candidates;
+  const members = Object.entries(value).map(([key, member]) => {
+    const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
+    return [key, visit(inner, member, childPath(path, key), leaf)];
+  });
+  return Object.fromEntries(members);
+}
+
+function alternatives(schema: TSchema): SchemaNode[] {
+  const node = readSchema(schema);
+  const inner = [...node.options, ...node.parts];
+  return inner.length === 0
+    ? [node]
+    : [node, ...inner.flatMap(alternatives)].filter(({ options }) => options.length === 0);
+}
+
+function allows(type: string): (node: SchemaNode) => boolean {
+  return ({ types }) => types.length === 0 || types.includes(type);
+}
+
+/** Whether the members that tell kinds apart, such as `type`, are those of this kind. */
+function agrees({ properties }: SchemaNode, value: Readonly<Record<string, unknown>>): boolean {
+  return [...properties].every(([key, schema]) => {
+    const { choices } = readSchema(schema);
+    return choices?.length !== 1 || !Object.hasOwn(value, key) || choices[0] === value[key];
+  });
+}
+
+/** The number or boolean that a variable's text stands for, where a schema wants one and no text. */
+export function fromText(text: string, nodes: readonly SchemaNode[]): unknown {
+  if (nodes.length === 0 || nodes.some((node) => acceptsText(node, text))) return text;
+  if (wants(nodes, ['boolean']) && (text === 'true' || text === 'false')) return text === 'true';
+  return wants(nodes, ['number', 'integer']) ? (exactNumber(text) ?? text) : text;
+}
+
+function wants(nodes: readonly SchemaNode[], types: readonly string[]): boolean {
+  return nodes.some((node) => node.types.some((type) => types.includes(type)));
+}
+
+function acceptsText({ types, choices }: SchemaNode, text: string): boolean {
+  if (choices !== undefined) return choices.includes(text);
+  return types.length === 0 || types.includes('string');
+}

@@ -1,0 +1,190 @@
+import type { TSchema } from 'typebox';
+import { Check, Errors } from 'typebox/value';
+import type { Finding } from '../../plugins-sdk/define.ts';
+import { errorAt } from '../findings.ts';
+import { childPath, isRecord } from '../path.ts';
+import { hint, nearest } from '../suggest.ts';
+import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
+
+/**
+ * Everything in which a value differs from its schema, in words and without showing values: they may be secrets. TypeBox
+ * decides whether there is anything to explain.
+ *
+ * @param path config path of the value.
+ */
+export function explain(schema: TSchema, value: unknown, path: string): Finding[] {
+  if (Check(schema, value)) return [];
+  const reasons = reasonsOf(readSchema(schema), value, path);
+  return reasons.length > 0 ? reasons : [errorAt(path, lastResort(schema, value))];
+}
+
+function reasonsOf(node: SchemaNode, value: unknown, path: string): Finding[] {
+  if (node.options.length > 0) return explainOptions(node.options, value, path);
+  if (!hasType(node, value)) return [errorAt(path, expectation([node], value))];
+  if (node.choices !== undefined) return [errorAt(path, choiceMessage(node.choices, value))];
+  const here = [...limits(node, value).map((message) => errorAt(path, message))];
+  const parts = node.parts.flatMap((part) => explain(part, value, path));
+  if (Array.isArray(value)) return [...here, ...parts, ...explainItems(node, value, path)];
+  return isRecord(value) ? [...here, ...parts, ...explainMembers(node, value, path)] : [...here, ...parts];
+}
+
+function explainItems(node: SchemaNode, items: readonly unknown[], path: string): Finding[] {
+  return items.flatMap((item, index) => explain(itemSchema(node, index), item, childPath(path, index)));
+}
+
+function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown>>, path: string): Finding[] {
+  const known = [...node.properties.keys()];
+  const present = Object.entries(value).flatMap(([key, member]) => {
+    const schema = memberSchema(node, key);
+    if (schema !== undefined) return explain(schema, member, childPath(path, key));
+    return [errorAt(childPath(path, key), `unknown key${hint(key, known, 'known keys')}`)];
+  });
+  const missing = node.required.filter((key) => !Object.hasOwn(value, key));
+  return [...present, ...missing.map((key) => errorAt(childPath(path, key), 'required key is missing'))];
+}
+
+function explainOptions(options: readonly TSchema[], value: unknown, path: string): Finding[] {
+  const nodes = options.map(readSchema);
+  const choices = nodes.every(({ choices }) => choices !== undefined)
+    ? nodes.flatMap(({ choices = [] }) => choices)
+    : [];
+  if (choices.some((choice) => typeof choice === typeof value)) return [errorAt(path, choiceMessage(choices, value))];
+  const fitting = options.filter((_, index) => {
+    const node = nodes[index];
+    return node !== undefined && node.choices === undefined && hasType(node, value);
+  });
+  if (fitting.length === 0) return [errorAt(path, expectation(nodes, value))];
+  return explainTag(fitting, value, path) ?? fewest(fitting.map((option) => explain(option, value, path)));
+}
+
+/** Findings of a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
+function explainTag(options: readonly TSchema[], value: unknown, path: string): Finding[] | undefined {
+  if (!isRecord(value)) return undefined;
+  const tag = tagOf(options.map(readSchema));
+  if (tag === undefined) return undefined;
+  const at = childPath(path, tag.name);
+  if (!Object.hasOwn(value, tag.name)) {
+    return [errorAt(at, `required key is missing, expected ${listed(tag.values)}`)];
+  }
+  const index = tag.values.indexOf(value[tag.name]);
+  const option = options[index];
+  return option === undefined
+    ? [errorAt(at, choiceMessage(tag.values, value[tag.name]))]
+    : explain(option, value, path);
+}
+
+interface Tag {
+  readonly name: string;
+  /** What the member must be, by option. */
+  readonly values: readonly unknown[];
+}
+
+/** The member that has one fixed value in every option. */
+export function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
+  for (const name of nodes[0]?.properties.keys() ?? []) {
+    const values = nodes.map(({ properties }) => readSchema(properties.get(name) ?? {}).choices);
+    if (values.every((choices) => choices?.length === 1))
+      return { name, values: values.flatMap((choices) => choices ?? []) };
+  }
+  return undefined;
+}
+
+function fewest(alternatives: readonly Finding[][]): Finding[] {
+  return alternatives.reduce((best, next) => (next.length < best.length ? next : best));
+}
+
+function choiceMessage(choices: readonly unknown[], value: unknown): string {
+  return `expected ${listed(choices)}${guess(choices, value)}`;
+}
+
+function listed(choices: readonly unknown[]): string {
+  const texts = [...new Set(choices.map((choice) => JSON.stringify(choice)))];
+  return texts.length === 1 ? (texts[0] ?? '') : `one of ${texts.join(', ')}`;
+}
+
+const names: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  null: 'null',
+};
+
+function expectation(nodes: readonly SchemaNode[], value: unknown): string {
+  const choices = nodes.flatMap(({ choices: allowed = [] }) => allowed);
+  const wanted = new Set(
+    nodes.flatMap((node) => node.choices?.map((choice) => JSON.stringify(choice)) ?? node.types.map(named)),
+  );
+  const found = value === null ? 'nothing' : typeof value === 'boolean' ? 'a boolean' : named(typeName(value));
+  const quotable = typeof value === 'number' || typeof value === 'boolean';
+  const quotes = quotable && nodes.some(({ types }) => types.includes('string')) ? ', write it in quotes' : '';
+  return `expected ${[...wanted].join(' or ')}, found ${found}${quotes}${guess(choices, value)}`;
+}
+
+/** The choice that the value was perhaps meant to be. */
+function guess(choices: readonly unknown[], value: unknown): string {
+  const texts = choices.filter((choice) => typeof choice === 'string');
+  const near = typeof value === 'string' ? nearest(value, texts) : undefined;
+  return near === undefined ? '' : `, did you mean "${near}"?`;
+}
+
+function named(type: string): string {
+  return names[type] ?? type;
+}
+
+/** The bounds that a value of the right type breaks. */
+function limits(node: SchemaNode, value: unknown): string[] {
+  if (typeof value === 'number') return numberLimits(node, value);
+  if (typeof value === 'string') return stringLimits(node, value);
+  if (Array.isArray(value)) return sizeLimits(node, value.length, 'Items', 'entries');
+  return isRecord(value) ? sizeLimits(node, Object.keys(value).length, 'Properties', 'keys') : [];
+}
+
+function numberLimits(node: SchemaNode, value: number): string[] {
+  const bounds: readonly [string, string, (limit: number) => boolean][] = [
+    ['minimum', 'must be at least', (limit) => value >= limit],
+    ['maximum', 'must be at most', (limit) => value <= limit],
+    ['exclusiveMinimum', 'must be more than', (limit) => value > limit],
+    ['exclusiveMaximum', 'must be less than', (limit) => value < limit],
+    ['multipleOf', 'must be a multiple of', (limit) => value % limit === 0],
+  ];
+  return bounds.flatMap(([keyword, text, holds]) => {
+    const limit = node.keyword(keyword);
+    return typeof limit === 'number' && !holds(limit) ? [`${text} ${limit}`] : [];
+  });
+}
+
+function stringLimits(node: SchemaNode, value: string): string[] {
+  const sizes = sizeLimits(node, [...value].length, 'Length', 'characters');
+  if (sizes.length > 0) return sizes;
+  const { description, pattern, format } = {
+    description: node.keyword('description'),
+    pattern: node.keyword('pattern'),
+    format: node.keyword('format'),
+  };
+  const expected = typeof description === 'string' ? `, expected: ${description}` : '';
+  if (typeof pattern === 'string' && !Check({ type: 'string', pattern }, value)) {
+    return [`has the wrong form${expected} (pattern ${pattern})`];
+  }
+  if (typeof format === 'string' && !Check({ type: 'string', format }, value)) {
+    return [`has the wrong form${expected} (format ${format})`];
+  }
+  return [];
+}
+
+function sizeLimits(node: SchemaNode, size: number, suffix: string, unit: string): string[] {
+  const least = node.keyword(`min${suffix}`);
+  const most = node.keyword(`max${suffix}`);
+  if (typeof least === 'number' && size < least)
+    return [least === 1 ? 'must not be empty' : `must have at least ${least} ${unit}`];
+  return typeof most === 'number' && size > most ? [`must have at most ${most} ${unit}`] : [];
+}
+
+/** For a keyword that has no words of its own here. */
+function lastResort(schema: TSchema, value: unknown): string {
+  const reason = Errors(schema, value)[0];
+  if (reason === undefined) return 'is not allowed';
+  return reason.keyword === '~refine' ? reason.params.message : `is not allowed: it ${reason.message}`;
+}

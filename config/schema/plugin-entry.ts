@@ -1,0 +1,28 @@
+import { type Static, Type } from 'typebox';
+
+/** The longest that a timer can wait. */
+const LONGEST = 2_147_483_647;
+
+/** One entry of `settings.plugins`. */
+export const PluginEntrySchema = Type.Object(
+  {
+    source: Type.String({
+      minLength: 1,
+      description: 'Path of a .ts, .mts, .js or .mjs module relative to this file, a package name, or builtin:<name>',
+    }),
+    timeout: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LONGEST,
+        description: 'Milliseconds per request for all its hooks; default 1000',
+      }),
+    ),
+    config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for' })),
+    enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out' })),
+  },
+  { additionalProperties: false },
+);
+
+export type PluginEntry = Static<typeof PluginEntrySchema>;
+
+export const PluginsSchema = Type.Array(PluginEntrySchema, { description: 'In the order in which their hooks run' });

@@ -1,0 +1,69 @@
+import type { Definition } from '../../plugins-sdk/define.ts';
+import { isRecord } from '../path.ts';
+import { compose } from './compose.ts';
+
+const VARIABLE = { $ref: '#/$defs/variable' };
+const CONSTRAINTS = ['const', 'enum', 'pattern', 'format', 'maxLength'];
+
+/**
+ * The JSON Schema (draft 2020-12) of a config file as it is written, for editors: wherever a number, a boolean or a certain
+ * text is wanted, a text with a `${VAR}` in it may stand as well.
+ */
+export function composeSchema(definitions: readonly Definition[]): object {
+  // Through JSON text, so that TypeBox's own marks and refinements stay out.
+  const plain: unknown = JSON.parse(JSON.stringify(compose(definitions).schema));
+  const schema = asWritten(plain);
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of the signed-data proxy',
+    ...(isRecord(schema) ? schema : {}),
+    $defs: { variable: { type: 'string', pattern: '\\$\\{', description: 'Text with a variable of the environment' } },
+  };
+}
+
+function asWritten(schema: unknown): unknown {
+  if (!isRecord(schema)) return schema;
+  const { description, ...rest } = schema;
+  const about = description === undefined ? {} : { description };
+  if (isConstrainedScalar(schema)) return { ...about, anyOf: [rest, VARIABLE] };
+  return {
+    ...about,
+    ...Object.fromEntries(Object.entries(rest).flatMap(([keyword, value]) => keywordAsWritten(keyword, value))),
+  };
+}
+
+function isConstrainedScalar(schema: Readonly<Record<string, unknown>>): boolean {
+  const types = [schema.type].flat();
+  if (types.includes('object') || types.includes('array')) return false;
+  if (types.some((type) => type === 'number' || type === 'integer' || type === 'boolean')) return true;
+  return CONSTRAINTS.some((keyword) => Object.hasOwn(schema, keyword));
+}
+
+function keywordAsWritten(keyword: string, value: unknown): [string, unknown][] {
+  switch (keyword) {
+    case 'properties':
+    case 'patternProperties': {
+      const members = isRecord(value) ? Object.entries(value) : [];
+      return [[keyword, Object.fromEntries(members.map(([key, member]) => [key, asWritten(member)]))]];
+    }
+    case 'items':
+      // A tuple, in the words of an older draft.
+      if (Array.isArray(value))
+        return [
+          ['prefixItems', value.map(asWritten)],
+          ['items', false],
+        ];
+      return [[keyword, asWritten(value)]];
+    case 'additionalItems':
+      return [];
+    case 'anyOf':
+    case 'oneOf':
+    case 'allOf':
+    case 'prefixItems':
+      return [[keyword === 'oneOf' ? 'anyOf' : keyword, Array.isArray(value) ? value.map(asWritten) : value]];
+    case 'additionalProperties':
+      return [[keyword, asWritten(value)]];
+    default:
+      return [[keyword, value]];
+  }
+}

@@ -1,0 +1,24 @@
+import { distance } from 'fastest-levenshtein';
+
+const LONGEST = 100;
+
+/** The known name that a misspelt one most likely stands for. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST) return undefined;
+  const allowed = Math.max(name.length < 4 ? 1 : 2, Math.floor(name.length / 3));
+  let best: { readonly name: string; readonly edits: number } | undefined;
+  for (const candidate of known) {
+    const edits = Math.min(distance(name, candidate), distance(name.toLowerCase(), candidate.toLowerCase()));
+    // Replacing every letter is no misspelling.
+    if (edits <= allowed && edits < candidate.length && edits < (best?.edits ?? Infinity))
+      best = { name: candidate, edits };
+  }
+  return best?.name;
+}
+
+/** `, did you mean "x"?`, or without a near name the known ones. */
+export function hint(name: string, known: readonly string[], what: string): string {
+  const near = nearest(name, known);
+  if (near !== undefined) return `, did you mean "${near}"?`;
+  return known.length === 0 ? `, there are no ${what} here` : `, ${what}: ${known.join(', ')}`;
+}

@@ -1,0 +1,133 @@
+import type { TSchema } from 'typebox';
+import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { deepFreeze } from '../plugins-sdk/public-hooks.ts';
+import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
+import { warningAt } from './findings.ts';
+import { identityFailure, identityText } from './identity.ts';
+import type { Interpolated } from './interpolate.ts';
+import { isWithin } from './path.ts';
+import { explain } from './schema/explain.ts';
+import { doubtfulPaths, fill, first, second, type Variant, varying } from './variables.ts';
+
+/** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
+export interface Identified {
+  readonly draft: EndpointDraft;
+  readonly text: string | undefined;
+}
+
+/** The text, or why there is none. */
+type Attempt = { readonly text: string } | { readonly text: undefined; readonly error: unknown };
+
+/** The config with its variables replaced, and with samples for those that are unset. */
+export class View {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Where the config does not have the shape that the schema wants, samples included. */
+  readonly wrongShapes: readonly Finding[];
+  readonly context: CheckContext;
+  readonly #doubtful: ReadonlySet<string>;
+  /** Doubtful paths at which there is no choice of samples. */
+  readonly #rigid: ReadonlySet<string>;
+  readonly #source: Interpolated;
+  readonly #schema: TSchema;
+  readonly #definitions: readonly Definition[];
+
+  constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[]) {
+    const { config, rigid } = fill(source, schema, first);
+    this.config = deepFreeze(config);
+    this.wrongShapes = explain(schema, config, '');
+    this.#doubtful = new Set(doubtfulPaths(source.references));
+    this.#rigid = rigid;
+    this.#source = source;
+    this.#schema = schema;
+    this.#definitions = definitions;
+    this.context = this.#contextOf(config);
+  }
+
+  /** Whether the text at a path is not what the operator meant. */
+  readonly isDoubtful = (path: string): boolean => this.#doubtful.has(path);
+
+  /** The findings without those about samples and about what a sample decides. */
+  certain(findings: readonly Finding[], identified: readonly Identified[]): Finding[] {
+    const uncertain = identified
+      .filter(({ draft, text }) => text === undefined && [...this.#doubtful].some((path) => isWithin(path, draft.path)))
+      .map(({ draft }) => draft.path);
+    return findings.filter(({ path }) => {
+      return !this.isDoubtful(path) && !uncertain.some((endpoint) => isWithin(path, endpoint));
+    });
+  }
+
+  /** Identifies the endpoints; says why where that is impossible. */
+  identify(): { readonly identified: readonly Identified[]; readonly findings: readonly Finding[] } {
+    const attempts = this.#attempt(this.context);
+    const others = this.#doubtful.size === 0 ? attempts : this.#attemptWith(second);
+    const entries = this.context.endpoints.map((draft, index) => {
+      const attempt = attempts[index] ?? { text: undefined, error: undefined };
+      const depends =
+        attempt.text !== others[index]?.text || this.#concerning(draft).some((path) => this.#rigid.has(path));
+      return { draft, attempt, index, text: depends ? undefined : attempt.text };
+    });
+    const failed = entries.filter(({ text }) => text === undefined);
+    const namesOf = failed.length > 0 && this.#doubtful.size > 0 ? this.#dependencies(attempts) : () => [];
+    const findings = failed.flatMap(({ draft, attempt, index }) => {
+      const names = namesOf(draft, index);
+      if (names.length > 0) return unidentified(draft.path, names);
+      return attempt.text === undefined ? [identityFailure(draft, attempt.error)] : [];
+    });
+    return { identified: entries, findings: [...findings, ...this.#leftOut()] };
+  }
+
+  /** Finds the unset variables that an endpoint's ID depends on. */
+  #dependencies(attempts: readonly Attempt[]): (draft: EndpointDraft, index: number) => readonly string[] {
+    const { references } = this.#source;
+    const names = [...new Set([...references.values()].flatMap(({ unset }) => unset))];
+    const changed = new Map(names.map((name) => [name, this.#attemptWith(varying(name))]));
+    return (draft, index) => {
+      const concerning = this.#concerning(draft);
+      // Where a sample makes a plugin fail, or there is none to vary, the variable counts as needed.
+      const opaque = concerning.filter((path) => this.#rigid.has(path) || attempts[index]?.text === undefined);
+      const needed = new Set(opaque.flatMap((path) => references.get(path)?.unset ?? []));
+      return names.filter((name) => needed.has(name) || changed.get(name)?.[index]?.text !== attempts[index]?.text);
+    };
+  }
+
+  /** The doubtful paths in an endpoint, and in its API outside the other endpoints. */
+  #concerning(draft: EndpointDraft): string[] {
+    return [...this.#doubtful].filter((path) => {
+      const owner = ownerOf(path);
+      return owner === draft.path || (!owner.includes('.') && draft.path.startsWith(`${owner}.`));
+    });
+  }
+
+  /** Endpoints and APIs that cannot be read at all because no sample fits. */
+  #leftOut(): Finding[] {
+    const drafted = new Set(this.context.endpoints.map(({ path }) => path));
+    return this.wrongShapes
+      .filter(({ path }) => this.isDoubtful(path) && path.startsWith('apis') && !drafted.has(ownerOf(path)))
+      .flatMap(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
+  }
+
+  #attemptWith(variant: Variant): Attempt[] {
+    return this.#attempt(this.#contextOf(deepFreeze(fill(this.#source, this.#schema, variant).config)));
+  }
+
+  #attempt(context: CheckContext): Attempt[] {
+    return context.endpoints.map((draft) => {
+      try {
+        return { text: identityText(this.#definitions, draft, context) };
+      } catch (error) {
+        return { text: undefined, error };
+      }
+    });
+  }
+
+  #contextOf(config: Readonly<Record<string, unknown>>): CheckContext {
+    const { references } = this.#source;
+    return checkContext(config, draftEndpoints(config, this.wrongShapes), (path) => references.has(path));
+  }
+}
+
+function unidentified(path: string, names: readonly string[]): Finding[] {
+  if (names.length === 0) return [];
+  const variables = names.length === 1 ? 'variable' : 'variables';
+  return [warningAt(path, `no endpoint ID: it depends on the ${variables} ${names.join(', ')}`)];
+}

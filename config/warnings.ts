@@ -1,0 +1,43 @@
+import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { warningAt } from './findings.ts';
+import type { Reference } from './interpolate.ts';
+import { isRecord } from './path.ts';
+
+/** Endpoints that anybody may ask because nobody said otherwise. */
+export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
+  return endpoints
+    .filter(({ own, shared }) => own.auth === undefined && shared.auth === undefined)
+    .map(({ api, name, path }) =>
+      warningAt(path, `no auth on the API or the endpoint: "${api}/${name}" is free for everyone`),
+    );
+}
+
+const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
+
+/** Variables whose values enter endpoint IDs. */
+export function publicVariables(
+  references: ReadonlyMap<string, Reference>,
+  config: Readonly<Record<string, unknown>>,
+): Finding[] {
+  return [...references.keys()]
+    .filter((path) => isPublic(path) && !isSecretDefault(path, config))
+    .map((path) => warningAt(path, PUBLIC));
+}
+
+function isPublic(path: string): boolean {
+  return /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/.test(path);
+}
+
+function isSecretDefault(path: string, config: Readonly<Record<string, unknown>>): boolean {
+  const [api, endpoint, parameter] = [...path.matchAll(/\[(\d+)\]/g)].map(([, index]) => Number(index));
+  if (parameter === undefined) return false;
+  const declared = [
+    ['apis', api],
+    ['endpoints', endpoint],
+    ['parameters', parameter],
+  ].reduce<unknown>((value, [key, index]) => {
+    const list = isRecord(value) ? value[String(key)] : undefined;
+    return Array.isArray(list) ? list[Number(index)] : undefined;
+  }, config);
+  return isRecord(declared) && declared.secret === true;
+}

@@ -1,0 +1,202 @@
+import type { Exchange } from './exchange.ts';
+import { type Call, Ledger, Stopwatch } from './ledger.ts';
+import { describe, isRefusal, type Refusal, refusals } from './refusal.ts';
+import { type Adapters, failure, type PublicStage, type StageName, shapes, WrongShape } from './stages.ts';
+
+/** Who is called and with how much time: what the guard knows of a plugin. */
+export interface Guarded {
+  readonly plugin: string;
+  /** Milliseconds per request, or none: the plugin bounds its own stages. */
+  readonly budget: number | 'none';
+}
+
+/** Told of every failure of a plugin's function, with the plugin and the stage. */
+export type Complain = (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
+
+type Done = (error: unknown, result?: unknown) => void;
+type AnyFunction = (...args: unknown[]) => unknown;
+
+/** Observation happens after the fact: it gets a fresh allowance, so that an alert about a spent budget can still go out. */
+const observers: ReadonlySet<string> = new Set(['onResponseSent', 'onError']);
+
+function ledgerFor({ plugin, budget }: Guarded, stage: string, exchange: Exchange): Ledger | undefined {
+  if (budget === 'none') return undefined;
+  if (observers.has(stage)) return new Ledger(budget, exchange);
+  const known = exchange.ledgers.get(plugin);
+  if (known !== undefined) return known;
+  const ledger = new Ledger(budget, exchange);
+  exchange.ledgers.set(plugin, ledger);
+  return ledger;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** Time inside the rest of the pipeline is charged to nobody. */
+function unclocked(value: unknown, watch: Stopwatch): unknown {
+  if (typeof value !== 'function') return value;
+  return async (...args: unknown[]) => {
+    watch.pause();
+    try {
+      return await value(...args);
+    } finally {
+      watch.resume();
+    }
+  };
+}
+
+/** Thrown when a budget ends; the guard's own, so that no plugin can throw it. */
+class Exhausted extends Error {}
+
+/**
+ * Calls a plugin's function inside its budget and calls `done` exactly once: synchronously if the function is. Whatever
+ * the function does after its budget ended lands nowhere.
+ */
+function invoke(ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown, done: Done): void {
+  if (ledger === undefined) {
+    settle(call, done);
+    return;
+  }
+  if (ledger.exhausted) {
+    done(new Exhausted('its budget was spent before the call'));
+    return;
+  }
+  let open = true;
+  const finish: Done = (error, result) => {
+    if (!open) return;
+    open = false;
+    watch.stop();
+    if (ledger.exhausted) done(new Exhausted(`its ${ledger.budget} ms were spent in the call`));
+    else done(error, result);
+  };
+  const watch = new Stopwatch(ledger, () => finish(undefined));
+  settle(
+    () => call(watch),
+    finish,
+    () => watch.arm(),
+  );
+}
+
+/** Calls `done` with the outcome of `call`, at once unless it is a promise; `onPending` tells that it is one. */
+function settle(call: () => unknown, done: Done, onPending?: () => void): void {
+  let result: unknown;
+  let pending: boolean;
+  try {
+    result = call();
+    pending = isThenable(result);
+  } catch (error) {
+    done(error ?? new Error('threw nothing'));
+    return;
+  }
+  if (!pending) {
+    done(undefined, result);
+    return;
+  }
+  onPending?.();
+  Promise.resolve(result).then(
+    (value) => done(undefined, value),
+    (error) => done(error ?? new Error('rejected with nothing')),
+  );
+}
+
+function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal {
+  if (error instanceof Exhausted) return refusals.exhausted(plugin, error.message);
+  if (!drop && isRefusal(error)) return error;
+  const reason = describe(error);
+  return drop ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
+}
+
+/** How functions of public stages are spoken to, and what they must not see. */
+export interface House {
+  readonly adapters: Adapters;
+  /** Lower-case names of request headers that carry credentials. */
+  readonly hidden: ReadonlySet<string>;
+  readonly complain: Complain;
+}
+
+/** Erases which stage an adapter belongs to; the stage's name has just selected it. */
+interface AnyAdapter {
+  context(args: readonly unknown[], call: Call, hidden: ReadonlySet<string>): unknown;
+  take(result: unknown, args: readonly unknown[], plugin: string): unknown;
+}
+
+function adapterOf(adapters: Adapters, stage: StageName): AnyAdapter | undefined {
+  return Object.hasOwn(adapters, stage) ? (adapters[stage as PublicStage] as AnyAdapter) : undefined;
+}
+
+/** `undefined` always means "nothing to say". */
+function checked(stage: StageName, result: unknown): unknown {
+  const check = (shapes as Readonly<Record<string, ((value: unknown) => boolean) | undefined>>)[stage];
+  if (result !== undefined && check?.(result) === false) throw new WrongShape('returned something of the wrong shape');
+  return result;
+}
+
+/**
+ * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, checks what comes back,
+ * applies the stage's failure policy and names the culprit. It answers in tapable's callback style, so that a function
+ * that is synchronous costs no promise.
+ */
+export function guarded(
+  stage: StageName,
+  tap: Guarded,
+  fn: AnyFunction,
+  { adapters, hidden, complain }: House,
+): (...args: unknown[]) => void {
+  const open = failure[stage] === 'open';
+  const adapter = adapterOf(adapters, stage);
+  return (...all) => {
+    const callback = all[all.length - 1] as (error: unknown, result?: unknown) => void;
+    const args = all.slice(0, -1);
+    const exchange = args[args.length - 1] as Exchange;
+    const ledger = ledgerFor(tap, stage, exchange);
+    const fail = (error: unknown) => {
+      const refusal = refusalFor(tap, error, adapter !== undefined);
+      if (open) {
+        complain({
+          plugin: tap.plugin,
+          stage,
+          requestId: exchange.requestId,
+          error: error instanceof Exhausted ? refusal : error,
+        });
+        callback(null);
+      } else callback(refusal);
+    };
+    const call = (watch?: Stopwatch) => {
+      const stop: Call = ledger ?? exchange;
+      if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
+      return fn(...(watch === undefined ? args : args.map((arg) => unclocked(arg, watch))), stop);
+    };
+    invoke(ledger, call, (error, raw) => {
+      if (error !== undefined) return fail(error);
+      let result: unknown;
+      try {
+        result = raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(stage, raw);
+      } catch (wrong) {
+        return fail(wrong);
+      }
+      return callback(null, result);
+    });
+  };
+}
+
+/** Runs a function that belongs to no stage (a route's handler) under the same rules; failures are closed. */
+export function guardedCall<T>(
+  tap: Guarded,
+  name: string,
+  exchange: Exchange,
+  fn: (call: Call) => T | Promise<T>,
+): Promise<T> {
+  const ledger = ledgerFor(tap, name, exchange);
+  return new Promise<T>((resolve, reject) => {
+    invoke(
+      ledger,
+      () => fn(ledger ?? exchange),
+      (error, result) => {
+        if (error === undefined) resolve(result as T);
+        else if (error instanceof Exhausted) reject(refusals.exhausted(tap.plugin, error.message));
+        else reject(isRefusal(error) ? error : refusals.internal(`plugin "${tap.plugin}": ${describe(error)}`));
+      },
+    );
+  });
+}

@@ -1,0 +1,102 @@
+import type { Exchange } from './exchange.ts';
+
+/** What a plugin's function may use to learn that it should stop. */
+export interface Call {
+  /** Aborts when the plugin's budget ends or the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+/** How much time one plugin has left in one request; shared by all its hooks of that request. */
+export class Ledger implements Call {
+  readonly budget: number;
+  #remaining: number;
+  readonly #exchange: Exchange;
+  #controller: AbortController | undefined;
+
+  constructor(budget: number, exchange: Exchange) {
+    this.budget = budget;
+    this.#remaining = budget;
+    this.#exchange = exchange;
+  }
+
+  get remaining(): number {
+    return this.#remaining;
+  }
+
+  get exhausted(): boolean {
+    return this.#remaining <= 0;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      const client = this.#exchange.signal;
+      if (client.aborted || this.exhausted) controller.abort();
+      else client.addEventListener('abort', () => controller.abort(), { once: true });
+    }
+    return this.#controller.signal;
+  }
+
+  charge(milliseconds: number): void {
+    this.#remaining -= milliseconds;
+    if (this.exhausted) this.#controller?.abort();
+  }
+
+  exhaust(): void {
+    this.charge(Math.max(this.#remaining, 0));
+  }
+}
+
+/** The time of one invocation, which may stand still while the rest of the pipeline works. */
+export class Stopwatch {
+  readonly #ledger: Ledger;
+  readonly #onEnd: () => void;
+  #since = performance.now();
+  #paused = 0;
+  #armed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ledger: Ledger, onEnd: () => void) {
+    this.#ledger = ledger;
+    this.#onEnd = onEnd;
+  }
+
+  /** Called once the function turned out to be asynchronous: until then no timer is worth its cost. */
+  arm(): void {
+    this.#armed = true;
+    if (this.#paused === 0) this.#startTimer();
+  }
+
+  pause(): void {
+    if (this.#paused++ > 0) return;
+    this.#charge();
+    clearTimeout(this.#timer);
+  }
+
+  resume(): void {
+    if (--this.#paused > 0) return;
+    this.#since = performance.now();
+    if (this.#armed) this.#startTimer();
+  }
+
+  stop(): void {
+    this.#armed = false;
+    clearTimeout(this.#timer);
+    if (this.#paused === 0) this.#charge();
+  }
+
+  #charge(): void {
+    this.#ledger.charge(performance.now() - this.#since);
+  }
+
+  #startTimer(): void {
+    this.#timer = setTimeout(
+      () => {
+        this.#ledger.exhaust();
+        this.#onEnd();
+      },
+      Math.max(this.#ledger.remaining, 0),
+    );
+  }
+}

@@ -1,0 +1,230 @@
+import { Answer, type Encoded } from './answer.ts';
+import type { Exchange, Hex, Parameters } from './exchange.ts';
+import { asRefusal, type Refusal, refusals } from './refusal.ts';
+import type { Sealed } from './registry.ts';
+import {
+  type ApiResponse,
+  type Hooks,
+  hasVariants,
+  hookAt,
+  type Outcome,
+  type Reply,
+  type Run,
+  type StageArgs,
+  type StageName,
+  type StageOut,
+} from './stages.ts';
+
+export interface Runtime {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Told of every refusal and failure with what really happened. */
+  failed(exchange: Exchange, refusal: Refusal): void;
+  /** Told how long each stage took, where anyone wants to know. */
+  readonly trace?: ((exchange: Exchange, stage: string, milliseconds: number) => void) | undefined;
+}
+
+/** Runs requests through the stages, in the order of the stage table. */
+export class Pipeline {
+  readonly #hooks: Hooks;
+  readonly #runtime: Runtime;
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(sealed: Sealed, runtime: Runtime) {
+    this.#hooks = sealed.hooks;
+    this.#runtime = runtime;
+  }
+
+  /** Answers when all work, detached runs and observers included, is done. */
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  /** May the client come in at all? @throws Refusal */
+  async admit(exchange: Exchange): Promise<void> {
+    await this.#ask('admit', exchange);
+  }
+
+  /** The headers of any response. */
+  async headers(exchange: Exchange): Promise<Readonly<Record<string, string>>> {
+    return (await this.#ask('respond', {}, exchange)) ?? {};
+  }
+
+  /**
+   * One request, from its endpoint id to the reply.
+   * @param readParameters reads and checks the body; not called for an unknown endpoint.
+   * @param later takes what must wait until the reply is on its way.
+   * @throws Refusal
+   */
+  async serve(exchange: Exchange, id: string, readParameters: () => Promise<Parameters>, later: Later): Promise<Reply> {
+    const state: State = { settled: false, later, id };
+    try {
+      // Which endpoint is meant?
+      const endpoint = await this.#ask('resolve', id, exchange);
+      if (endpoint === undefined) throw at('resolve', refusals.endpointNotFound());
+      exchange.resolveTo(endpoint);
+      exchange.parameters = await readParameters();
+      // May a plugin reject it?
+      const rejection = await this.#ask('onHttpRequest', exchange);
+      if (rejection !== undefined) throw at('onHttpRequest', rejection);
+      // Who is asking? Any one method is enough.
+      await this.#authenticate(exchange);
+      // Are the parameters complete and sound?
+      const parameters = (await this.#ask('validate', exchange.parameters, exchange)) ?? {};
+      // The mode decides when the rest runs and how the answer travels.
+      const reply = await this.#ask('deliver', endpoint.mode, this.#once(exchange, parameters, state), exchange);
+      if (reply === undefined) throw at('deliver', refusals.internal(`mode "${endpoint.mode}" has no provider`));
+      return reply;
+    } catch (error) {
+      throw await this.#conclude(exchange, state, asRefusal(error));
+    }
+  }
+
+  /** Any success authenticates; when all fail, the last method's refusal is the answer. */
+  async #authenticate(exchange: Exchange): Promise<void> {
+    let last = refusals.unauthenticated();
+    for (const method of exchange.endpoint.auth) {
+      try {
+        if ((await this.#ask('authenticate', method.type, method, exchange)) === true) return;
+      } catch (error) {
+        last = asRefusal(error);
+      }
+    }
+    throw at('authenticate', last);
+  }
+
+  #once(exchange: Exchange, parameters: Parameters, state: State): Run {
+    let running: Promise<Answer> | undefined;
+    return ({ detached = false } = {}) => {
+      if (running !== undefined) throw new Error('the rest of the pipeline runs once');
+      if (detached) {
+        exchange.detach();
+        state.later = (task) => setImmediate(task);
+      }
+      running = this.#track(this.#finish(exchange, parameters, state));
+      return running;
+    };
+  }
+
+  async #finish(exchange: Exchange, parameters: Parameters, state: State): Promise<Answer> {
+    try {
+      // Is the answer known already?
+      const answer = (await this.#ask('lookup', parameters, exchange)) ?? (await this.#produce(exchange, parameters));
+      await this.#settle(exchange, state, { kind: 'signed', answer });
+      state.later(() => this.#observe(this.#ask('onResponseSent', 200, exchange)));
+      return answer;
+    } catch (error) {
+      throw await this.#conclude(exchange, state, asRefusal(error));
+    }
+  }
+
+  async #produce(exchange: Exchange, given: Parameters): Promise<Answer> {
+    // Plugins may change what is asked.
+    const parameters = (await this.#ask('onBeforeApiCall', given, exchange)) ?? given;
+    // Ask the upstream.
+    const fetched = await this.#ask('callApi', parameters, exchange);
+    if (fetched === undefined) throw at('callApi', refusals.internal('nothing calls the API'));
+    // Plugins may change what it said; an error status is never signed, whoever set it.
+    const response = (await this.#ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
+    if (response.status < 200 || response.status > 299)
+      throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
+    const answer = await this.#sign(exchange, response);
+    // Keep it for others.
+    await this.#ask('store', answer, exchange);
+    return answer;
+  }
+
+  async #sign(exchange: Exchange, response: ApiResponse): Promise<Answer> {
+    // What is signed, and what is shown?
+    const encoded = await this.#ask('encode', response, exchange);
+    if (encoded === undefined) throw at('encode', refusals.internal('nothing encodes the answer'));
+    const final = await this.#transform(exchange, encoded);
+    // Vouch for it.
+    const endpointId = exchange.endpoint.id;
+    const timestamp = Math.floor(this.#runtime.now() / 1000);
+    const signed = await this.#ask('sign', { endpointId, timestamp, data: final.bytes }, exchange);
+    if (signed === undefined) throw at('sign', refusals.internal('nothing signs the answer'));
+    // Have somebody else vouch for the upstream.
+    const proof = await this.#ask('prove', exchange);
+    return new Answer({ ...signed, endpointId, timestamp, encoded: final, proof });
+  }
+
+  /** Only bytes that are shown as they are signed may still change. */
+  async #transform(exchange: Exchange, encoded: Encoded): Promise<Encoded> {
+    if (encoded.value !== encoded.bytes) return encoded;
+    const encrypted = (await this.#ask('encrypt', encoded.bytes, exchange)) ?? encoded.bytes;
+    const bytes: Hex = (await this.#ask('onBeforeSign', encrypted, exchange)) ?? encrypted;
+    return { bytes, field: encoded.field, value: bytes };
+  }
+
+  /** Settles a failure once, before anyone can see it, and has it observed. */
+  async #conclude(exchange: Exchange, state: State, refusal: Refusal): Promise<Refusal> {
+    if (state.settled) return refusal;
+    const abandoned = exchange.abandoned;
+    await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    if (abandoned) return refusals.abandoned();
+    this.#runtime.failed(exchange, refusal);
+    if (refusal.failure && refusal.stage !== undefined) {
+      state.later(() => this.#observe(this.#ask('onError', refusal, state.id, exchange)));
+    }
+    return refusal;
+  }
+
+  async #settle(exchange: Exchange, state: State, outcome: Outcome): Promise<void> {
+    state.settled = true;
+    await this.#ask('settle', outcome, exchange);
+  }
+
+  #observe(watching: Promise<unknown>): void {
+    void this.#track(watching).catch(() => undefined);
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    const forget = () => this.#running.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+
+  /** Asks the plugins of a stage; `undefined` when none had anything to say. */
+  #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Promise<StageOut<N>>;
+  #ask<N extends Exclude<StageName, Variants>>(stage: N, ...args: StageArgs<N>): Promise<StageOut<N>>;
+  async #ask(stage: StageName, ...given: unknown[]): Promise<unknown> {
+    const [variant, ...rest] = given;
+    const args = hasVariants(stage) ? rest : given;
+    const hook = hookAt(this.#hooks, stage, hasVariants(stage) ? String(variant) : undefined);
+    if (!hook.isUsed()) return undefined;
+    const exchange = args[args.length - 1] as Exchange;
+    if (exchange.abandoned && !concluding.has(stage)) throw at(stage, refusals.abandoned());
+    const { trace } = this.#runtime;
+    const started = trace === undefined ? 0 : performance.now();
+    try {
+      return await hook.promise(...(args as never[]));
+    } catch (error) {
+      throw at(stage, asRefusal(error));
+    } finally {
+      trace?.(exchange, stage, performance.now() - started);
+    }
+  }
+}
+
+type Variants = 'authenticate' | 'deliver';
+
+/** Takes a task that must not delay the reply. */
+export type Later = (task: () => void) => void;
+
+/** What is known of one request besides the exchange. */
+interface State {
+  settled: boolean;
+  later: Later;
+  readonly id: string;
+}
+
+/** Stages that run although nobody waits any more. */
+const concluding: ReadonlySet<StageName> = new Set(['settle', 'store', 'respond', 'onResponseSent', 'onError']);
+
+/** The innermost stage that refused is the one to name. */
+function at(stage: string, refusal: Refusal): Refusal {
+  refusal.stage ??= stage;
+  return refusal;
+}

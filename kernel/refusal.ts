@@ -1,0 +1,89 @@
+/** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
+const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
+
+export interface RefusalOptions {
+  /** Replaces the standard body `{"error": message}`. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** Headers of the response. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What really happened, for the log only; it never reaches a client. */
+  readonly reason?: string;
+  /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
+  readonly failure?: boolean;
+}
+
+/**
+ * An answer other than success. Any inner stage may throw one; the client sees its status and message, or its body.
+ * Whatever else a stage throws becomes a bare `500 Internal server error`.
+ */
+export class Refusal extends Error {
+  readonly [brand] = true;
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly reason: string | undefined;
+  readonly failure: boolean;
+  /** The stage that refused; the kernel fills it in. */
+  stage: string | undefined;
+
+  /**
+   * @param status HTTP status, 400 to 599.
+   * @param message the text that the client sees as `error`.
+   */
+  constructor(status: number, message: string, options: RefusalOptions = {}) {
+    super(message);
+    this.name = 'Refusal';
+    this.status = status;
+    this.body = options.body ?? { error: message };
+    this.headers = options.headers ?? {};
+    this.reason = options.reason;
+    this.failure = options.failure ?? true;
+    this.stage = undefined;
+  }
+}
+
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === 'object' && value !== null && hasBrand(value);
+}
+
+function hasBrand(value: object): boolean {
+  try {
+    return brand in value;
+  } catch {
+    return false;
+  }
+}
+
+/** The kernel's own refusals: everything else belongs to a plugin. */
+export const refusals = {
+  notFound: () => new Refusal(404, 'Not Found'),
+  methodNotAllowed: (allow: string) => new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } }),
+  endpointNotFound: () => new Refusal(404, 'Endpoint not found'),
+  contentType: () => new Refusal(415, 'Content-Type must be application/json'),
+  tooLarge: () => new Refusal(413, 'Request body too large'),
+  invalidJson: () => new Refusal(400, 'Request body must be valid JSON'),
+  bodyNotObject: () => new Refusal(400, 'Request body must be an object'),
+  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object'),
+  unauthenticated: () => new Refusal(401, 'Unauthorized'),
+  upstreamStatus: (status: number) => new Refusal(502, 'API call failed', { reason: `status ${status}` }),
+  dropped: (plugin: string, reason: string) => new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason }),
+  exhausted: (plugin: string, reason: string) => new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason }),
+  /** The client is gone and reads no answer; 499 is what access logs commonly show for it. */
+  abandoned: () => new Refusal(499, 'Client closed request', { failure: false }),
+  internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
+};
+
+/** @returns the refusal itself, or a bare 500 whose reason keeps the original text for the log. */
+export function asRefusal(error: unknown): Refusal {
+  if (isRefusal(error)) return error;
+  return refusals.internal(describe(error));
+}
+
+/** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */
+export function describe(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.stack ?? error.message) : String(error);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}

@@ -1,0 +1,144 @@
+interface Entry<V> {
+  readonly key: string;
+  value: V;
+  expiresAt: number;
+  /** Where the entry stands in the heap. */
+  place: number;
+}
+
+/** A new key may push out two expired entries, so that the map shrinks again after a flood without ever pausing. */
+const DROPPED_PER_INSERT = 2;
+
+/**
+ * A map with a bound, whose entries each have their own end. A live entry is never pushed out: when every place is
+ * taken by one, a new key is refused. An expired entry is as good as absent, for reading and as room.
+ *
+ * Finding room costs O(log n), whatever the ends are: a binary heap keeps the entry that ends first in front.
+ *
+ * The unit of time is the caller's, and so is the clock: each method that needs the time is told it. An entry is live
+ * while `now < expiresAt`.
+ */
+export class BoundedTtlMap<V> {
+  readonly #capacity: number;
+  readonly #entries = new Map<string, Entry<V>>();
+  readonly #heap: Entry<V>[] = [];
+
+  /**
+   * @param capacity - most entries held at once.
+   * @throws RangeError when the capacity is no positive integer.
+   */
+  constructor(capacity: number) {
+    if (!Number.isSafeInteger(capacity) || capacity < 1) {
+      throw new RangeError(`capacity must be a positive integer, not ${capacity}`);
+    }
+    this.#capacity = capacity;
+  }
+
+  /** Entries held, expired ones that nobody has dropped yet included; never more than the capacity. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The value of a live entry. */
+  get(key: string, now: number): V | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && now < entry.expiresAt ? entry.value : undefined;
+  }
+
+  /** When a live entry ends. */
+  expiry(key: string, now: number): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && now < entry.expiresAt ? entry.expiresAt : undefined;
+  }
+
+  /**
+   * Adds an entry, or gives the one of that key a new value and end.
+   *
+   * @returns `false`, and nothing has changed, when the key is new and every place is taken by a live entry.
+   * @throws RangeError when `expiresAt` is NaN.
+   */
+  set(key: string, value: V, expiresAt: number, now: number): boolean {
+    if (Number.isNaN(expiresAt)) {
+      throw new RangeError('expiresAt must be a number, not NaN');
+    }
+    const present = this.#entries.get(key);
+    if (present !== undefined) {
+      present.value = value;
+      present.expiresAt = expiresAt;
+      this.#settle(present);
+      return true;
+    }
+    this.#dropExpired(now, DROPPED_PER_INSERT);
+    if (this.#entries.size >= this.#capacity) {
+      return false;
+    }
+    const entry = { key, value, expiresAt, place: this.#heap.length };
+    this.#entries.set(key, entry);
+    this.#heap.push(entry);
+    this.#settle(entry);
+    return true;
+  }
+
+  /** Takes an entry out. @returns whether there was one, live or expired. */
+  delete(key: string): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      return false;
+    }
+    this.#entries.delete(key);
+    const last = this.#heap.pop();
+    if (last !== undefined && last !== entry) {
+      this.#put(last, entry.place);
+      this.#settle(last);
+    }
+    return true;
+  }
+
+  #dropExpired(now: number, atMost: number): void {
+    for (let dropped = 0; dropped < atMost; dropped++) {
+      const first = this.#heap[0];
+      if (first === undefined || now < first.expiresAt) {
+        return;
+      }
+      this.delete(first.key);
+    }
+  }
+
+  #settle(entry: Entry<V>): void {
+    this.#rise(entry);
+    this.#sink(entry);
+  }
+
+  #rise(entry: Entry<V>): void {
+    while (entry.place > 0) {
+      const above = this.#heap[(entry.place - 1) >> 1];
+      if (above === undefined || above.expiresAt <= entry.expiresAt) {
+        return;
+      }
+      this.#swap(entry, above);
+    }
+  }
+
+  #sink(entry: Entry<V>): void {
+    for (;;) {
+      const left = this.#heap[2 * entry.place + 1];
+      const right = this.#heap[2 * entry.place + 2];
+      const below = right !== undefined && left !== undefined && right.expiresAt < left.expiresAt ? right : left;
+      if (below === undefined || entry.expiresAt <= below.expiresAt) {
+        return;
+      }
+      this.#swap(entry, below);
+    }
+  }
+
+  #swap(a: Entry<V>, b: Entry<V>): void {
+    const place = a.place;
+    this.#put(a, b.place);
+    this.#put(b, place);
+  }
+
+  #put(entry: Entry<V>, place: number): void {
+    entry.place = place;
+    this.#heap[place] = entry;
+  }
+}

@@ -1,0 +1,197 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** How many arrays and objects may lie inside each other. */
+export const MAX_JSON_DEPTH = 256;
+
+/** Why a value has no canonical JSON. */
+export type CanonicalJsonReason = 'type' | 'number' | 'depth' | 'surrogate';
+
+/** Thrown by {@link canonicalJson} and {@link jcs}. */
+export class CanonicalJsonError extends Error {
+  override readonly name = 'CanonicalJsonError';
+  readonly reason: CanonicalJsonReason;
+
+  constructor(reason: CanonicalJsonReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+// What JSON.stringify may have to escape; a string without any of it only needs its quotes.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what JSON escapes
+const NEEDS_ESCAPING = /[\u0000-\u001f"\\\ud800-\udfff]/;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+// Up to here an insertion sort is quicker than Array.prototype.sort; beyond it its quadratic worst case would tell.
+const SHORT_LIST = 32;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/**
+ * The stable text of a JSON value: no white space, the keys of every object sorted by UTF-16 code units, numbers and
+ * strings as JSON.stringify writes them (a lone surrogate as an escape), `undefined` (a key's value too) as `null`.
+ * For a value that came from JSON.parse and has no lone surrogates this is RFC 8785.
+ *
+ * @throws CanonicalJsonError for a non-finite number, a bigint, function or symbol, an object that is neither plain nor
+ * an array (a Date, Map or Buffer has no one JSON form), and for a value that contains itself or is nested deeper than
+ * {@link MAX_JSON_DEPTH}.
+ */
+export function canonicalJson(value: unknown): string {
+  return write(value, 0, false);
+}
+
+/**
+ * The JSON Canonicalization Scheme (RFC 8785): as {@link canonicalJson}, but nothing that JSON lacks is let through.
+ *
+ * @throws CanonicalJsonError also for `undefined` anywhere and for a lone surrogate in a string or key.
+ */
+export function jcs(value: unknown): string {
+  return write(value, 0, true);
+}
+
+/**
+ * As {@link canonicalJson}, for values of which one pass could hold the event loop for too long: it gives other work a
+ * turn every few thousand members. The value must not change meanwhile.
+ *
+ * @throws CanonicalJsonError
+ */
+export async function canonicalJsonInSteps(value: unknown): Promise<string> {
+  const steps = writeInSteps(value, 0, { members: 0 });
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await setImmediate();
+  }
+}
+
+/**
+ * Whether JSON text opens more than `limit` arrays and objects inside each other, found in one pass without parsing.
+ * Says nothing about whether the text is valid JSON.
+ */
+export function isDeeperThan(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) i = endOfString(text, i);
+    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      depth++;
+      if (depth > limit) return true;
+    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--;
+  }
+  return false;
+}
+
+function endOfString(text: string, start: number): number {
+  let i = start + 1;
+  for (; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) break;
+    if (code === BACKSLASH) i++;
+  }
+  return i;
+}
+
+function write(value: unknown, depth: number, strict: boolean): string {
+  switch (typeof value) {
+    case 'string':
+      return quote(value, strict);
+    case 'number':
+      if (!Number.isFinite(value)) throw new CanonicalJsonError('number', `${value} cannot be written as JSON`);
+      return `${value}`;
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'object':
+      if (value === null) return 'null';
+      return writeContainer(value, depth + 1, strict);
+    case 'undefined':
+      if (!strict) return 'null';
+  }
+  throw new CanonicalJsonError('type', `a value of type ${typeof value} cannot be written as JSON`);
+}
+
+/** Members between two turns of other work. */
+const STEP = 5000;
+
+/** The same text as {@link write} makes, by a generator: too slow for small values, but it can stop in between. */
+function* writeInSteps(value: unknown, depth: number, count: { members: number }): Generator<void, string> {
+  if (typeof value !== 'object' || value === null) return write(value, depth, false);
+  requireContainer(value, depth + 1);
+  const isArray = Array.isArray(value);
+  const parts: string[] = [];
+  for (const key of isArray ? value.keys() : sorted(Object.keys(value))) {
+    count.members += 1;
+    if (count.members % STEP === 0) yield;
+    const member: unknown = Reflect.get(value, key);
+    const text =
+      typeof member === 'object' ? yield* writeInSteps(member, depth + 1, count) : write(member, depth, false);
+    parts.push(isArray ? text : `${quote(String(key), false)}:${text}`);
+  }
+  return isArray ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
+}
+
+function writeContainer(value: object, depth: number, strict: boolean): string {
+  requireContainer(value, depth);
+  if (Array.isArray(value)) return writeArray(value, depth, strict);
+  return writeRecord(value, depth, strict);
+}
+
+function requireContainer(value: object, depth: number): asserts value is unknown[] | Record<string, unknown> {
+  if (depth > MAX_JSON_DEPTH) {
+    throw new CanonicalJsonError(
+      'depth',
+      `the value contains itself or is nested deeper than ${MAX_JSON_DEPTH} levels`,
+    );
+  }
+  if (!Array.isArray(value) && !isRecord(value)) {
+    throw new CanonicalJsonError('type', 'an object that is neither plain nor an array cannot be written as JSON');
+  }
+}
+
+function writeArray(items: readonly unknown[], depth: number, strict: boolean): string {
+  if (items.length === 0) return '[]';
+  let text = `[${write(items[0], depth, strict)}`;
+  for (let i = 1; i < items.length; i++) text += `,${write(items[i], depth, strict)}`;
+  return `${text}]`;
+}
+
+function writeRecord(record: Record<string, unknown>, depth: number, strict: boolean): string {
+  let text = '{';
+  let separator = '';
+  for (const key of sorted(Object.keys(record))) {
+    text += `${separator}${quote(key, strict)}:${write(record[key], depth, strict)}`;
+    separator = ',';
+  }
+  return `${text}}`;
+}
+
+function quote(text: string, strict: boolean): string {
+  if (!NEEDS_ESCAPING.test(text)) return `"${text}"`;
+  if (strict && LONE_SURROGATE.test(text)) {
+    throw new CanonicalJsonError('surrogate', 'a string with a lone surrogate has no canonical JSON (RFC 8785)');
+  }
+  return JSON.stringify(text);
+}
+
+function isRecord(value: object): value is Record<string, unknown> {
+  const prototype = Object.getPrototypeOf(value);
+  // The prototype of plain objects is the end of the chain; that of another realm is so too.
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}
+
+function sorted(keys: string[]): string[] {
+  if (keys.length > SHORT_LIST) return keys.sort();
+  for (let i = 1; i < keys.length; i++) {
+    const key = keys[i] ?? '';
+    let j = i - 1;
+    for (let other = keys[j]; other !== undefined && other > key; other = keys[j]) {
+      keys[j + 1] = other;
+      j--;
+    }
+    keys[j + 1] = key;
+  }
+  return keys;
+}

@@ -1,0 +1,54 @@
+import type { CheckContext, EndpointDraft, Finding } from './define.ts';
+import { checksumAddress } from './hex.ts';
+import { keys, type Parameter } from './keys.ts';
+
+export function error(path: string, message: string): Finding {
+  return { level: 'error', path, message };
+}
+
+export function warning(path: string, message: string): Finding {
+  return { level: 'warning', path, message };
+}
+
+/** Findings of an address whose EIP-55 checksum is wrong. */
+export function checkAddress(path: string, address: string): Finding[] {
+  try {
+    checksumAddress(address);
+    return [];
+  } catch {
+    return [error(path, 'the checksum of the address is wrong (EIP-55)')];
+  }
+}
+
+/** A parameter as declared, with what follows from where its value came from. */
+export interface DeclaredParameter extends Parameter {
+  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body';
+  readonly required: boolean;
+  readonly secret: boolean;
+  /** Its config path. */
+  readonly at: string;
+}
+
+/** The parameters of an endpoint with defaults applied; a fixed value that comes from a variable is secret. */
+export function declaredParameters(endpoint: EndpointDraft, { interpolated }: CheckContext): DeclaredParameter[] {
+  return (keys.parameters.of(endpoint) ?? []).map((parameter, index) => {
+    const at = `${endpoint.path}.parameters[${index}]`;
+    const { in: place = 'query', required = false, secret = false } = parameter;
+    return { ...parameter, in: place, required, secret: secret || interpolated(`${at}.fixed`), at };
+  });
+}
+
+/** Header names that belong to the connection or to the client's HTTP library, lower-case. */
+const RESERVED_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te']);
+
+/** Findings of a header name that cannot be sent (RFC 9110, section 5.6.2) or must not be configured. */
+export function checkHeaderName(path: string, name: string): Finding[] {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [error(path, 'is no valid header name')];
+  if (RESERVED_HEADERS.has(name.toLowerCase())) return [error(path, `the header ${name} cannot be configured`)];
+  return [];
+}
+
+/** Whether a header can carry the text: visible Latin-1, spaces and tabs (RFC 9110, section 5.5). */
+export function isHeaderValue(value: string): boolean {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+}

@@ -1,0 +1,138 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Above the length of any IPv6 address with its zone; what is longer is not even looked at. */
+const LONGEST_ADDRESS = 128;
+
+/** How an address with a port is written: `1.2.3.4:555`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
+const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
+const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
+
+const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
+
+/**
+ * Reads one bare IP address and gives its canonical text: IPv4 as four decimal numbers, IPv6 as RFC 5952 writes it
+ * (lower-case, zeros compressed), an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) as the IPv4 address, no zone id.
+ *
+ * Strict: no leading zeros, no short or octal forms (`127.1`, `010.0.0.1`), no port, no brackets, no white space.
+ *
+ * @returns `undefined` when the text is no IP address.
+ */
+export function parseAddress(text: string): string | undefined {
+  if (text.length > LONGEST_ADDRESS || isIP(text) === 0) {
+    return undefined;
+  }
+  // Rebuilt from its numbers in every case: a part cut out of a header would keep the whole header in memory.
+  if (isIPv4(text)) {
+    return ipaddr.IPv4.parse(text).toString();
+  }
+  const address = parseIPv6(text);
+  return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
+}
+
+/**
+ * The canonical text of an address, as {@link parseAddress} gives it. Text that is no address comes back as it is, so
+ * that a socket without an address (a Unix socket, one already closed) needs no special case.
+ */
+export function normalizeAddress(ip: string): string {
+  return parseAddress(ip) ?? ip;
+}
+
+/**
+ * Whose request this is: the socket's address, or the one that a trusted proxy reports in `X-Forwarded-For`.
+ *
+ * Entries are separated by commas; white space and double quotes round an entry are dropped, and so is a port
+ * (`1.2.3.4:555`, `[2001:db8::1]:443`). IPv6 without brackets is read as an address without a port. Every place
+ * between two commas counts as an entry, also an empty one or a word such as `unknown`.
+ *
+ * @param socketAddress - the peer's address as the socket gives it.
+ * @param forwardedFor - the value of `X-Forwarded-For`; several headers are joined with `,` beforehand.
+ * @param trust - `false`: the header is ignored. `true`: the left-most entry that parses as an IP address, which a
+ *   client can choose unless the proxy overwrites the header. A number n: the n-th entry from the right, for n proxies
+ *   that append; when it is absent or no address, the socket's. Anything but a positive integer is `false`.
+ * @returns the canonical text of the address; the socket's whenever the header gives none.
+ */
+export function forwardedClient(
+  socketAddress: string,
+  forwardedFor: string | undefined,
+  trust: boolean | number,
+): string {
+  const forwarded = forwardedFor === undefined ? undefined : chooseEntry(forwardedFor, trust);
+  return forwarded ?? normalizeAddress(socketAddress);
+}
+
+/**
+ * What limits are counted by: an IPv4 address as it is, an IPv6 address by its /64 (`2001:db8:1:2::/64`), since one
+ * subscriber commands at least that many addresses (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no
+ * address is its own key.
+ */
+export function clientKey(ip: string): string {
+  const address = normalizeAddress(ip);
+  if (!isIPv6(address)) {
+    return address;
+  }
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
+  return `${new ipaddr.IPv6([...network, 0, 0, 0, 0]).toString()}/64`;
+}
+
+function parseIPv6(text: string) {
+  const zone = text.indexOf('%');
+  const address = zone === -1 ? text : text.slice(0, zone);
+  // The library takes the deprecated `::1.2.3.4` for the IPv4-mapped `::ffff:1.2.3.4`; in hex it tells them apart.
+  return ipaddr.IPv6.parse(address.replace(DOTTED_TAIL, (_, a, b, c, d) => `${hexGroup(a, b)}:${hexGroup(c, d)}`));
+}
+
+function hexGroup(high: string, low: string): string {
+  return (Number(high) * 256 + Number(low)).toString(16);
+}
+
+function chooseEntry(header: string, trust: boolean | number): string | undefined {
+  if (trust === true) {
+    return leftmostAddress(header);
+  }
+  return typeof trust === 'number' && Number.isInteger(trust) && trust >= 1
+    ? addressFromRight(header, trust)
+    : undefined;
+}
+
+function leftmostAddress(header: string): string | undefined {
+  let start = 0;
+  while (start <= header.length) {
+    const comma = header.indexOf(',', start);
+    const end = comma === -1 ? header.length : comma;
+    const address = parseEntry(header, start, end);
+    if (address !== undefined) {
+      return address;
+    }
+    start = end + 1;
+  }
+  return undefined;
+}
+
+function addressFromRight(header: string, position: number): string | undefined {
+  let end = header.length;
+  for (let passed = 1; passed < position; passed++) {
+    end = commaBefore(header, end);
+    if (end === -1) {
+      return undefined;
+    }
+  }
+  return parseEntry(header, commaBefore(header, end) + 1, end);
+}
+
+function commaBefore(text: string, end: number): number {
+  return end === 0 ? -1 : text.lastIndexOf(',', end - 1);
+}
+
+function parseEntry(header: string, start: number, end: number): string | undefined {
+  const text = unquote(header.slice(start, end).trim());
+  const host = BRACKETED_IPV6.exec(text)?.[1];
+  if (host !== undefined) {
+    return isIPv6(host) ? parseAddress(host) : undefined;
+  }
+  return parseAddress(IPV4_WITH_PORT.exec(text)?.[1] ?? text);
+}
+
+function unquote(text: string): string {
+  return text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1).trim() : text;
+}

@@ -1,0 +1,148 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Check } from 'typebox/value';
+import type { Address } from './hex.ts';
+import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
+import type { PublicHooks } from './public-hooks.ts';
+
+export { type Static, Type };
+
+type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
+
+/** A typed place in the config file; whoever lists it in its definition owns it. */
+export interface ConfigKey<S extends TSchema = TSchema> {
+  readonly level: Level;
+  readonly path: string;
+  readonly schema: S;
+  /** The endpoint's value: its own, for a `shared` key else the API's; an `api` key reads the API's. */
+  of(endpoint: Pick<Endpoint, 'own' | 'shared'>): Static<S> | undefined;
+  /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
+  in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
+}
+
+/**
+ * Declares a config key.
+ * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in both
+ * (`shared`: the endpoint's value overrides the API's).
+ * @param path dotted path below that level.
+ * @param schema TypeBox schema of the value; its `description` goes into the published JSON Schema.
+ */
+export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
+  const narrow = (value: unknown): Static<S> | undefined => {
+    if (value === undefined) return undefined;
+    if (!Check(schema, value)) throw new Error(`config key ${path} was not validated`);
+    return value as Static<S>;
+  };
+  const read = (block: unknown) => {
+    return path.split('.').reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), block);
+  };
+  return {
+    level,
+    path,
+    schema,
+    of: ({ own, shared }) => {
+      if (level === 'api') return narrow(read(shared));
+      const value = read(own);
+      return narrow(value === undefined && level === 'shared' ? read(shared) : value);
+    },
+    in: (config) => narrow(read(level === 'root' ? config : config[level])),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Where the log goes; never hand it secrets. */
+export interface Log {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** What a plugin may use while it sets itself up. */
+export interface Services {
+  /** The whole validated configuration; read it through config keys. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly endpoints: readonly Endpoint[];
+  /** The signer's address. */
+  readonly node: Address;
+  /** Lower-case names of the request headers that carry credentials, of all auth methods in the house. */
+  readonly credentials: readonly string[];
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  now(): number;
+}
+
+/** What a check of the configuration finds. */
+export interface Finding {
+  readonly level: 'error' | 'warning';
+  /** Config path such as `apis[0].endpoints[1].path`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** An endpoint as the config file describes it, before it has an id. */
+export interface EndpointDraft extends Omit<Endpoint, 'id'> {
+  /** Config path of the endpoint. */
+  readonly path: string;
+}
+
+/** What a check may know beyond the values. */
+export interface CheckContext {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly endpoints: readonly EndpointDraft[];
+  /** Whether the value at a config path came, in whole or in part, from a variable. */
+  interpolated(path: string): boolean;
+}
+
+/** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
+type Tap<N extends StageName> = N extends keyof PublicHooks ? PublicHooks[N] : StageFn<N>;
+export type Taps = {
+  readonly [N in StageName]?: N extends 'authenticate' | 'deliver' ? Readonly<Record<string, Tap<N>>> : Tap<N>;
+};
+
+/** What a plugin does, made once at start-up. */
+export interface Behaviour extends Pick<Plugin, 'start' | 'stop'> {
+  readonly hooks?: Taps;
+  readonly routes?: readonly Route[];
+}
+
+/** The six members of a hashed endpoint specification. */
+export type IdentityPart = 'url' | 'path' | 'method' | 'parameters' | 'encoding' | 'encrypt';
+
+/** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. */
+export interface Definition {
+  readonly name: string;
+  /** Milliseconds per request for all hooks together; `none`: bounded by timeouts of its own. Default 1000. */
+  readonly budget?: number | 'none';
+  /** Without it nothing could be resolved, encoded or signed: it cannot be left out. */
+  readonly required?: boolean;
+  readonly keys?: readonly ConfigKey[];
+  /** Schema of the plugin's own `config` block in `settings.plugins[]`. */
+  readonly configSchema?: ConfigSchema;
+  /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */
+  readonly auth?: Readonly<Record<string, TSchema>>;
+  /** Modes it delivers. */
+  readonly modes?: readonly string[];
+  readonly credentials?: readonly string[];
+  /** Its parts of the endpoint's identity. The value is hashed into the endpoint ID. */
+  readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
+  /** What the schema cannot say. Runs on a config that has the right shape. */
+  check?(context: CheckContext): readonly Finding[];
+  setup(services: Services, config: unknown): Behaviour;
+}
+
+/** A TypeBox (or plain JSON) schema, or anything with `parse`, which returns the value or throws. */
+export type ConfigSchema = TSchema | { parse(value: unknown): unknown };
+
+/** Checks the types of a plugin definition; returns it as it is. */
+export function definePlugin(definition: Definition): Definition {
+  return definition;
+}
+
+/** The shape that a plugin file's default export has, or that its factory returns. */
+export interface SimplePlugin {
+  readonly name: string;
+  readonly hooks: Taps;
+}

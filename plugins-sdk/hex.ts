@@ -1,0 +1,81 @@
+import { keccak256 } from './keccak.ts';
+
+/** `0x` and hex digits. The type cannot say that their number is even; {@link isHex} checks it. */
+export type Hex = `0x${string}`;
+
+/** 20 bytes of {@link Hex}. Those that this library returns carry the EIP-55 checksum. */
+export type Address = Hex;
+
+const HEX = /^0x[0-9a-fA-F]*$/;
+const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const SHOWN_CHARACTERS = 80;
+
+/** True for `0x` and an even number of hex digits of either case; `0x` alone is no bytes. */
+export function isHex(value: unknown): value is Hex {
+  return typeof value === 'string' && value.length % 2 === 0 && HEX.test(value);
+}
+
+/** True for `0x` and 64 hex digits of either case. */
+export function isBytes32(value: unknown): value is Hex {
+  return typeof value === 'string' && BYTES_32.test(value);
+}
+
+/** True for what {@link checksumAddress} accepts. */
+export function isAddress(value: unknown): value is Address {
+  if (typeof value !== 'string' || !ADDRESS.test(value)) return false;
+  return isSingleCase(value) || value === withChecksum(value);
+}
+
+/** Lower-case hex of the bytes, with `0x`. */
+export function toHex(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
+}
+
+/**
+ * The bytes that a hex string stands for.
+ *
+ * @throws Error when it is no {@link isHex}. The text never shows the value, which may be a key.
+ */
+export function toBytes(hex: Hex): Buffer {
+  // Buffer.from alone would stop silently at the first character that is no hex digit.
+  if (!isHex(hex)) throw new Error('expected 0x and an even number of hex digits');
+  return Buffer.from(hex.slice(2), 'hex');
+}
+
+/**
+ * The address with its checksum (EIP-55). All-lower and all-upper digits carry no checksum and are accepted.
+ *
+ * @throws Error naming the value when it is no address, or is mixed-case and its checksum is wrong.
+ */
+export function checksumAddress(value: string): Address {
+  if (typeof value !== 'string' || !ADDRESS.test(value)) {
+    throw new Error(`not an address (0x and 40 hex digits): ${shown(value)}`);
+  }
+  const address = withChecksum(value);
+  if (value !== address && !isSingleCase(value)) {
+    throw new Error(`wrong address checksum (EIP-55): ${shown(value)}`);
+  }
+  return address;
+}
+
+function isSingleCase(address: string): boolean {
+  const digits = address.slice(2);
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase();
+}
+
+function withChecksum(address: string): Address {
+  const digits = address.slice(2).toLowerCase();
+  const nibbles = toHex(keccak256(Buffer.from(digits, 'latin1')));
+  let result: Address = '0x';
+  for (let i = 0; i < digits.length; i++) {
+    const digit = digits.charAt(i);
+    result = `${result}${nibbles.charAt(i + 2) >= '8' ? digit.toUpperCase() : digit}`;
+  }
+  return result;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(String(value));
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}

@@ -1,0 +1,23 @@
+/** The part of the kernel that plugins may see: types, refusals and slots. */
+export { Answer, type Encoded, type Signed } from '../kernel/answer.ts';
+export type { AuthMethod, Endpoint } from '../kernel/endpoint.ts';
+export { clientAddress, type Exchange, type Json, type Parameters, randomId } from '../kernel/exchange.ts';
+export type { Call } from '../kernel/ledger.ts';
+export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
+export type { OwnedKey, Plugin, Route } from '../kernel/registry.ts';
+export { Slot } from '../kernel/slot.ts';
+export {
+  type Adapters,
+  type ApiResponse,
+  type Awaitable,
+  isHexData,
+  type Outcome,
+  type Proof,
+  type PublicStage,
+  type Reply,
+  type Run,
+  type SignRequest,
+  type StageFn,
+  type StageName,
+  WrongShape,
+} from '../kernel/stages.ts';

@@ -1,0 +1,38 @@
+import type { Static, TSchema } from 'typebox';
+import { Check } from 'typebox/value';
+import type { AuthMethod, Endpoint } from './kernel.ts';
+
+/**
+ * Does once per endpoint what depends on the config only.
+ * @returns a look-up; it throws for an endpoint that was not prepared.
+ */
+export function perEndpoint<T>(
+  endpoints: readonly Endpoint[],
+  prepare: (endpoint: Endpoint) => T,
+): (endpoint: Endpoint) => T {
+  return lookup(new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)])));
+}
+
+/** The same for every configured auth method of one type, whose schema is that of the auth object without its `type`. */
+export function perMethod<S extends TSchema, T>(
+  endpoints: readonly Endpoint[],
+  type: string,
+  schema: S,
+  prepare: (method: Static<S>) => T,
+): (method: AuthMethod) => T {
+  const methods = new Set(endpoints.flatMap((endpoint) => endpoint.auth.filter((method) => method.type === type)));
+  const prepared = [...methods].map((method): [AuthMethod, T] => {
+    const { type: _, ...rest } = method;
+    if (!Check(schema, rest)) throw new Error(`an auth object of type ${type} was not validated`);
+    return [method, prepare(rest as Static<S>)];
+  });
+  return lookup(new Map(prepared));
+}
+
+function lookup<K, T>(prepared: ReadonlyMap<K, T>): (key: K) => T {
+  return (key) => {
+    const found = prepared.get(key);
+    if (found === undefined) throw new Error('asked for something that was not prepared at start-up');
+    return found;
+  };
+}

@@ -1,0 +1,225 @@
+import type { Hex } from './hex.ts';
+import type { Adapters, Exchange, Json, Parameters } from './kernel.ts';
+import { type ApiResponse, type Awaitable, type Call, isHexData, Refusal, WrongShape } from './kernel.ts';
+
+/** What every public hook gets. Frozen; the only way to change something is to return it. */
+export interface HookContext extends Call {
+  /** The id of this request, as in the `X-Request-Id` header and the log. */
+  readonly requestId: Hex;
+  readonly endpointId: Hex;
+  /** Name of the API in the config. */
+  readonly api: string;
+  /** Name of the endpoint in the config. */
+  readonly endpoint: string;
+}
+
+export interface HttpRequestContext extends HookContext {
+  /** As sent by the client, undeclared ones included. */
+  readonly parameters: Parameters;
+  /** Lower-case names, without those that carry credentials of the auth methods. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly ip: string;
+}
+
+export interface BeforeApiCallContext extends HookContext {
+  /** Client and default values of declared parameters; never fixed or secret ones. */
+  readonly parameters: Parameters;
+}
+
+export interface AfterApiCallContext extends BeforeApiCallContext {
+  readonly response: { readonly data: Json; readonly status: number };
+}
+
+export interface BeforeSignContext extends HookContext {
+  /** The encoded (or encrypted) bytes. */
+  readonly data: Hex;
+}
+
+export interface ResponseSentContext extends HookContext {
+  /** Milliseconds from the arrival of the request. */
+  readonly duration: number;
+  readonly status: number;
+}
+
+export interface ErrorContext extends Call {
+  readonly requestId: Hex;
+  /** Of a request that matched no endpoint: the id as sent, and no names. */
+  readonly endpointId: string;
+  readonly api: string | undefined;
+  readonly endpoint: string | undefined;
+  /** Its message is the text that the client gets. */
+  readonly error: Error;
+  /** The stage that refused or failed. */
+  readonly stage: string;
+  readonly status: number;
+}
+
+export interface Rejection {
+  readonly reject: boolean;
+  /** 400 to 599, default 403. */
+  readonly status?: number;
+  readonly message?: string;
+}
+
+/** The slot-free part of every public context. */
+export function hookContext(exchange: Exchange, call: Call): HookContext {
+  const { id, api, name } = exchange.endpoint;
+  return {
+    requestId: exchange.requestId,
+    endpointId: id,
+    api,
+    endpoint: name,
+    get signal() {
+      return call.signal;
+    },
+  };
+}
+
+/** Adds members to a context without evaluating its lazy ones. */
+export function extend<C extends object, M extends object>(context: C, members: M): Readonly<C & M> {
+  return Object.freeze(Object.defineProperties(context, Object.getOwnPropertyDescriptors(members)) as C & M);
+}
+
+/** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Values of a plugin's result: more than an upstream answer could hold come from a value that refers to itself. */
+const MAX_VALUES = 600_000;
+const MAX_DEPTH = 256;
+
+/**
+ * A copy that is plain JSON through and through.
+ * @throws WrongShape on anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles.
+ */
+function plainJson(value: unknown, depth = 0, count = { values: 0 }): Json {
+  count.values += 1;
+  if (depth > MAX_DEPTH || count.values > MAX_VALUES) throw new WrongShape('is too deep, too large or in a cycle');
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (Array.isArray(value)) return Array.from(value, (item) => plainJson(item ?? null, depth + 1, count));
+  if (!isObject(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw new WrongShape('holds a class instance');
+  const members = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(members.map(([key, item]) => [key, plainJson(item, depth + 1, count)]));
+}
+
+function member(result: unknown, key: string): unknown {
+  if (!isObject(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
+  return result[key];
+}
+
+function isStatus(status: unknown, from: number): status is number {
+  return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;
+}
+
+/** Reads what `onHttpRequest` returned. */
+export function takeRejection(result: unknown, plugin: string): Refusal | undefined {
+  const reject = member(result, 'reject');
+  if (reject === false) return undefined;
+  if (reject !== true) throw new WrongShape('"reject" is no boolean');
+  const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isObject(result) ? result : {};
+  if (!isStatus(status, 400)) throw new WrongShape('"status" is no HTTP error status');
+  if (typeof message !== 'string') throw new WrongShape('"message" is no string');
+  return new Refusal(status, message, { reason: `rejected by plugin "${plugin}"` });
+}
+
+/** Reads what `onBeforeApiCall` returned. */
+export function takeParameters(result: unknown): Parameters {
+  const parameters = member(result, 'parameters');
+  if (!isObject(parameters)) throw new WrongShape('"parameters" is no object');
+  const entries = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  return deepFreeze(Object.fromEntries(entries.map(([name, value]) => [name, plainJson(value)])));
+}
+
+/** Reads what `onAfterApiCall` returned. */
+export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
+  const data = member(result, 'data');
+  const { status = current.status } = isObject(result) ? result : {};
+  if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
+  return { data: data === undefined ? null : plainJson(data), status };
+}
+
+/** Reads what `onBeforeSign` returned. */
+export function takeData(result: unknown): Hex {
+  const data = member(result, 'data');
+  if (!isHexData(data)) throw new WrongShape('"data" is no hex string of whole bytes');
+  return data;
+}
+
+/** The hooks that operators' plugins know: one frozen context in, a small object or nothing out. */
+export interface PublicHooks {
+  onHttpRequest(context: HttpRequestContext): Awaitable<Rejection | undefined | void>;
+  onBeforeApiCall(context: BeforeApiCallContext): Awaitable<{ readonly parameters: Parameters } | undefined | void>;
+  onAfterApiCall(
+    context: AfterApiCallContext,
+  ): Awaitable<{ readonly data: unknown; readonly status?: number } | undefined | void>;
+  onBeforeSign(context: BeforeSignContext): Awaitable<{ readonly data: string } | undefined | void>;
+  onResponseSent(context: ResponseSentContext): Awaitable<unknown>;
+  onError(context: ErrorContext): Awaitable<unknown>;
+}
+
+/** A data copy is made only for a hook that looks at it: a large answer costs milliseconds. */
+function responseView(response: ApiResponse): AfterApiCallContext['response'] {
+  let copy: ApiResponse['data'] | undefined;
+  return Object.freeze({
+    status: response.status,
+    get data() {
+      copy ??= response.text === undefined ? structuredClone(response.data) : JSON.parse(response.text);
+      return copy as ApiResponse['data'];
+    },
+  });
+}
+
+/** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
+export const publicHooks: Adapters = {
+  onHttpRequest: {
+    context: ([exchange], call, hidden) => {
+      const visible = Object.entries(exchange.headers).filter(([name]) => !hidden.has(name));
+      const { parameters, ip } = exchange;
+      return extend(hookContext(exchange, call), {
+        parameters,
+        headers: Object.freeze(Object.fromEntries(visible)),
+        ip,
+      });
+    },
+    take: (result, _, plugin) => takeRejection(result, plugin),
+  },
+  onBeforeApiCall: {
+    context: ([parameters, exchange], call) => extend(hookContext(exchange, call), { parameters }),
+    take: takeParameters,
+  },
+  onAfterApiCall: {
+    context: ([response, parameters, exchange], call) =>
+      extend(hookContext(exchange, call), { parameters, response: responseView(response) }),
+    take: (result, [response]) => takeResponse(result, response),
+  },
+  onBeforeSign: {
+    context: ([data, exchange], call) => extend(hookContext(exchange, call), { data }),
+    take: takeData,
+  },
+  onResponseSent: {
+    context: ([status, exchange], call) =>
+      extend(hookContext(exchange, call), { duration: exchange.elapsed(), status }),
+    take: () => undefined,
+  },
+  onError: {
+    context: ([refusal, id, exchange], call) => {
+      const { requestId, resolved } = exchange;
+      const error = new Error(refusal.message);
+      const { stage = 'unknown', status } = refusal;
+      const names = { requestId, endpointId: resolved?.id ?? id, api: resolved?.api, endpoint: resolved?.name };
+      const members = { ...names, error, stage, status };
+      return extend(Object.defineProperty(members, 'signal', { get: () => call.signal, enumerable: true }), {});
+    },
+    take: () => undefined,
+  },
+};

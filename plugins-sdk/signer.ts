@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { HDNodeWallet, SigningKey } from 'ethers';
+import {
+  addressOfPublicKey,
+  CURVE_ORDER,
+  defaultBackend,
+  type EcdsaBackend,
+  personalDigest,
+  requireNative,
+} from './eip191.ts';
+import type { Address, Hex } from './hex.ts';
+import { toBytes, toHex } from './hex.ts';
+
+/** Signs in one account's name. No property and no method gives the private key away. */
+export interface Signer {
+  /** The account, with the EIP-55 checksum. */
+  readonly address: Address;
+  /** What does the elliptic-curve arithmetic; both give the same bytes, `secp256k1` several times faster. */
+  readonly backend: EcdsaBackend;
+  /**
+   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes, v being 27 or 28, s in the lower half of the
+   * curve order (EIP-2), the nonce deterministic (RFC 6979).
+   *
+   * @throws RangeError when the digest is not 32 bytes.
+   */
+  signDigest(digest32: Uint8Array): Hex;
+}
+
+/** The account of a mnemonic: BIP-44, coin type 60, first account, first address. */
+export const DERIVATION_PATH = "m/44'/60'/0'/0/0";
+
+const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
+const PRIVATE_KEY_RULE = '32 bytes of hex, not zero and below the order of secp256k1';
+
+interface Ecdsa {
+  readonly publicKey: Uint8Array;
+  readonly sign: (message32: Uint8Array) => Hex;
+}
+
+/**
+ * A signer of a private key.
+ *
+ * @param privateKey 32 bytes of hex, with or without `0x`.
+ * @throws Error when it is no private key (the text never shows it), or when the backend asked for is not available.
+ */
+export function createSigner(privateKey: string, options: { backend?: EcdsaBackend } = {}): Signer {
+  const key = parsePrivateKey(privateKey);
+  if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
+  const backend = options.backend ?? defaultBackend;
+  const { publicKey, sign } = backend === 'secp256k1' ? nativeEcdsa(key) : ethersEcdsa(key);
+  return Object.freeze({
+    address: addressOfPublicKey(publicKey),
+    backend,
+    signDigest: (digest32: Uint8Array) => sign(personalDigest(digest32)),
+  });
+}
+
+/**
+ * The operator's signer. `SERVICE_MNEMONIC` (BIP-39, English, no passphrase, at {@link DERIVATION_PATH}) wins over
+ * `SERVICE_PRIVATE_KEY`; an empty variable counts as unset.
+ *
+ * @throws Error naming the variable that is missing or invalid, never showing its value.
+ */
+export function signerFromEnvironment(env: Record<string, string | undefined>): Signer {
+  const { SERVICE_MNEMONIC: mnemonic, SERVICE_PRIVATE_KEY: privateKey } = env;
+  if (mnemonic) return createSigner(privateKeyOfMnemonic(mnemonic));
+  if (!privateKey) throw new Error('SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set');
+  if (parsePrivateKey(privateKey) === undefined) throw new Error(`SERVICE_PRIVATE_KEY must be ${PRIVATE_KEY_RULE}`);
+  return createSigner(privateKey);
+}
+
+function privateKeyOfMnemonic(mnemonic: string): string {
+  try {
+    return HDNodeWallet.fromPhrase(mnemonic, '', DERIVATION_PATH).privateKey;
+  } catch {
+    // The error of the library quotes the words, so it is neither shown nor kept as a cause.
+    throw new Error('SERVICE_MNEMONIC must be a BIP-39 mnemonic: 12 to 24 English words with a valid checksum');
+  }
+}
+
+function parsePrivateKey(privateKey: unknown): Uint8Array | undefined {
+  const digits = typeof privateKey === 'string' ? PRIVATE_KEY.exec(privateKey)?.[1] : undefined;
+  if (digits === undefined) return undefined;
+  const scalar = BigInt(`0x${digits}`);
+  if (scalar === 0n || scalar >= CURVE_ORDER) return undefined;
+  // A copy outside Buffer's shared pool, where every other small Buffer of the process could reach it.
+  const pooled = toBytes(`0x${digits}`);
+  const key = new Uint8Array(pooled);
+  pooled.fill(0);
+  return key;
+}
+
+function nativeEcdsa(key: Uint8Array): Ecdsa {
+  const secp256k1 = requireNative();
+  // Blinds the arithmetic against side channels; signatures stay the same.
+  secp256k1.contextRandomize(randomBytes(32));
+  return {
+    publicKey: secp256k1.publicKeyCreate(key, false),
+    sign: (message32) => {
+      const { signature, recid } = secp256k1.ecdsaSign(message32, key);
+      return `${toHex(signature)}${recid === 0 ? '1b' : '1c'}`;
+    },
+  };
+}
+
+function ethersEcdsa(key: Uint8Array): Ecdsa {
+  const signingKey = new SigningKey(key);
+  return {
+    publicKey: Buffer.from(signingKey.publicKey.slice(2), 'hex'),
+    sign: (message32) => `0x${signingKey.sign(message32).serialized.slice(2)}`,
+  };
+}

@@ -1,0 +1,30 @@
+import { type Json, type Parameters, Slot } from './kernel.ts';
+
+/** The parts of an upstream request that come from parameters. */
+export interface RequestParts {
+  /** Path template with every placeholder replaced by its percent-encoded value. */
+  readonly path: string;
+  /** `name=value` pairs, percent-encoded and joined; empty when there are none. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Value of the `Cookie` header. */
+  readonly cookie: string | undefined;
+  /** JSON text of the body. */
+  readonly body: string | undefined;
+}
+
+export interface ResolvedParameters {
+  /** The value of every declared parameter in the order of the config, secret ones included; `undefined` when it has none. */
+  readonly values: readonly (Json | undefined)[];
+  /**
+   * Places the parameters that plugins may have changed, together with those that they never see.
+   * @throws Refusal 400
+   */
+  place(visible: Parameters): RequestParts;
+}
+
+/** Left by the plugin that owns `parameters`, at `validate`. */
+export const resolvedParameters = new Slot<ResolvedParameters>('resolvedParameters');
+
+/** The reserved parameters that decide how this answer is encoded, in a fixed order; left at `validate`. */
+export const encodingChoice = new Slot<readonly string[]>('encodingChoice');

@@ -1,0 +1,74 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { type Service, startService } from '../../cli/service.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+
+/** A key that is public knowledge (the first account of every local test chain), and its address. */
+export const TEST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+export const TEST_ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+
+export interface LogLine {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface RunningService extends Service {
+  readonly logs: LogLine[];
+  /** Endpoint IDs by `<api>/<endpoint>`, read from the start-up log. */
+  readonly ids: Readonly<Record<string, string>>;
+  /** The folder of the config file. */
+  readonly folder: string;
+  /** POSTs `{parameters}` to the endpoint of that name. */
+  post(endpoint: string, parameters?: unknown, headers?: Record<string, string>): Promise<Response>;
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Further files beside the config, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** A real service in this process, on a free port of the loopback interface, without a rate limit unless one is configured. */
+export async function startTestService(
+  config: Readonly<Record<string, unknown>>,
+  options: StartOptions = {},
+): Promise<RunningService> {
+  const folder = await mkdtemp(join(tmpdir(), 'sdp-'));
+  const server = { port: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
+  const file = join(folder, 'config.yaml');
+  await writeFile(file, stringify({ version: '1.0', ...config, server }));
+  for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(folder, name), text);
+  const logs: LogLine[] = [];
+  const at =
+    (level: LogLine['level']) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      logs.push({ level, message, fields });
+    };
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const service = await startService({ file, env: { SERVICE_PRIVATE_KEY: TEST_KEY, ...options.env }, log });
+  const ids = Object.fromEntries(
+    logs.flatMap(({ message }) => {
+      const match = /^(.+\/.+) (0x[0-9a-f]{64})$/.exec(message);
+      return match?.[1] && match[2] ? [[match[1], match[2]]] : [];
+    }),
+  );
+  return {
+    ...service,
+    logs,
+    ids,
+    folder,
+    post: (endpoint, parameters, headers = {}) =>
+      fetch(`${service.url}/endpoints/${ids[endpoint]}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify(parameters === undefined ? {} : { parameters }),
+      }),
+    stop: async () => {
+      await service.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
