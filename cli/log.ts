@@ -21,8 +21,6 @@ export interface LogSettings {
 
 /** The log of a process. */
 export interface ProcessLog extends Log {
-  /** Whether lines of level debug are shown: tells whether to measure for them. */
-  readonly tracing: boolean;
   /** Writes out what waits, now. Happens by itself when the process exits. */
   flush(): void;
   /** Resolves once everything is written; waits a second at most. */
@@ -80,7 +78,6 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     else logger[level](plain(fields), message);
   };
   const log: ProcessLog = {
-    tracing: logger.isLevelEnabled('debug'),
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),

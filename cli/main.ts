@@ -96,12 +96,6 @@ async function showVersion(): Promise<number> {
 watchForCrashes();
 // A reader that has gone away is no error of ours.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-// Every way through ends in an exit: an event loop that runs dry before that waits for something that will never come.
-process.once('beforeExit', () => {
-  void complain('error', ['stopped half-way: something that was waited for never answered']).then(() =>
-    process.exit(1),
-  );
-});
 try {
   process.exit(await main(process.argv.slice(2)));
 } catch (error) {

@@ -60,7 +60,7 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
   const loaded = await loadConfig({ file, env, builtins: definitions(theSigner) });
   for (const { path, message } of loaded.warnings) log.warn(path === '' ? message : `${path}: ${message}`);
   const sealed = assemble(loaded, theSigner(), log);
-  const pipeline = createPipeline(sealed, log);
+  const pipeline = createPipeline(sealed, log, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''));
   await startPlugins(sealed);
   const server = createHttpServer(sealed, pipeline, (exchange, status) => {
     const { requestId, method, route, resolved } = exchange;
@@ -120,7 +120,6 @@ function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
       name: definition.name,
       budget,
       credentials: definition.credentials,
-      keys: definition.keys,
       plugin,
     });
   }
@@ -135,7 +134,7 @@ function setUp({ definition, source }: PluginChoice, services: Services, config:
   }
 }
 
-function createPipeline(sealed: Sealed, log: Log & { readonly tracing?: boolean }): Pipeline {
+function createPipeline(sealed: Sealed, log: Log, tracing: boolean): Pipeline {
   return new Pipeline(sealed, {
     now: Date.now,
     failed: ({ requestId, resolved }, { stage, status, message, reason }) => {
@@ -143,7 +142,7 @@ function createPipeline(sealed: Sealed, log: Log & { readonly tracing?: boolean 
       if (status >= 500) log.warn(message, fields);
       else log.debug(message, fields);
     },
-    trace: log.tracing
+    trace: tracing
       ? ({ requestId }, stage, milliseconds) => log.debug(`stage ${stage}`, { requestId, milliseconds })
       : undefined,
   });
@@ -211,7 +210,10 @@ async function stop(server: Server, pipeline: Pipeline, sealed: Sealed, log: Log
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // A kept-alive connection that becomes idle while we wait would hold the exit up.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  const drained = await within(DRAIN_TIME, Promise.all([closed, pipeline.drained()]));
+  const drained = await within(
+    DRAIN_TIME,
+    closed.then(() => pipeline.drained()),
+  );
   clearInterval(sweep);
   if (!drained) log.warn('requests were cut off: they did not finish in time');
   server.closeAllConnections();

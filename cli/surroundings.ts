@@ -35,7 +35,7 @@ export function userPath(path: string): string {
  * @throws Error when the file given cannot be read.
  */
 export async function readEnvironment(envFile: string | undefined): Promise<Environment> {
-  const { loadEnvironment } = await import('../config/index.ts');
+  const { loadEnvironment } = await import('../config/environment.ts');
   const env = await loadEnvironment({
     cwd: userDirectory(),
     ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),

@@ -62,7 +62,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { definitions } = plugins;
   const { schema, findings: collisions } = compose(definitions);
   const view = new View(source, schema, definitions);
-  const { identified, findings: identityFindings } = view.identify();
+  const { identified, findings: identityFindings } = view.identify(options.allowUnset === true);
   const sound = view.wrongShapes.length === 0;
   const findings = [
     ...source.findings,

@@ -1,19 +1,15 @@
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** The most digits that `toPrecision` gives. */
-const MOST_DIGITS = 100;
 
-/** The number that a text in JSON's number syntax stands for, when a double holds its digits. */
+/** The number that a text in JSON's number syntax stands for, when a double keeps its digits. */
 export function exactNumber(text: string): number | undefined {
   if (!JSON_NUMBER.test(text)) return undefined;
   const value = Number(text);
   return Number.isFinite(value) && keepsDigits(text, value) ? value : undefined;
 }
 
-/** Whether the digits of a decimal literal survived its conversion to a double. */
+/** Whether the double that a decimal literal was converted to is written with the same digits again. */
 export function keepsDigits(literal: string, value: number): boolean {
-  const digits = significant(literal);
-  if (digits === '') return value === 0;
-  return digits.length <= MOST_DIGITS && significant(value.toPrecision(digits.length)) === digits;
+  return significant(literal) === significant(String(value));
 }
 
 /** Digits without sign, point, exponent, leading and trailing zeros. */

@@ -5,7 +5,7 @@ const LONGEST = 100;
 /** The known name that a misspelt one most likely stands for. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined;
-  const allowed = Math.max(name.length < 4 ? 1 : 2, Math.floor(name.length / 3));
+  const allowed = Math.max(name.length < 3 ? 1 : 2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly edits: number } | undefined;
   for (const candidate of known) {
     const edits = Math.min(distance(name, candidate), distance(name.toLowerCase(), candidate.toLowerCase()));

@@ -5,7 +5,6 @@ import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import type { Interpolated } from './interpolate.ts';
-import { isWithin } from './path.ts';
 import { explain } from './schema/explain.ts';
 import { doubtfulPaths, fill, first, second, type Variant, varying } from './variables.ts';
 
@@ -25,6 +24,8 @@ export class View {
   readonly wrongShapes: readonly Finding[];
   readonly context: CheckContext;
   readonly #doubtful: ReadonlySet<string>;
+  /** The same by the endpoint or API that they lie in. */
+  readonly #doubtfulIn = new Map<string, string[]>();
   /** Doubtful paths at which there is no choice of samples. */
   readonly #rigid: ReadonlySet<string>;
   readonly #source: Interpolated;
@@ -36,6 +37,9 @@ export class View {
     this.config = deepFreeze(config);
     this.wrongShapes = explain(schema, config, '');
     this.#doubtful = new Set(doubtfulPaths(source.references));
+    for (const path of this.#doubtful) {
+      this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);
+    }
     this.#rigid = rigid;
     this.#source = source;
     this.#schema = schema;
@@ -48,16 +52,22 @@ export class View {
 
   /** The findings without those about samples and about what a sample decides. */
   certain(findings: readonly Finding[], identified: readonly Identified[]): Finding[] {
-    const uncertain = identified
-      .filter(({ draft, text }) => text === undefined && [...this.#doubtful].some((path) => isWithin(path, draft.path)))
-      .map(({ draft }) => draft.path);
-    return findings.filter(({ path }) => {
-      return !this.isDoubtful(path) && !uncertain.some((endpoint) => isWithin(path, endpoint));
-    });
+    const uncertain = new Set(
+      identified
+        .filter(({ draft, text }) => text === undefined && this.#doubtfulIn.has(draft.path))
+        .map(({ draft }) => draft.path),
+    );
+    return findings.filter(({ path }) => !this.isDoubtful(path) && !uncertain.has(ownerOf(path)));
   }
 
-  /** Identifies the endpoints; says why where that is impossible. */
-  identify(): { readonly identified: readonly Identified[]; readonly findings: readonly Finding[] } {
+  /**
+   * Identifies the endpoints; says why where that is impossible.
+   * @param nameVariables whether to say on which unset variables an ID depends, which takes a try for each variable.
+   */
+  identify(nameVariables: boolean): {
+    readonly identified: readonly Identified[];
+    readonly findings: readonly Finding[];
+  } {
     const attempts = this.#attempt(this.context);
     const others = this.#doubtful.size === 0 ? attempts : this.#attemptWith(second);
     const entries = this.context.endpoints.map((draft, index) => {
@@ -67,10 +77,10 @@ export class View {
       return { draft, attempt, index, text: depends ? undefined : attempt.text };
     });
     const failed = entries.filter(({ text }) => text === undefined);
-    const namesOf = failed.length > 0 && this.#doubtful.size > 0 ? this.#dependencies(attempts) : () => [];
+    const doubtful = failed.filter(({ draft }) => this.#concerning(draft).length > 0);
+    const namesOf = nameVariables && doubtful.length > 0 ? this.#dependencies(attempts) : () => [];
     const findings = failed.flatMap(({ draft, attempt, index }) => {
-      const names = namesOf(draft, index);
-      if (names.length > 0) return unidentified(draft.path, names);
+      if (this.#concerning(draft).length > 0) return unidentified(draft.path, namesOf(draft, index));
       return attempt.text === undefined ? [identityFailure(draft, attempt.error)] : [];
     });
     return { identified: entries, findings: [...findings, ...this.#leftOut()] };
@@ -91,11 +101,9 @@ export class View {
   }
 
   /** The doubtful paths in an endpoint, and in its API outside the other endpoints. */
-  #concerning(draft: EndpointDraft): string[] {
-    return [...this.#doubtful].filter((path) => {
-      const owner = ownerOf(path);
-      return owner === draft.path || (!owner.includes('.') && draft.path.startsWith(`${owner}.`));
-    });
+  #concerning({ path }: EndpointDraft): readonly string[] {
+    const api = path.slice(0, path.indexOf('.'));
+    return [...(this.#doubtfulIn.get(path) ?? []), ...(this.#doubtfulIn.get(api) ?? [])];
   }
 
   /** Endpoints and APIs that cannot be read at all because no sample fits. */

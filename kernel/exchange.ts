@@ -46,8 +46,8 @@ export class Exchange {
   constructor(input: ExchangeInput) {
     this.method = input.method;
     this.route = input.route;
-    this.params = input.params;
-    this.headers = input.headers;
+    this.params = Object.freeze(input.params);
+    this.headers = Object.freeze(input.headers);
     this.socketAddress = input.socketAddress;
   }
 

@@ -16,12 +16,19 @@ export type Complain = (complaint: { plugin: string; stage: string; requestId: s
 type Done = (error: unknown, result?: unknown) => void;
 type AnyFunction = (...args: unknown[]) => unknown;
 
-/** Observation happens after the fact: it gets a fresh allowance, so that an alert about a spent budget can still go out. */
+/** Observation happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
 const observers: ReadonlySet<string> = new Set(['onResponseSent', 'onError']);
+
+/** For observers without a budget. */
+const unhurried: Call = Object.freeze({
+  get signal() {
+    return new AbortController().signal;
+  },
+});
 
 function ledgerFor({ plugin, budget }: Guarded, stage: string, exchange: Exchange): Ledger | undefined {
   if (budget === 'none') return undefined;
-  if (observers.has(stage)) return new Ledger(budget, exchange);
+  if (observers.has(stage)) return new Ledger(budget);
   const known = exchange.ledgers.get(plugin);
   if (known !== undefined) return known;
   const ledger = new Ledger(budget, exchange);
@@ -36,18 +43,23 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 /** Time inside the rest of the pipeline is charged to nobody. */
 function unclocked(value: unknown, watch: Stopwatch): unknown {
   if (typeof value !== 'function') return value;
-  return async (...args: unknown[]) => {
+  return (...args: unknown[]) => {
     watch.pause();
-    try {
-      return await value(...args);
-    } finally {
-      watch.resume();
-    }
+    const work = Promise.resolve(value(...args)).finally(() => watch.resume());
+    // The plugin may not wait for it.
+    work.catch(() => undefined);
+    return work;
   };
 }
 
-/** Thrown when a budget ends; the guard's own, so that no plugin can throw it. */
-class Exhausted extends Error {}
+/** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
+class Exhausted extends Error {
+  readonly #own = true;
+
+  static is(error: unknown): error is Exhausted {
+    return typeof error === 'object' && error !== null && #own in error;
+  }
+}
 
 /**
  * Calls a plugin's function inside its budget and calls `done` exactly once: synchronously if the function is. Whatever
@@ -81,27 +93,27 @@ function invoke(ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown
 /** Calls `done` with the outcome of `call`, at once unless it is a promise; `onPending` tells that it is one. */
 function settle(call: () => unknown, done: Done, onPending?: () => void): void {
   let result: unknown;
-  let pending: boolean;
+  let pending: Promise<unknown> | undefined;
   try {
     result = call();
-    pending = isThenable(result);
+    pending = isThenable(result) ? Promise.resolve(result) : undefined;
   } catch (error) {
     done(error ?? new Error('threw nothing'));
     return;
   }
-  if (!pending) {
+  if (pending === undefined) {
     done(undefined, result);
     return;
   }
   onPending?.();
-  Promise.resolve(result).then(
+  pending.then(
     (value) => done(undefined, value),
     (error) => done(error ?? new Error('rejected with nothing')),
   );
 }
 
 function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal {
-  if (error instanceof Exhausted) return refusals.exhausted(plugin, error.message);
+  if (Exhausted.is(error)) return refusals.exhausted(plugin, error.message);
   if (!drop && isRefusal(error)) return error;
   const reason = describe(error);
   return drop ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
@@ -157,13 +169,13 @@ export function guarded(
           plugin: tap.plugin,
           stage,
           requestId: exchange.requestId,
-          error: error instanceof Exhausted ? refusal : error,
+          error: Exhausted.is(error) ? refusal : error,
         });
         callback(null);
       } else callback(refusal);
     };
     const call = (watch?: Stopwatch) => {
-      const stop: Call = ledger ?? exchange;
+      const stop: Call = ledger ?? (observers.has(stage) ? unhurried : exchange);
       if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
       return fn(...(watch === undefined ? args : args.map((arg) => unclocked(arg, watch))), stop);
     };
@@ -194,7 +206,7 @@ export function guardedCall<T>(
       () => fn(ledger ?? exchange),
       (error, result) => {
         if (error === undefined) resolve(result as T);
-        else if (error instanceof Exhausted) reject(refusals.exhausted(tap.plugin, error.message));
+        else if (Exhausted.is(error)) reject(refusals.exhausted(tap.plugin, error.message));
         else reject(isRefusal(error) ? error : refusals.internal(`plugin "${tap.plugin}": ${describe(error)}`));
       },
     );

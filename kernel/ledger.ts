@@ -10,10 +10,11 @@ export interface Call {
 export class Ledger implements Call {
   readonly budget: number;
   #remaining: number;
-  readonly #exchange: Exchange;
+  readonly #exchange: Exchange | undefined;
   #controller: AbortController | undefined;
 
-  constructor(budget: number, exchange: Exchange) {
+  /** @param exchange whose client's disconnect ends the work too, if it does. */
+  constructor(budget: number, exchange?: Exchange) {
     this.budget = budget;
     this.#remaining = budget;
     this.#exchange = exchange;
@@ -31,9 +32,9 @@ export class Ledger implements Call {
     if (this.#controller === undefined) {
       const controller = new AbortController();
       this.#controller = controller;
-      const client = this.#exchange.signal;
-      if (client.aborted || this.exhausted) controller.abort();
-      else client.addEventListener('abort', () => controller.abort(), { once: true });
+      const client = this.#exchange?.signal;
+      if (client?.aborted || this.exhausted) controller.abort();
+      else client?.addEventListener('abort', () => controller.abort(), { once: true });
     }
     return this.#controller.signal;
   }

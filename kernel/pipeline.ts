@@ -1,6 +1,7 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Answer, type Encoded } from './answer.ts';
 import type { Exchange, Hex, Parameters } from './exchange.ts';
-import { asRefusal, type Refusal, refusals } from './refusal.ts';
+import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
 import {
   type ApiResponse,
@@ -82,7 +83,7 @@ export class Pipeline {
 
   /** Any success authenticates; when all fail, the last method's refusal is the answer. */
   async #authenticate(exchange: Exchange): Promise<void> {
-    let last = refusals.unauthenticated();
+    let last: Refusal | undefined;
     for (const method of exchange.endpoint.auth) {
       try {
         if ((await this.#ask('authenticate', method.type, method, exchange)) === true) return;
@@ -90,7 +91,7 @@ export class Pipeline {
         last = asRefusal(error);
       }
     }
-    throw at('authenticate', last);
+    throw at('authenticate', last ?? refusals.unauthenticated());
   }
 
   #once(exchange: Exchange, parameters: Parameters, state: State): Run {
@@ -99,7 +100,7 @@ export class Pipeline {
       if (running !== undefined) throw new Error('the rest of the pipeline runs once');
       if (detached) {
         exchange.detach();
-        state.later = (task) => setImmediate(task);
+        state.later = (task) => void this.#track(immediate().then(task));
       }
       running = this.#track(this.#finish(exchange, parameters, state));
       return running;
@@ -111,7 +112,7 @@ export class Pipeline {
       // Is the answer known already?
       const answer = (await this.#ask('lookup', parameters, exchange)) ?? (await this.#produce(exchange, parameters));
       await this.#settle(exchange, state, { kind: 'signed', answer });
-      state.later(() => this.#observe(this.#ask('onResponseSent', 200, exchange)));
+      state.later(() => state.concluded ?? this.#observe(this.#ask('onResponseSent', 200, exchange)));
       return answer;
     } catch (error) {
       throw await this.#conclude(exchange, state, asRefusal(error));
@@ -159,10 +160,12 @@ export class Pipeline {
 
   /** Settles a failure once, before anyone can see it, and has it observed. */
   async #conclude(exchange: Exchange, state: State, refusal: Refusal): Promise<Refusal> {
-    if (state.settled) return refusal;
+    if (refusal === state.concluded) return refusal;
     const abandoned = exchange.abandoned;
-    await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    if (abandoned) return refusals.abandoned();
+    if (!state.settled)
+      await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    state.concluded = abandoned ? at(refusal.stage ?? 'deliver', refusals.abandoned()) : refusal;
+    if (abandoned) return state.concluded;
     this.#runtime.failed(exchange, refusal);
     if (refusal.failure && refusal.stage !== undefined) {
       state.later(() => this.#observe(this.#ask('onError', refusal, state.id, exchange)));
@@ -216,15 +219,11 @@ export type Later = (task: () => void) => void;
 /** What is known of one request besides the exchange. */
 interface State {
   settled: boolean;
+  /** The refusal that it ended with, if it did. */
+  concluded?: Refusal;
   later: Later;
   readonly id: string;
 }
 
 /** Stages that run although nobody waits any more. */
 const concluding: ReadonlySet<StageName> = new Set(['settle', 'store', 'respond', 'onResponseSent', 'onError']);
-
-/** The innermost stage that refused is the one to name. */
-function at(stage: string, refusal: Refusal): Refusal {
-  refusal.stage ??= stage;
-  return refusal;
-}

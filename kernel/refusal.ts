@@ -7,9 +7,11 @@ export interface RefusalOptions {
   /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
   /** What really happened, for the log only; it never reaches a client. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
   readonly failure?: boolean;
+  /** The stage that refused; the kernel fills it in. */
+  readonly stage?: string | undefined;
 }
 
 /**
@@ -23,22 +25,24 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly reason: string | undefined;
   readonly failure: boolean;
-  /** The stage that refused; the kernel fills it in. */
-  stage: string | undefined;
+  readonly stage: string | undefined;
 
   /**
    * @param status HTTP status, 400 to 599.
    * @param message the text that the client sees as `error`.
+   * @throws RangeError for any other status: a refusal never looks like success.
    */
   constructor(status: number, message: string, options: RefusalOptions = {}) {
     super(message);
+    if (!Number.isInteger(status) || status < 400 || status > 599)
+      throw new RangeError(`a refusal with status ${status}`);
     this.name = 'Refusal';
     this.status = status;
     this.body = options.body ?? { error: message };
     this.headers = options.headers ?? {};
     this.reason = options.reason;
     this.failure = options.failure ?? true;
-    this.stage = undefined;
+    this.stage = options.stage;
   }
 }
 
@@ -72,6 +76,11 @@ export const refusals = {
   abandoned: () => new Refusal(499, 'Client closed request', { failure: false }),
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
+
+/** The same refusal with the stage that refused: the innermost is the one to name. A copy, since plugins may share one. */
+export function at(stage: string, refusal: Refusal): Refusal {
+  return refusal.stage === undefined ? new Refusal(refusal.status, refusal.message, { ...refusal, stage }) : refusal;
+}
 
 /** @returns the refusal itself, or a bare 500 whose reason keeps the original text for the log. */
 export function asRefusal(error: unknown): Refusal {

@@ -3,16 +3,6 @@ import { type Guarded, guarded, type House } from './guard.ts';
 import type { Call } from './ledger.ts';
 import { createHooks, failure, type Hooks, hasVariants, hookAt, type Reply, type StageName } from './stages.ts';
 
-/** A place in the config file that a plugin owns. */
-export interface OwnedKey {
-  /** `shared`: allowed on an API and, overriding it, on an endpoint. */
-  readonly level: 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
-  /** Dotted path below the level. */
-  readonly path: string;
-  /** JSON Schema of the value. */
-  readonly schema: object;
-}
-
 export interface Route {
   readonly method: string;
   /** Path in the router's syntax; `*` matches any. */
@@ -36,7 +26,6 @@ export interface Plugin {
 export interface Registration {
   readonly name: string;
   readonly budget: number | 'none';
-  readonly keys?: readonly OwnedKey[] | undefined;
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest`. */
   readonly credentials?: readonly string[] | undefined;
   readonly plugin: Plugin;
@@ -62,6 +51,20 @@ function isStageName(hooks: Hooks, name: string): name is StageName {
   return Object.hasOwn(hooks, name);
 }
 
+/** Milliseconds that a timer can hold. */
+const MAX_TIMER = 2_147_483_647;
+
+/** Two routes whose patterns differ in the names of their parameters only are the same. */
+function routeClaim(method: string, path: string): string {
+  return `${method.toUpperCase()} ${path.replace(/:\w+/g, ':')}`;
+}
+
+/** Methods of a class are not its instances' own: they would be left out silently. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** Stages of which only one plugin may be the provider (of one variant, where they have variants). */
 const exclusive: ReadonlySet<StageName> = new Set(['authenticate', 'deliver', 'callApi', 'sign']);
 
@@ -73,6 +76,8 @@ export class Registry {
   readonly #hooks = createHooks();
   readonly #registrations: Registration[] = [];
   readonly #hidden = new Set<string>();
+  /** Routes by their owner; the pipeline's own is the kernel's. */
+  readonly #claims = new Map([[routeClaim('POST', '/endpoints/:id'), 'kernel']]);
   readonly #described = new Map<StageName, TapDescription[]>();
   readonly #house: House;
   #sealed = false;
@@ -83,9 +88,14 @@ export class Registry {
 
   /** @throws RegistrationError */
   register(registration: Registration): void {
-    const { name, plugin, keys = [], credentials = [] } = registration;
+    const { name, budget, plugin, credentials = [] } = registration;
+    if (name.trim() === '') throw new RegistrationError('a plugin has no name');
+    if (budget !== 'none' && !(Number.isInteger(budget) && budget >= 1 && budget <= MAX_TIMER)) {
+      throw new RegistrationError(`plugin "${name}": the budget is no time from 1 to ${MAX_TIMER} ms`);
+    }
+    if (!isPlain(plugin.hooks ?? {})) throw new RegistrationError(`plugin "${name}": "hooks" is no plain object`);
     if (this.#sealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
-    this.#refuseDoubles(name, keys, plugin.routes ?? []);
+    this.#refuseDoubles(name, plugin.routes ?? []);
     for (const header of credentials) this.#hidden.add(header.toLowerCase());
     for (const [stage, tap] of Object.entries(plugin.hooks ?? {})) this.#tap(registration, stage, tap);
     this.#registrations.push(registration);
@@ -105,19 +115,15 @@ export class Registry {
     };
   }
 
-  #refuseDoubles(name: string, keys: readonly OwnedKey[], routes: readonly Route[]): void {
-    for (const other of this.#registrations) {
-      if (other.name === name) throw new RegistrationError(`two plugins are named "${name}"`);
-      const key = keys.find((mine) =>
-        other.keys?.some((theirs) => theirs.level === mine.level && theirs.path === mine.path),
-      );
-      if (key) throw new RegistrationError(`plugins "${other.name}" and "${name}" both own the config key ${key.path}`);
-      const route = routes.find((mine) =>
-        other.plugin.routes?.some((r) => r.method === mine.method && r.path === mine.path),
-      );
-      if (route) {
-        throw new RegistrationError(`plugins "${other.name}" and "${name}" both serve ${route.method} ${route.path}`);
-      }
+  #refuseDoubles(name: string, routes: readonly Route[]): void {
+    const double = this.#registrations.some((other) => other.name === name);
+    if (double) throw new RegistrationError(`two plugins are named "${name}"`);
+    for (const { method, path } of routes) {
+      const claim = routeClaim(method, path);
+      const owner = this.#claims.get(claim);
+      if (owner !== undefined)
+        throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
+      this.#claims.set(claim, name);
     }
   }
 
@@ -126,15 +132,15 @@ export class Registry {
     if (!isStageName(this.#hooks, stage)) throw new RegistrationError(`plugin "${name}": there is no hook "${stage}"`);
     if (tap === undefined) return;
     if (!hasVariants(stage)) {
-      this.#attach(registration, stage, tap);
+      this.#attach(registration, stage, tap, registration.plugin.hooks);
       return;
     }
     if (typeof tap !== 'object' || tap === null)
       throw new RegistrationError(`plugin "${name}": "${stage}" takes a table`);
-    for (const [variant, fn] of Object.entries(tap)) this.#attach(registration, stage, fn, variant);
+    for (const [variant, fn] of Object.entries(tap)) this.#attach(registration, stage, fn, tap, variant);
   }
 
-  #attach(registration: Registration, stage: StageName, fn: unknown, variant?: string): void {
+  #attach(registration: Registration, stage: StageName, fn: unknown, table: unknown, variant?: string): void {
     const { name: plugin, budget } = registration;
     if (typeof fn !== 'function') throw new RegistrationError(`plugin "${plugin}": hook "${stage}" is no function`);
     const others = this.#described.get(stage) ?? [];
@@ -146,7 +152,7 @@ export class Registry {
     const tap: Guarded = { plugin, budget };
     hookAt(this.#hooks, stage, variant).tapAsync(
       plugin,
-      guarded(stage, tap, (...args) => fn(...args), this.#house),
+      guarded(stage, tap, (...args) => fn.apply(table, args), this.#house),
     );
     this.#described.set(stage, [...others, variant === undefined ? tap : { ...tap, variant }]);
   }

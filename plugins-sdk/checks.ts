@@ -39,7 +39,11 @@ export function declaredParameters(endpoint: EndpointDraft, { interpolated }: Ch
 }
 
 /** Header names that belong to the connection or to the client's HTTP library, lower-case. */
-const RESERVED_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te']);
+const RESERVED_HEADERS = new Set([
+  ...['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te'],
+  // The library refuses to send these.
+  ...['keep-alive', 'expect'],
+]);
 
 /** Findings of a header name that cannot be sent (RFC 9110, section 5.6.2) or must not be configured. */
 export function checkHeaderName(path: string, name: string): Finding[] {

@@ -17,9 +17,9 @@
  * assert.deepEqual(await request.onBeforeSign({ data: '0x01' }), { value: '0x02' });
  * ```
  */
-import { inspect } from 'node:util';
+import { inspect, types } from 'node:util';
 import { Exchange } from '../kernel/exchange.ts';
-import { asRefusal, isRefusal, Refusal } from '../kernel/refusal.ts';
+import { asRefusal, describe, isRefusal, Refusal } from '../kernel/refusal.ts';
 import { type Plugin, Registry } from '../kernel/registry.ts';
 import { type Hooks, hasVariants, hookAt, type StageArgs, type StageName, type StageOut } from '../kernel/stages.ts';
 import type { Definition, Log, Services, SimplePlugin } from './define.ts';
@@ -153,8 +153,8 @@ export async function testPlugin(
     credentials: services.credentials,
     plugin: {},
   });
-  const { name, budget = DEFAULT_BUDGET, keys, credentials } = definition;
-  registry.register({ name, budget: options.budget ?? budget, keys, credentials, plugin: behaviour });
+  const { name, budget = DEFAULT_BUDGET, credentials } = definition;
+  registry.register({ name, budget: options.budget ?? budget, credentials, plugin: behaviour });
   const { hooks } = registry.seal();
   await behaviour.start?.();
   return new PluginHarness(hooks, behaviour, services.endpoints[0] ?? testEndpoint(), complaints);
@@ -273,8 +273,7 @@ export class TestRequest {
 
   /** Resolves when the hook is done; the service does not wait for it. */
   async onError({ status = 502, message = 'API call failed', stage = 'callApi' }: ErrorInput = {}): Promise<void> {
-    const refusal = new Refusal(status, message);
-    refusal.stage = stage;
+    const refusal = new Refusal(status, message, { stage });
     await this.#hooks.onError.promise(refusal, this.#endpointId, this.#exchange);
   }
 
@@ -374,5 +373,5 @@ function complaint(hook: string, requestId: string, detail: string): Complaint {
 
 function textOf(error: unknown): string {
   if (isRefusal(error)) return error.reason ?? error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : inspect(error);
+  return types.isNativeError(error) ? describe(error) : inspect(error);
 }

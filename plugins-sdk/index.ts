@@ -3,7 +3,7 @@ export * from './bounded-request.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './checks.ts';
-export { clientKey, forwardedClient, normalizeAddress } from './client-address.ts';
+export { clientKey, forwardedClient, normalizeAddress, parseAddress } from './client-address.ts';
 export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';

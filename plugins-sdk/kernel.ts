@@ -4,7 +4,7 @@ export type { AuthMethod, Endpoint } from '../kernel/endpoint.ts';
 export { clientAddress, type Exchange, type Json, type Parameters, randomId } from '../kernel/exchange.ts';
 export type { Call } from '../kernel/ledger.ts';
 export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
-export type { OwnedKey, Plugin, Route } from '../kernel/registry.ts';
+export type { Plugin, Route } from '../kernel/registry.ts';
 export { Slot } from '../kernel/slot.ts';
 export {
   type Adapters,

@@ -106,10 +106,14 @@ function plainJson(value: unknown, depth = 0, count = { values: 0 }): Json {
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (Array.isArray(value)) return Array.from(value, (item) => plainJson(item ?? null, depth + 1, count));
   if (!isObject(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) throw new WrongShape('holds a class instance');
+  if (!isPlain(value)) throw new WrongShape('holds a class instance');
   const members = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(members.map(([key, item]) => [key, plainJson(item, depth + 1, count)]));
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function member(result: unknown, key: string): unknown {
@@ -135,7 +139,7 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
 /** Reads what `onBeforeApiCall` returned. */
 export function takeParameters(result: unknown): Parameters {
   const parameters = member(result, 'parameters');
-  if (!isObject(parameters)) throw new WrongShape('"parameters" is no object');
+  if (!isObject(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
   const entries = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return deepFreeze(Object.fromEntries(entries.map(([name, value]) => [name, plainJson(value)])));
 }

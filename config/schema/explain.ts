@@ -119,7 +119,10 @@ function expectation(nodes: readonly SchemaNode[], value: unknown): string {
   );
   const found = value === null ? 'nothing' : typeof value === 'boolean' ? 'a boolean' : named(typeName(value));
   const quotable = typeof value === 'number' || typeof value === 'boolean';
-  const quotes = quotable && nodes.some(({ types }) => types.includes('string')) ? ', write it in quotes' : '';
+  const quotes =
+    quotable && nodes.some((node) => node.choices === undefined && node.types.includes('string'))
+      ? ', write it in quotes'
+      : '';
   return `expected ${[...wanted].join(' or ')}, found ${found}${quotes}${guess(choices, value)}`;
 }
 

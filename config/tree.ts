@@ -1,0 +1,83 @@
+import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from 'yaml';
+import type { Finding } from '../plugins-sdk/define.ts';
+import { keepsDigits } from './numbers.ts';
+
+/** Aliases count as often as they are used. */
+const MAX_VALUES = 100_000;
+const MAX_FINDINGS = 100;
+
+interface Anchored {
+  readonly value: unknown;
+  /** Number of values it consists of. */
+  readonly size: number;
+}
+
+/** Turns YAML nodes into plain values; stops where aliases would multiply them without bound. */
+export class TreeBuilder {
+  readonly findings: Finding[] = [];
+  readonly #at: (offset: number, message: string) => Finding;
+  readonly #anchors = new Map<string, Anchored>();
+  #values = 0;
+
+  constructor(at: (offset: number, message: string) => Finding) {
+    this.#at = at;
+  }
+
+  build(node: unknown): unknown {
+    const before = this.#values++;
+    if (this.#values > MAX_VALUES) {
+      this.#report(node, `more than ${MAX_VALUES} values, aliases counted each time`);
+      return null;
+    }
+    const value = this.#value(node);
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+      this.#anchors.set(node.anchor, { value, size: this.#values - before });
+    }
+    return value;
+  }
+
+  #value(node: unknown): unknown {
+    if (isMap(node)) return this.#mapping(node);
+    if (isSeq(node)) return node.items.map((item) => this.build(item));
+    if (isScalar(node)) return this.#scalar(node);
+    if (!isAlias(node)) return null;
+    const anchored = this.#anchors.get(node.source);
+    if (anchored === undefined) this.#report(node, `alias *${node.source} has no anchor before it`);
+    this.#values += anchored?.size ?? 0;
+    return anchored?.value ?? null;
+  }
+
+  #mapping(map: YAMLMap): unknown {
+    const entries = new Map<string, unknown>();
+    for (const { key, value } of map.items) {
+      const name = isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
+      if (name === undefined) this.#report(key ?? map, 'a key must be text');
+      // Validators do not see it among an object's own keys.
+      else if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
+      else if (entries.has(name)) this.#report(key, `duplicate key "${name}"`);
+      else entries.set(name, this.build(value));
+    }
+    return Object.fromEntries(entries);
+  }
+
+  #scalar(node: Scalar): unknown {
+    const { value, source } = node;
+    if (typeof value !== 'number') return value;
+    if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
+    else if (!isExact(source ?? '', value)) {
+      this.#report(node, 'a number with more digits than can be kept, write it in quotes');
+    }
+    return value;
+  }
+
+  /** Only the first of each kind is worth a line. */
+  #report(node: unknown, message: string): void {
+    if (this.findings.length >= MAX_FINDINGS || this.findings.some((finding) => finding.message === message)) return;
+    const range = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range : undefined;
+    this.findings.push(this.#at(range?.[0] ?? 0, message));
+  }
+}
+
+function isExact(source: string, value: number): boolean {
+  return keepsDigits(/^0[xo]/.test(source) ? String(BigInt(source)) : source, value);
+}

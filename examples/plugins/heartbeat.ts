@@ -1,0 +1,56 @@
+/**
+ * Tells a dead man's switch that the service still signs: pings a URL after an answer was sent, at most once per interval.
+ *
+ * ```yaml
+ * settings:
+ *   plugins:
+ *     - source: ./heartbeat.ts
+ *       config:
+ *         url: ${HEARTBEAT_URL}
+ * ```
+ */
+import { type SimplePlugin, type Static, steadyClock, Type } from 'signed-data-proxy/plugins-sdk';
+
+export const configSchema = Type.Object(
+  {
+    url: Type.String({ description: 'What to GET; http or https' }),
+    interval: Type.Optional(
+      Type.Integer({ minimum: 1, default: 60_000, description: 'Milliseconds between two pings' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/**
+ * @param now milliseconds that never go back.
+ * @throws Error when `url` cannot be pinged; it does not show the value, which may be a secret.
+ */
+export default function heartbeat(
+  config: Static<typeof configSchema>,
+  now: () => number = steadyClock(),
+): SimplePlugin {
+  const { url, interval = 60_000 } = config;
+  if (!isWebUrl(url)) throw new Error('url must be an http or https URL without user name and password');
+  let next = 0;
+  return {
+    name: 'heartbeat',
+    hooks: {
+      async onResponseSent({ signal }) {
+        if (now() < next) return;
+        next = now() + interval;
+        try {
+          const response = await fetch(url, { signal });
+          await response.body?.cancel();
+        } catch {
+          // The silence itself is the alarm, and it is the monitor that raises it.
+        }
+      },
+    },
+  };
+}
+
+function isWebUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && password === '';
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { exactNumberAt, exactNumbersAt, type Location } from '../../../builtins/encode-abi/exact-number.ts';
+
+/** A document as it is written: with its number tokens, its member names as literals, and all its duplicates. */
+type Written =
+  | { readonly kind: 'number' | 'other'; readonly token: string }
+  | { readonly kind: 'array'; readonly items: readonly Written[] }
+  | {
+      readonly kind: 'object';
+      readonly members: readonly (readonly [name: string, literal: string, value: Written])[];
+    };
+
+const SPECIAL = '"\\\b\f\n\r\t/';
+
+/** One of the ways to write each character in a JSON string. */
+function literalOf(name: string, escaped: readonly boolean[]): string {
+  const characters = Array.from({ length: name.length }, (_, i) => {
+    const character = name.charAt(i);
+    const unicode = `\\u${name.charCodeAt(i).toString(16).padStart(4, '0')}`;
+    if (!SPECIAL.includes(character)) return escaped[i] ? unicode : character;
+    return escaped[i] ? unicode : character === '/' ? '\\/' : JSON.stringify(character).slice(1, -1);
+  });
+  return `"${characters.join('')}"`;
+}
+
+const member = fc
+  .tuple(
+    fc.constantFrom('a', 'b', 'aa', '', 'a"b', '\\', 'a\\', '\n', '/', 'é', '😀', '__proto__', '0', '}', '{"a":1}'),
+    fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
+  )
+  .map(([name, escaped]): [string, string] => [name, literalOf(name, escaped)]);
+
+const numberToken = fc.oneof(
+  fc.stringMatching(/^-?(0|[1-9]\d{0,25})(\.\d{1,25})?([eE][+-]?\d{1,3})?$/),
+  fc.constantFrom('12345678901234567891', '0.1234567890123456789', '1e400', '-0', '1E-7'),
+);
+
+const otherToken = fc.oneof(
+  fc.constantFrom('true', 'false', 'null', '"a"', '"1"', '"]"', '"}"', '"\\""', '"\\\\"', '{}', '[]', '","', '":1"'),
+  fc.string().map((text) => JSON.stringify(text)),
+);
+
+const written = fc.letrec<{ value: Written }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 5, depthSize: 'small', withCrossShrink: true },
+    numberToken.map((token): Written => ({ kind: 'number', token })),
+    otherToken.map((token): Written => ({ kind: 'other', token })),
+    fc.array(tie('value'), { maxLength: 4 }).map((items): Written => ({ kind: 'array', items })),
+    fc
+      .array(fc.tuple(member, tie('value')), { maxLength: 5 })
+      .map((all): Written => ({ kind: 'object', members: all.map(([[name, text], value]) => [name, text, value]) })),
+  ),
+})).value;
+
+function print(document: Written, space: () => string): string {
+  const around = (text: string) => `${space()}${text}${space()}`;
+  if (document.kind === 'array')
+    return around(`[${document.items.map((item) => print(item, space)).join(',') || space()}]`);
+  if (document.kind === 'object') {
+    const members = document.members.map(([, text, value]) => `${around(text)}:${print(value, space)}`);
+    return around(`{${members.join(',') || space()}}`);
+  }
+  return around(document.token);
+}
+
+function locations(document: Written, here: Location = []): Location[] {
+  if (document.kind === 'array') return [here, ...document.items.flatMap((item, i) => locations(item, [...here, i]))];
+  if (document.kind === 'object') {
+    return [here, ...document.members.flatMap(([name, , value]) => locations(value, [...here, name]))];
+  }
+  return [here];
+}
+
+function tokenAt(document: Written, location: Location): string | undefined {
+  const [step, ...rest] = location;
+  if (step === undefined) return document.kind === 'number' ? document.token : undefined;
+  if (document.kind === 'array' && typeof step === 'number') {
+    const item = document.items[step];
+    return item && tokenAt(item, rest);
+  }
+  if (document.kind === 'object' && typeof step === 'string') {
+    const last = document.members.findLast(([name]) => name === step);
+    return last && tokenAt(last[2], rest);
+  }
+  return undefined;
+}
+
+describe('the source text of a number', () => {
+  const rows: [string, Location, string | undefined][] = [
+    ['12345678901234567891', [], '12345678901234567891'],
+    [' \n\t-0.50E+07\r ', [], '-0.50E+07'],
+    ['{"a":{"b":[1,{"c":0.1234567890123456789}]}}', ['a', 'b', 1, 'c'], '0.1234567890123456789'],
+    ['[1e400]', [0], '1e400'],
+    ['{"a":1,"a":2}', ['a'], '2'],
+    ['{"a":{"b":1},"a":{"c":2}}', ['a', 'b'], undefined],
+    ['{"a":{"b":1},"a":{"c":2}}', ['a', 'c'], '2'],
+    ['{"a":1,"a":"x"}', ['a'], undefined],
+    ['{"a":[1],"a":[]}', ['a', 0], undefined],
+    ['{"a":{"b":1},"a":7}', ['a', 'b'], undefined],
+    ['{"\\u0061":3}', ['a'], '3'],
+    ['{"\\u0061\\"":3,"a":4}', ['a"'], '3'],
+    ['{"a\\\\":5,"a":6}', ['a\\'], '5'],
+    ['{"a\\\\b":5}', ['a\\\\b'], undefined],
+    ['{"x":"\\"a\\":9","a":10}', ['a'], '10'],
+    ['{"x":"}","y":["]"],"a":11}', ['a'], '11'],
+    ['{"__proto__":12}', ['__proto__'], '12'],
+    ['{"a":1}', ['constructor'], undefined],
+    ['{"0":13}', ['0'], '13'],
+    ['{"0":13}', [0], undefined],
+    ['[13]', ['0'], undefined],
+    ['[1,2]', [2], undefined],
+    ['[]', [0], undefined],
+    ['{}', ['a'], undefined],
+    ['{"":14}', [''], '14'],
+    ['"1"', [], undefined],
+    ['[true,null,"1",[],{}]', [2], undefined],
+    ['{"a":1}', [], undefined],
+  ];
+  for (const [text, location, expected] of rows) {
+    it(`${text} at ${JSON.stringify(location)}`, () => assert.equal(exactNumberAt(text, location), expected));
+  }
+
+  it('is found in documents with any spaces, escapes and duplicates', () => {
+    const spaces = fc.infiniteStream(fc.constantFrom('', '', '', ' ', '\n', '\t', '\r\n', '  '));
+    fc.assert(
+      fc.property(written, spaces, (document, stream) => {
+        const text = print(document, () => stream.next().value ?? '');
+        JSON.parse(text);
+        const all = [...locations(document), ['nowhere'], [99]];
+        const expected = all.map((location) => tokenAt(document, location));
+        assert.deepEqual(exactNumbersAt(text, all), expected);
+        for (const [i, location] of all.entries()) assert.equal(exactNumberAt(text, location), expected[i]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('comes to an end on texts that are no JSON', () => {
+    for (const text of [
+      '',
+      '{',
+      '[',
+      '{"a',
+      '{"a"',
+      '{"a":',
+      '{"a\\',
+      '[1',
+      '}',
+      ']',
+      ',',
+      ':',
+      '{,',
+      '{"\\u":1}',
+      '[[',
+      '"',
+    ]) {
+      exactNumbersAt(text, [[], ['a'], [0], [0, 0], ['a', 'b']]);
+    }
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\ua1 ') }), (text) => {
+        exactNumbersAt(text, [[], ['a'], [0], ['a', 0], [0, 'a'], ['']]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('does not follow a location of more than 1,000 steps', () => {
+    const nested = (depth: number) => '['.repeat(depth) + 7 + ']'.repeat(depth);
+    assert.equal(exactNumberAt(nested(1_000), Array(1_000).fill(0)), '7');
+    assert.equal(exactNumberAt(nested(1_001), Array(1_001).fill(0)), undefined);
+    assert.equal(exactNumberAt(nested(200_000), [0, 0]), undefined);
+    assert.equal(exactNumberAt(`{"x":${nested(200_000)},"a":7}`, ['a']), '7');
+  });
+});

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { JSONPath } from 'jsonpath-plus';
+import {
+  BudgetError,
+  compilePath,
+  fullBudget,
+  type Match,
+  PathError,
+  splitList,
+} from '../../../builtins/encode-abi/json-path.ts';
+
+const STORE = {
+  store: {
+    book: [
+      { title: 'Sayings', price: 8.95, tags: ['x', 'y'] },
+      { title: 'Sword', price: 12.99, isbn: '0-553' },
+      { title: 'Moby', price: 7, isbn: '0-395' },
+    ],
+    bicycle: { color: 'red', price: 399 },
+  },
+  'a.b': 1,
+  'c,d': 2,
+  "it's": 3,
+  'say "hi"': 4,
+  'back\\slash': 5,
+  '': 6,
+  '*': 7,
+  $id: 8,
+  '@type': 9,
+  '-1': 10,
+};
+
+function first(path: string, document: unknown = STORE): Match | undefined {
+  return compilePath(path, 'requester').first(document);
+}
+
+function operatorFirst(path: string, document: unknown = STORE): Match | undefined {
+  return compilePath(path, 'operator').first(document);
+}
+
+describe('paths', () => {
+  const rows: [string, unknown, (string | number)[]][] = [
+    ['$.store.bicycle.color', 'red', ['store', 'bicycle', 'color']],
+    ['store.bicycle.color', 'red', ['store', 'bicycle', 'color']],
+    ["$['store']['bicycle'][\"color\"]", 'red', ['store', 'bicycle', 'color']],
+    ['$[store][bicycle].color', 'red', ['store', 'bicycle', 'color']],
+    ['$.store.book[1].title', 'Sword', ['store', 'book', 1, 'title']],
+    ['$.store.book.1.title', 'Sword', ['store', 'book', 1, 'title']],
+    ["$.store.book['1'].title", 'Sword', ['store', 'book', 1, 'title']],
+    ['$.store.book[*].isbn', '0-553', ['store', 'book', 1, 'isbn']],
+    ['$.store.*.color', 'red', ['store', 'bicycle', 'color']],
+    ['$..isbn', '0-553', ['store', 'book', 1, 'isbn']],
+    ['$..price', 8.95, ['store', 'book', 0, 'price']],
+    ['$..book[2].price', 7, ['store', 'book', 2, 'price']],
+    ["$..['color']", 'red', ['store', 'bicycle', 'color']],
+    ['$..[1].title', 'Sword', ['store', 'book', 1, 'title']],
+    ['$..*', STORE.store, ['store']],
+    ['$.store..tags[1]', 'y', ['store', 'book', 0, 'tags', 1]],
+    ['$.store.book[-1:].title', 'Moby', ['store', 'book', 2, 'title']],
+    ['$.store.book[1:].title', 'Sword', ['store', 'book', 1, 'title']],
+    ['$.store.book[:1].title', 'Sayings', ['store', 'book', 0, 'title']],
+    ['$.store.book[::-1].title', 'Moby', ['store', 'book', 2, 'title']],
+    ['$.store.book[-2:-1].title', 'Sword', ['store', 'book', 1, 'title']],
+    ['$.store.book[5,2].title', 'Moby', ['store', 'book', 2, 'title']],
+    ['$.store.book[ 5 , 0 ].title', 'Sayings', ['store', 'book', 0, 'title']],
+    ["$.store['nothing','bicycle'].color", 'red', ['store', 'bicycle', 'color']],
+    ["$.store.book['nothing',2:].title", 'Moby', ['store', 'book', 2, 'title']],
+    ["$['a.b']", 1, ['a.b']],
+    ["$['c,d']", 2, ['c,d']],
+    ['$["it\'s"]', 3, ["it's"]],
+    ["$['it\\'s']", 3, ["it's"]],
+    ['$["say \\"hi\\""]', 4, ['say "hi"']],
+    ["$['back\\\\slash']", 5, ['back\\slash']],
+    ["$['']", 6, ['']],
+    ["$['*']", 7, ['*']],
+    ['$.$id', 8, ['$id']],
+    ['$.@type', 9, ['@type']],
+    ['$[-1]', 10, ['-1']],
+    ['$', STORE, []],
+  ];
+  for (const [path, value, location] of rows) {
+    it(path, () => {
+      assert.deepEqual(first(path), { value, location });
+      assert.deepEqual(operatorFirst(path), { value, location });
+      assert.equal(compilePath(path, 'operator').text, path);
+    });
+  }
+
+  for (const path of [
+    '$.nothing',
+    '$.store.book[3]',
+    '$.store.book[-1]',
+    '$.store.book[3:]',
+    '$.store.book[::0]',
+    '$..zz',
+  ]) {
+    it(`${path} finds nothing`, () => assert.equal(first(path), undefined));
+  }
+
+  it('finds null, false, 0 and empty values', () => {
+    assert.deepEqual(first('$.a', { a: null }), { value: null, location: ['a'] });
+    assert.deepEqual(first('$.*', [false]), { value: false, location: [0] });
+    for (const root of [0, false, null, '', []]) assert.deepEqual(first('$', root), { value: root, location: [] });
+    assert.equal(first('$.a', null), undefined);
+    assert.equal(first('$.a', 'text'), undefined);
+  });
+
+  it('finds own members only', () => {
+    for (const name of ['__proto__', 'constructor', 'toString', 'length', 'hasOwnProperty']) {
+      for (const document of [{}, [1], 'text', 7, { a: 'text' }]) {
+        assert.equal(first(`$.${name}`, document), undefined);
+        assert.equal(first(`$..${name}`, document), undefined);
+      }
+    }
+    const document: unknown = JSON.parse('{"__proto__":{"constructor":1},"length":2}');
+    assert.deepEqual(first('$.__proto__.constructor', document), { value: 1, location: ['__proto__', 'constructor'] });
+    assert.deepEqual(first('$.length', document), { value: 2, location: ['length'] });
+    assert.equal(first('$[0]', 'text'), undefined);
+    assert.equal(first('$[01]', [1, 2]), undefined);
+    assert.equal(first('$[99999999999999999999]', [1, 2]), undefined);
+  });
+
+  it('leaves the parser of the library untouched', () => {
+    const before = Object.keys(Object.prototype);
+    compilePath('__proto__', 'requester');
+    compilePath("$['__proto__'].x", 'requester');
+    assert.deepEqual(Object.keys(Object.prototype), before);
+    assert.equal(first('$.x', {}), undefined);
+  });
+});
+
+describe('what is no path', () => {
+  const rows: [string, string][] = [
+    ['', 'expected "$" or a name at character 1'],
+    ['*', 'expected "$" or a name at character 1'],
+    ['[0]', 'expected "$" or a name at character 1'],
+    ['.a', 'expected "$" or a name at character 1'],
+    ['$a', 'expected "." or "[" behind "$" at character 2'],
+    ['$.', 'expected a name or "*" at character 3'],
+    ['$..', 'expected a name or "*" at character 4'],
+    ['$...a', 'expected a name or "*" at character 4'],
+    ['$.a.', 'expected a name or "*" at character 5'],
+    ['$.[0]', 'expected a name or "*" at character 3'],
+    ['$.a*', 'expected "." or "[" at character 4'],
+    ['$.*a', 'expected "." or "[" at character 4'],
+    ['$[', 'expected a name, an index or "*" at character 3'],
+    ['$[]', 'expected a name, an index or "*" at character 3'],
+    ['$[0', 'expected "]" at character 4'],
+    ['$[0,]', 'expected a name, an index or "*" at character 5'],
+    ['$[a:b]', 'expected "]" at character 4'],
+    ['$[?@.a]', 'expected a name, an index or "*" at character 3'],
+    ["$['a]", 'expected a name, an index or "*" at character 3'],
+    ["$['a\\n']", 'expected a name, an index or "*" at character 3'],
+    ["$.'a'", 'expected a name or "*" at character 3'],
+    ["$.it's", 'expected "." or "[" at character 5'],
+    ['$.a,b', 'expected "." or "[" at character 4'],
+    ['$.a]', 'expected "." or "[" at character 4'],
+    ['$[0]a', 'expected "." or "[" at character 5'],
+    ['$;a', 'expected "." or "[" behind "$" at character 2'],
+  ];
+  for (const [path, message] of rows) {
+    it(JSON.stringify(path), () => {
+      for (const origin of ['operator', 'requester'] as const) {
+        assert.throws(() => compilePath(path, origin), { name: 'PathError', message });
+      }
+    });
+  }
+
+  it('a requester has 512 characters', () => {
+    assert.equal(first(`$${'.a'.repeat(255)}`), undefined);
+    assert.throws(() => first(`$.${'a'.repeat(511)}`), new PathError('the path is longer than 512 characters'));
+    assert.equal(operatorFirst(`$.${'a'.repeat(5000)}`), undefined);
+  });
+
+  for (const path of [
+    '$..[?(@.price)]',
+    '$[?(process.exit())]',
+    "$['a'][?(@.b)]",
+    '$[(@.length-1)]',
+    '$.a^',
+    '$.a~',
+    '$.*@number()',
+    '$..`a',
+    '$.a[?(@["x"])]',
+  ]) {
+    it(`a requester may not use ${path}`, () => {
+      const message = 'filters, scripts, type selectors, "^", "~" and "`" are not allowed';
+      assert.throws(() => compilePath(path, 'requester'), { name: 'PathError', message });
+    });
+  }
+
+  it('a requester may quote what would be one of these', () => {
+    assert.deepEqual(first("$['?(x)']['a^~`']", { '?(x)': { 'a^~`': 1 } }), { value: 1, location: ['?(x)', 'a^~`'] });
+  });
+});
+
+describe("operators' filters", () => {
+  const rows: [string, unknown, (string | number)[] | undefined][] = [
+    ["$.store.book[?(@.title=='Sword')].price", 12.99, ['store', 'book', 1, 'price']],
+    ['$..book[?(@.price<8)].title', 'Moby', ['store', 'book', 2, 'title']],
+    ['$..book[?(@.isbn)].price', 12.99, ['store', 'book', 1, 'price']],
+    ['$..[?(@.color)].price', 399, ['store', 'bicycle', 'price']],
+    ['$.store.book[(@.length-1)].title', 'Moby', ['store', 'book', 2, 'title']],
+    ["$..[?(@.title=='Sword')]^[0].title", 'Sayings', ['store', 'book', 0, 'title']],
+    ['$.store.book[0]~', '0', undefined],
+    ['$.store.bicycle~', 'bicycle', undefined],
+    ['$.store.bicycle.*@number()', 399, ['store', 'bicycle', 'price']],
+    ['$.`*', 7, undefined],
+    ['$.store[?(@.nothing.at.all)]', undefined, undefined],
+  ];
+  for (const [path, value, location] of rows) {
+    it(path, () => {
+      const match = operatorFirst(path);
+      assert.deepEqual(match, value === undefined ? undefined : { value, location });
+    });
+  }
+
+  it('passes over candidates on which the filter fails', () => {
+    const document = [null, 1, { a: null }, { a: { b: 2 }, c: 3 }];
+    assert.deepEqual(operatorFirst('$[?(@.a.b==2)].c', document), { value: 3, location: [3, 'c'] });
+    assert.deepEqual(operatorFirst('$..[(@.length-1)]', { a: [1, 2] }), { value: 2, location: ['a', 1] });
+    assert.equal(operatorFirst('$[(@.b)]', { b: {} }), undefined);
+  });
+
+  it('does not take what a nested filter finds for a match', () => {
+    const document = [{ a: [{ b: 1 }], c: 2 }];
+    assert.deepEqual(operatorFirst('$[?(@.a[?(@.b)])].c', document), { value: 2, location: [0, 'c'] });
+  });
+
+  it('runs no script of its own making', () => {
+    for (const script of [
+      'process.exit(1)',
+      'this.constructor.constructor("return 7")()',
+      'globalThis',
+      'require("fs")',
+    ]) {
+      assert.equal(operatorFirst(`$[?(${script})]`, [1, 2]), undefined);
+    }
+  });
+
+  it('does not take a name for the value behind it', () => {
+    assert.deepEqual(operatorFirst('$.a~', { a: 'a' }), { value: 'a', location: undefined });
+  });
+
+  it('finds syntax errors at once', () => {
+    for (const path of ['$[?(@.a ==)]', '$.a[?(@.b &&)].c', '$.*@nothing()', '$.*@other()', '$.a#1[?(@.b)]']) {
+      assert.throws(() => compilePath(path, 'operator'), PathError, path);
+    }
+  });
+
+  it('finds nothing in a document that is no container', () => {
+    for (const document of [null, 0, '', false, 1, 'text'])
+      assert.equal(operatorFirst('$[?(@.a)]', document), undefined);
+  });
+});
+
+describe('the step budget', () => {
+  const wide = { list: Array.from({ length: 100_000 }, () => ({ a: 0 })) };
+  const nested = (depth: number) => {
+    let value: unknown = 7;
+    for (let i = 0; i < depth; i++) value = { a: value };
+    return value;
+  };
+  const message = 'the path takes too many steps on this document';
+
+  it('ends what takes too long', () => {
+    const deep = nested(250);
+    for (const path of ['$..a..a..a..a..zz', '$..*..*..*..zz', `$${'[*,*]'.repeat(80)}.zz`, '$..[::1]..*..*..zz']) {
+      assert.throws(() => first(path, [deep, deep]), { name: 'BudgetError', message }, path);
+    }
+    assert.throws(() => operatorFirst('$..[?(@.zz)]', wide), { name: 'BudgetError', message });
+    assert.throws(() => operatorFirst('$..[?(@.a.b.c)]', wide), { name: 'BudgetError', message });
+    assert.throws(() => operatorFirst('$..a..a..a^', deep), { name: 'BudgetError', message });
+  });
+
+  it('counts slices, the members of objects and the scripts that fail for more', () => {
+    const empty = Array.from({ length: 100_000 }, () => []);
+    assert.equal(first('$[*][0]', empty), undefined);
+    assert.throws(() => first('$[*][::1]', empty), { name: 'BudgetError', message });
+    const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, i]));
+    assert.equal(first('$[*].zz', members), undefined);
+    assert.throws(() => first('$[*,*].zz', members), { name: 'BudgetError', message });
+    const nothing = Array.from({ length: 1_500 }, () => null);
+    assert.equal(operatorFirst('$[?(@==1)]', nothing), undefined);
+    assert.throws(() => operatorFirst('$[?(@.a.b)]', nothing), { name: 'BudgetError', message });
+  });
+
+  it('is enough for large documents', () => {
+    assert.equal(first('$.list[*].zz', wide), undefined);
+    assert.deepEqual(first('$.list[99999].a', wide), { value: 0, location: ['list', 99999, 'a'] });
+    const tickers = Array.from({ length: 3_000 }, (_, i) => ({ symbol: `S${i}`, price: i, a: 1, b: 2, c: 3, d: 4 }));
+    assert.deepEqual(operatorFirst("$[?(@.symbol=='S2999')].price", tickers), {
+      value: 2999,
+      location: [2999, 'price'],
+    });
+    assert.deepEqual(first('$..zz', [tickers, { zz: 1 }]), { value: 1, location: [1, 'zz'] });
+  });
+
+  it('is shared by the paths that get the same one', () => {
+    const budget = fullBudget();
+    const path = compilePath('$.list[*].zz', 'requester');
+    path.first(wide, budget);
+    assert.throws(() => path.first(wide, budget), BudgetError);
+    assert.equal(path.first(wide), undefined);
+  });
+
+  it('refuses documents that are nested too deep instead of using up the stack', () => {
+    assert.equal(first('$..a', nested(500))?.location?.length, 1);
+    assert.equal(first('$..zz', nested(500)), undefined);
+    const tooDeep = { name: 'BudgetError', message: 'the document is nested too deep' };
+    assert.throws(() => first('$..zz', nested(100_000)), tooDeep);
+    const circular: Record<string, unknown> = {};
+    circular.self = circular;
+    assert.throws(() => first('$..zz', circular), tooDeep);
+    assert.throws(() => operatorFirst('$..zz^', circular), BudgetError);
+    assert.throws(() => operatorFirst('$..zz^', nested(100_000)), BudgetError);
+  });
+});
+
+describe('against jsonpath-plus', () => {
+  const NAMES = ['a', 'b', 'c', 'x y', '0', '1', '__proto__', 'd.e', 'f,g'];
+  const scalar = fc.constantFrom('1', '2', 'null', 'true', 'false', '""', '0');
+  const text = fc.letrec<{ value: string }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5, depthSize: 'medium', withCrossShrink: true },
+      scalar,
+      fc.array(tie('value'), { maxLength: 4 }).map((items) => `[${items.join(',')}]`),
+      fc
+        .uniqueArray(fc.tuple(fc.constantFrom(...NAMES), tie('value')), { maxLength: 5, selector: ([name]) => name })
+        .map((members) => `{${members.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`),
+    ),
+  })).value;
+  const container = text.filter((json) => json.startsWith('[') || json.startsWith('{'));
+
+  const plain = fc.constantFrom('a', 'b', 'c', 'x y', '0', '1', '__proto__');
+  const bound = fc.option(fc.integer({ min: -4, max: 4 }), { nil: '' });
+  const slice = fc.tuple(bound, bound, fc.option(bound, { nil: undefined }));
+  const segment = fc.oneof(
+    plain.map((name) => `.${name}`),
+    plain.map((name) => `..${name}`),
+    fc.constantFrom('.*', '..*', '[*]', '..[*]', '..[0]', "['d.e']", "['f,g']", "..['a']", "..['a','b']", '[-1]'),
+    fc.integer({ min: 0, max: 4 }).map((index) => `[${index}]`),
+    slice.map(([start, end, step]) => `[${start}:${end}${step === undefined ? '' : `:${step}`}]`),
+    fc.array(fc.constantFrom(...NAMES), { minLength: 2, maxLength: 3 }).map((all) => `[${all.map((n) => `'${n}'`)}]`),
+    fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 3 }).map((all) => `[${all}]`),
+  );
+  const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map((segments) => `$${segments.join('')}`);
+
+  it('finds the same first value at the same place', () => {
+    let matches = 0;
+    fc.assert(
+      fc.property(container, path, (json, expression) => {
+        const document: unknown = JSON.parse(json);
+        const found = JSONPath({ path: expression, json: document, eval: false, resultType: 'all', wrap: true });
+        assert.ok(Array.isArray(found));
+        const [expected] = found;
+        const match = first(expression, document);
+        assert.equal(match === undefined, expected === undefined);
+        if (match === undefined) return;
+        matches++;
+        assert.equal(match.value, expected.value);
+        assert.equal(JSONPath.toPathString(['$', ...(match.location ?? []).map(String)]), expected.path);
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(matches > 500, `only ${matches} of 5000 found anything`);
+  });
+});
+
+describe('lists', () => {
+  const rows: [string, string[]][] = [
+    ['a', ['a']],
+    ['', ['']],
+    [' a , b ', ['a', 'b']],
+    [',1e18,', ['', '1e18', '']],
+    ["$['a,b'],$.c", ["$['a,b']", '$.c']],
+    ['$["a,b"],$.c', ['$["a,b"]', '$.c']],
+    ['$[0,1],$[2]', ['$[0,1]', '$[2]']],
+    ["$[?(@.a=='x,y' && f(1,2))].b,$.c", ["$[?(@.a=='x,y' && f(1,2))].b", '$.c']],
+    ["$['it\\'s,'],$.c", ["$['it\\'s,']", '$.c']],
+    ["$['],'],$.c", ["$['],']", '$.c']],
+    ['$.a],$.b', ['$.a]', '$.b']],
+    ['$[0,$.b', ['$[0,$.b']],
+    ["$.it's,$.b", ["$.it's,$.b"]],
+  ];
+  for (const [list, members] of rows) {
+    it(JSON.stringify(list), () => assert.deepEqual(splitList(list), members));
+  }
+});

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { CacheEntries } from '../../../builtins/cache/entries.ts';
+
+function setUp(bounds: { entries?: number; bytes?: number } = {}) {
+  const clock = { now: 1_700_000_000_000 };
+  return { clock, cache: new CacheEntries<string>({ ...bounds, now: () => clock.now }) };
+}
+
+const terms = { ttl: 1000, size: 10 };
+
+describe('an entry', () => {
+  it('is found while less than its ttl has passed', () => {
+    const { cache, clock } = setUp();
+    assert.equal(cache.set('a', 'A', { ttl: 1000, size: 1 }), true);
+    cache.set('b', 'B', { ttl: 500, size: 1 });
+    clock.now += 499;
+    assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('c')], ['A', 'B', undefined]);
+    clock.now += 1;
+    assert.deepEqual([cache.get('a'), cache.get('b')], ['A', undefined]);
+    clock.now += 500;
+    assert.equal(cache.get('a'), undefined);
+  });
+
+  it('is not prolonged by reading', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', terms);
+    clock.now += 999;
+    assert.equal(cache.get('a'), 'A');
+    clock.now += 1;
+    assert.equal(cache.get('a'), undefined);
+  });
+
+  it('takes no place once it was found expired', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', terms);
+    clock.now += 1000;
+    cache.get('a');
+    assert.deepEqual([cache.size, cache.bytes], [0, 0]);
+  });
+
+  it('takes the place, the weight and the ttl of the one before it', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', { ttl: 1000, size: 100 });
+    clock.now += 900;
+    cache.set('a', 'A2', { ttl: 1000, size: 7 });
+    assert.deepEqual([cache.size, cache.bytes], [1, 9]);
+    clock.now += 999;
+    assert.equal(cache.get('a'), 'A2');
+  });
+
+  it('weighs its size and two bytes for each character of its key', () => {
+    const { cache } = setUp();
+    cache.set('abc', 'A', { ttl: 1, size: 10 });
+    cache.set('d', 'D', { ttl: 1, size: 0 });
+    assert.equal(cache.bytes, 18);
+  });
+
+  it('does not live longer when the clock goes back', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', terms);
+    clock.now -= 3_600_000;
+    assert.equal(cache.get('a'), 'A');
+    clock.now += 1000;
+    assert.equal(cache.get('a'), undefined);
+  });
+
+  it('may have a name that members of Object have', () => {
+    const { cache } = setUp();
+    assert.deepEqual([cache.get('__proto__'), cache.get('constructor')], [undefined, undefined]);
+    cache.set('__proto__', 'A', terms);
+    assert.equal(cache.get('__proto__'), 'A');
+  });
+});
+
+describe('bounds', () => {
+  it('by number: the least recently used makes room', () => {
+    const { cache } = setUp({ entries: 3 });
+    for (const key of ['a', 'b', 'c']) {
+      cache.set(key, key, terms);
+    }
+    cache.get('a');
+    cache.set('b', 'b again', terms);
+    cache.set('d', 'd', terms);
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd'].map((key) => cache.get(key)),
+      ['a', 'b again', undefined, 'd'],
+    );
+    assert.equal(cache.size, 3);
+  });
+
+  it('by bytes: as many of the least recently used as it takes make room', () => {
+    const { cache } = setUp({ bytes: 800 });
+    for (let i = 0; i < 8; i++) {
+      cache.set(String(i), 'x', { ttl: 1000, size: i === 7 ? 98 : 96 });
+    }
+    assert.deepEqual([cache.size, cache.bytes], [8, 7 * 98 + 100]);
+    cache.get('0');
+    cache.set('8', 'x', { ttl: 1000, size: 98 });
+    assert.deepEqual([cache.size, cache.bytes], [8, 6 * 98 + 2 * 100]);
+    assert.deepEqual([cache.get('0'), cache.get('1')], ['x', undefined]);
+  });
+
+  it('an entry of an eighth of all bytes is kept, a larger one is not', () => {
+    const { cache } = setUp({ bytes: 800 });
+    assert.equal(cache.set('a', 'A', { ttl: 1000, size: 98 }), true);
+    assert.equal(cache.set('b', 'B', { ttl: 1000, size: 99 }), false);
+    assert.equal(cache.set('a key', 'C', { ttl: 1000, size: 91 }), false);
+    assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('a key')], ['A', undefined, undefined]);
+  });
+
+  it('a value that is not kept takes away the one of the same key', () => {
+    const { cache } = setUp({ bytes: 800 });
+    cache.set('a', 'A', terms);
+    assert.equal(cache.set('a', 'too large', { ttl: 1000, size: 99 }), false);
+    assert.equal(cache.get('a'), undefined);
+    assert.deepEqual([cache.size, cache.bytes], [0, 0]);
+  });
+
+  for (const bad of [
+    { ttl: 0, size: 1 },
+    { ttl: -1, size: 1 },
+    { ttl: Number.NaN, size: 1 },
+    { ttl: 1, size: -1 },
+    { ttl: 1, size: Number.NaN },
+    { ttl: 1, size: Number.POSITIVE_INFINITY },
+  ]) {
+    it(`nothing is kept with ttl ${bad.ttl} and size ${bad.size}`, () => {
+      const { cache } = setUp();
+      assert.equal(cache.set('a', 'A', bad), false);
+      assert.deepEqual([cache.get('a'), cache.size, cache.bytes], [undefined, 0, 0]);
+    });
+  }
+
+  it('are 10,000 entries and 64 MiB when nothing else is said', () => {
+    const { cache } = setUp();
+    for (let i = 0; i < 10_100; i++) {
+      cache.set(`key ${i}`, 'x', { ttl: 1000, size: 1 });
+    }
+    assert.equal(cache.size, 10_000);
+    assert.deepEqual([cache.get('key 99'), cache.get('key 100')], [undefined, 'x']);
+
+    const byBytes = setUp().cache;
+    const mebibyte = 1024 * 1024;
+    assert.equal(byBytes.set('a', 'x', { ttl: 1000, size: 8 * mebibyte }), false);
+    for (let i = 0; i < 100; i++) {
+      assert.equal(byBytes.set(String(i).padStart(2, '0'), 'x', { ttl: 1000, size: mebibyte - 4 }), true);
+    }
+    assert.deepEqual([byBytes.size, byBytes.bytes], [64, 64 * mebibyte]);
+  });
+
+  it('hold under a flood of distinct keys', () => {
+    const { cache, clock } = setUp({ entries: 50, bytes: 5000 });
+    for (let i = 0; i < 20_000; i++) {
+      clock.now += i % 3;
+      cache.set(`flood ${i}`, 'x', { ttl: 1_000_000, size: (i * 37) % 700 });
+      assert.ok(cache.size <= 50 && cache.bytes <= 5000);
+    }
+  });
+
+  it('of no entries keep nothing', () => {
+    const { cache } = setUp({ entries: 0 });
+    assert.equal(cache.set('a', 'A', terms), false);
+    assert.deepEqual([cache.get('a'), cache.bytes], [undefined, 0]);
+  });
+});
+
+it('answers as a plain list in the order of use does', () => {
+  interface Row {
+    key: string;
+    value: string;
+    weight: number;
+    end: number;
+  }
+  const key = fc.integer({ min: 0, max: 9 }).map((n) => 'k'.repeat(n));
+  const ms = fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 20 }));
+  const size = fc.integer({ min: 0, max: 60 });
+  const step = fc.oneof(
+    fc.record({ key, ms }),
+    fc.record({ key, ms, terms: fc.record({ ttl: fc.integer({ min: 0, max: 60 }), size }) }),
+  );
+  const bounds = fc.record({ entries: fc.integer({ min: 1, max: 6 }), bytes: fc.integer({ min: 0, max: 400 }) });
+  fc.assert(
+    fc.property(bounds, fc.array(step, { maxLength: 150 }), ({ entries, bytes }, steps) => {
+      const { cache, clock } = setUp({ entries, bytes });
+      let rows: Row[] = [];
+      let elapsed = 0;
+      const weigh = () => rows.reduce((sum, row) => sum + row.weight, 0);
+      for (const [turn, action] of steps.entries()) {
+        clock.now += action.ms;
+        elapsed += Math.max(0, action.ms);
+        const row = rows.find((candidate) => candidate.key === action.key);
+        rows = rows.filter((candidate) => candidate !== row);
+        if ('terms' in action) {
+          const weight = action.terms.size + 2 * action.key.length;
+          const kept = action.terms.ttl > 0 && 8 * weight <= bytes;
+          const value = `value ${turn}`;
+          assert.equal(cache.set(action.key, value, action.terms), kept);
+          if (kept) {
+            rows.push({ key: action.key, value, weight, end: elapsed + action.terms.ttl });
+          }
+          while (rows.length > entries || weigh() > bytes) {
+            rows.shift();
+          }
+        } else {
+          const live = row !== undefined && elapsed < row.end ? row : undefined;
+          assert.equal(cache.get(action.key), live?.value);
+          rows.push(...(live === undefined ? [] : [live]));
+        }
+        assert.deepEqual([cache.size, cache.bytes], [rows.length, weigh()]);
+        assert.ok(cache.size <= entries && cache.bytes <= bytes);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+const MAIN = join(PACKAGE_ROOT, 'cli/main.ts');
+
+/** How a process ended, and all it wrote. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A process whose output is watched while it runs. */
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  /** Resolves with the first match in stdout; rejects when the process ends without one. */
+  output(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** An environment without what this test run itself inherited from npm or from an operator's shell. */
+export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const kept = ['PATH', 'HOME', 'NODE_V8_COVERAGE'].flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  return { ...Object.fromEntries(kept), ...extra };
+}
+
+/** Starts a program; it is killed when the test ends, should it still run. */
+export function launch(t: TestContext, program: string, args: readonly string[], options: RunOptions = {}): Running {
+  const child = spawn(program, args, {
+    cwd: options.cwd ?? tmpdir(),
+    env: environment(options.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
+  const output = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const match = pattern.exec(stdout);
+        if (match) resolve(match);
+      };
+      child.stdout?.on('data', look);
+      child.once('close', () => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
+      look();
+    });
+  return { child, ended, output };
+}
+
+/** Starts the command line from its source. */
+export function launchCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Running {
+  return launch(t, process.execPath, ['--import', import.meta.resolve('tsx'), MAIN, ...args], options);
+}
+
+/** Runs the command line to its end. */
+export function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return launchCli(t, args, options).ended;
+}
+
+/** A folder with files, removed when the test ends. */
+export async function folderWith(t: TestContext, files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sdp-cli-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return folder;
+}

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running, runCli } from './run.ts';
+import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
+
+const failed = (...messages: string[]) => ({
+  code: 1,
+  signal: null,
+  stdout: '',
+  stderr: messages.map((message) => `error: ${message}\n`).join(''),
+});
+
+const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z';
+const { eth, all } = specifications();
+const lastLine = new RegExp(`prices/all ${endpointId(all)}\\n`);
+
+async function startIn(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+) {
+  const cwd = await folderWith(t, files);
+  return launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+}
+
+async function urlOf({ output }: Running): Promise<string> {
+  return (await output(/listening on (http:\/\/127\.0\.0\.1:\d+)\b/))[1] ?? '';
+}
+
+function withPlugin(source: string): Record<string, string> {
+  return { 'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./p.mjs }] }'), 'p.mjs': source };
+}
+
+describe('start', { concurrency: 4 }, () => {
+  it('logs the address, the signer and one line per endpoint, and serves until SIGTERM', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText() });
+    await running.output(lastLine);
+    const health = await fetch(`${await urlOf(running)}/health`);
+    assert.deepEqual(await health.json(), { status: 'ok', node: ADDRESS });
+    running.child.kill('SIGTERM');
+    const { code, signal, stdout, stderr } = await running.ended;
+    assert.deepEqual([code, signal, stderr], [0, null, '']);
+    const lines = stdout.trimEnd().split('\n');
+    for (const line of lines) assert.match(line, new RegExp(`^${TIME} (INFO|WARN) \\S`));
+    const texts = lines.map((line) => line.replace(new RegExp(`^${TIME} (INFO|WARN) `), ''));
+    assert.match(texts[0] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
+    assert.match(texts[1] ?? '', new RegExp(`^signer ${ADDRESS}( |$)`));
+    assert.deepEqual(
+      texts.filter((text) => text.startsWith('prices/')),
+      [`prices/eth ${endpointId(eth)}`, `prices/all ${endpointId(all)}`],
+    );
+    assert.deepEqual(texts.slice(-2), ['stopping signal=SIGTERM', 'stopped']);
+  });
+
+  it('logs JSON for machines, as .env may ask', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText(), '.env': 'LOG_FORMAT=json\n' });
+    await running.output(/"msg":"prices\/all/);
+    running.child.kill('SIGINT');
+    const { code, stdout } = await running.ended;
+    assert.equal(code, 0);
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { time, ...line } = lines.find(({ msg }) => msg.startsWith('prices/eth'));
+    assert.match(time, new RegExp(`^${TIME}$`));
+    assert.deepEqual(line, { level: 'info', msg: `prices/eth ${endpointId(eth)}` });
+    assert.deepEqual(lines.at(-2), { ...lines.at(-2), level: 'info', msg: 'stopping', signal: 'SIGINT' });
+  });
+
+  it('traces the stages of a request with LOG_LEVEL=debug', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText() }, { LOG_LEVEL: 'debug' });
+    const url = await urlOf(running);
+    await fetch(`${url}/endpoints/${endpointId(all)}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+    });
+    await running.output(/DEBUG stage validate /);
+  });
+
+  it('takes the signer from the file that --env names', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': configText(), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
+    const running = launchCli(t, ['start', '--env', 'signer.env', '-c', 'c.yaml'], { cwd });
+    await running.output(new RegExp(`signer ${ADDRESS}`));
+  });
+
+  it('leaves no signing secret in process.env when plugins are loaded', async (t) => {
+    const spy = `console.log('seen', process.env.SERVICE_PRIVATE_KEY, process.env.SERVICE_MNEMONIC);
+      export default { name: 'spy', hooks: { onResponseSent() {} } };`;
+    const running = await startIn(t, withPlugin(spy), { SERVICE_MNEMONIC: MNEMONIC });
+    await running.output(/seen undefined undefined\n/);
+    await running.output(lastLine);
+  });
+
+  it('never logs a secret', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText() }, { LOG_LEVEL: 'trace', SERVICE_MNEMONIC: MNEMONIC });
+    await running.output(lastLine);
+    running.child.kill('SIGTERM');
+    const { stdout, stderr } = await running.ended;
+    assert.ok(!`${stdout}${stderr}`.includes(KEY.slice(2)));
+    assert.ok(!`${stdout}${stderr}`.includes(MNEMONIC));
+  });
+});
+
+describe('what stops start-up is one line per error on stderr and exit code 1', { concurrency: 4 }, () => {
+  const start = async (t: TestContext, files: Record<string, string>, env: Record<string, string>) => {
+    const cwd = await folderWith(t, files);
+    return { cwd, ended: await runCli(t, ['start', '-c', 'c.yaml'], { cwd, env }) };
+  };
+  const key = { SERVICE_PRIVATE_KEY: KEY };
+
+  it('a file that is not there', async (t) => {
+    const { cwd, ended } = await start(t, {}, key);
+    assert.deepEqual(ended, failed(`${join(cwd, 'c.yaml')}: file not found`));
+  });
+
+  it('no signer', async (t) => {
+    const { ended } = await start(t, { 'c.yaml': configText() }, {});
+    assert.deepEqual(ended, failed('SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'));
+  });
+
+  it('a bad private key, which is not shown', async (t) => {
+    const { ended } = await start(t, { 'c.yaml': configText() }, { SERVICE_PRIVATE_KEY: '0x1234' });
+    assert.deepEqual(
+      ended,
+      failed('SERVICE_PRIVATE_KEY must be 32 bytes of hex, not zero and below the order of secp256k1'),
+    );
+  });
+
+  it('a variable that is not set', async (t) => {
+    const { ended } = await start(t, { 'c.yaml': configText(`https://\${HOST_OF_API}`) }, key);
+    assert.match(ended.stderr, /^error: [^\n]*HOST_OF_API[^\n]*\n$/);
+    assert.deepEqual([ended.code, ended.stdout], [1, '']);
+  });
+
+  it('several errors in the config', async (t) => {
+    const text = configText()
+      .replace('encoding:', 'encodign:')
+      .replace('name: q,', 'nmae: q,')
+      .replace('port: 0', 'port: 70000');
+    const { ended } = await start(t, { 'c.yaml': text }, key);
+    assert.deepEqual([ended.code, ended.stdout], [1, '']);
+    const lines = ended.stderr.trimEnd().split('\n');
+    assert.ok(lines.length >= 3, ended.stderr);
+    for (const line of lines) assert.match(line, /^error: (server|apis)[^ ]*: /);
+  });
+
+  it('an invalid LOG_LEVEL', async (t) => {
+    const { ended } = await start(t, { 'c.yaml': configText() }, { ...key, LOG_LEVEL: 'loud' });
+    const choices = 'trace, debug, info, warn, error, fatal, silent';
+    assert.deepEqual(ended, failed(`LOG_LEVEL must be one of ${choices}, not "loud"`));
+  });
+
+  it('an invalid LOG_FORMAT', async (t) => {
+    const { ended } = await start(t, { 'c.yaml': configText() }, { ...key, LOG_FORMAT: 'xml' });
+    assert.deepEqual(ended, failed('LOG_FORMAT must be one of text, json, not "xml"'));
+  });
+
+  it('a port in use', async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const { port } = other.address() as AddressInfo;
+    const { ended } = await start(t, { 'c.yaml': configText().replace('port: 0', `port: ${port}`) }, key);
+    assert.deepEqual(ended, failed(`cannot listen on 127.0.0.1:${port}: the port is in use`));
+  });
+
+  it('a plugin that throws several lines', async (t) => {
+    const { ended } = await start(t, withPlugin('throw new Error("one\\ntwo");'), key);
+    assert.deepEqual([ended.code, ended.stdout], [1, '']);
+    assert.match(ended.stderr, /^error: settings\.plugins\[0\][^\n]*: [^\n]+\n$/);
+  });
+});
+
+describe('signals', { concurrency: 4 }, () => {
+  /** An upstream that answers when told, behind a service that is in the middle of a request. */
+  async function midRequest(t: TestContext) {
+    let asked: (response: ServerResponse) => void = () => undefined;
+    const arrival = new Promise<ServerResponse>((resolve) => {
+      asked = resolve;
+    });
+    const upstream = createServer((_, response) => asked(response)).listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    t.after(() => upstream.close());
+    const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const running = await startIn(t, { 'c.yaml': configText(base) });
+    const id = endpointId(specifications(base).eth);
+    const headers = { 'Content-Type': 'application/json' };
+    const response = fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+    return { running, id, response, upstream: await arrival };
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`${signal} lets a request in flight finish, however often it is repeated`, async (t) => {
+      const { running, id, response, upstream } = await midRequest(t);
+      running.child.kill(signal);
+      await running.output(new RegExp(`stopping signal=${signal}\\n`));
+      running.child.kill('SIGTERM');
+      running.child.kill('SIGINT');
+      await assert.rejects(fetch(`${await urlOf(running)}/health`));
+      upstream.setHeader('Content-Type', 'application/json').end('{"price": 2}');
+      const answer = await response;
+      const body: { endpointId: string } = JSON.parse(await answer.text());
+      assert.deepEqual([answer.status, body.endpointId], [200, id]);
+      const { code, stdout, stderr } = await running.ended;
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, /INFO stopped\n$/);
+      assert.equal(stdout.match(/stopping/g)?.length, 1);
+    });
+  }
+
+  it('one that comes while the service starts ends it cleanly', async (t) => {
+    const running = await startIn(
+      t,
+      withPlugin(`console.log('loading'); await new Promise((done) => setTimeout(done, 60_000));`),
+    );
+    await running.output(/loading/);
+    running.child.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+});
+
+describe('an error that nobody foresaw is one line in the log and exit code 1', { concurrency: 4 }, () => {
+  const plugin = (body: string) =>
+    withPlugin(
+      `process.on('SIGUSR2', () => { ${body} }); export default { name: 'p', hooks: { onResponseSent() {} } };`,
+    );
+  const cases: [string, string, string][] = [
+    ['an exception', 'throw new TypeError("one\\ntwo");', 'uncaught exception: TypeError: one\\\\ntwo'],
+    ['a rejection', 'Promise.reject(new Error("lost"));', 'unhandled rejection: Error: lost'],
+    ['what is no error', 'throw undefined;', 'uncaught exception: undefined'],
+    ['a second one on top', 'setImmediate(() => { throw 2; }); throw 1;', 'uncaught exception: 1'],
+  ];
+  for (const [what, body, text] of cases) {
+    it(what, async (t) => {
+      const running = await startIn(t, plugin(body));
+      await running.output(lastLine);
+      running.child.kill('SIGUSR2');
+      const { code, signal, stdout, stderr } = await running.ended;
+      assert.deepEqual([code, signal, stderr], [1, null, '']);
+      assert.match(stdout, new RegExp(`\\n${TIME} ERROR ${text}\\n$`));
+    });
+  }
+});
+
+describe('npm start', { concurrency: 4 }, () => {
+  it('finds files where the user stands, passes signals on and exits 0', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': configText(), '.env': `SERVICE_PRIVATE_KEY=${KEY}\n` });
+    const running = launch(t, 'npm', ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'], { cwd });
+    await running.output(lastLine);
+    running.child.kill('SIGTERM');
+    const { code, signal, stdout, stderr } = await running.ended;
+    assert.deepEqual([code, signal, stderr], [0, null, '']);
+    assert.match(stdout, /INFO stopped\n$/);
+  });
+
+  it('exits 1 with one line on an error', async (t) => {
+    const cwd = await folderWith(t);
+    const { code, stdout, stderr } = await launch(
+      t,
+      'npm',
+      ['--prefix', PACKAGE_ROOT, 'start', '--silent', '--', '-c', 'c.yaml'],
+      { cwd },
+    ).ended;
+    assert.deepEqual([code, stdout, stderr], [1, '', `error: ${join(cwd, 'c.yaml')}: file not found\n`]);
+  });
+});

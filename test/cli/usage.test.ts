@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { launch, PACKAGE_ROOT, runCli } from './run.ts';
+
+const { version }: { version: string } = JSON.parse(await readFile(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
+
+describe('what is wrong on the command line is one line on stderr and exit code 1', { concurrency: 4 }, () => {
+  const missingConfig = 'missing required option -c, --config <file>';
+  const noConfigValue = 'option -c, --config <file> needs a value';
+  const cases: [string, string[], string][] = [
+    [
+      'no command',
+      [],
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, plugins',
+    ],
+    ['an empty command', [''], 'unknown command ""'],
+    ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
+    ['a command nearly known', ['strat'], 'unknown command "strat"; did you mean "start"?'],
+    ['an unknown command with --help', ['strat', '--help'], 'unknown command "strat"; did you mean "start"?'],
+    ['an unknown command with --version', ['strat', '-v'], 'unknown command "strat"; did you mean "start"?'],
+    ['a name every object has', ['constructor'], 'unknown command "constructor"'],
+    ['a command with a line feed', ['sta\nrt\u001b[2J'], 'unknown command "sta rt\\u001b[2J"'],
+    ['half a command', ['config'], 'missing command after "config": one of config validate, config schema'],
+    ['half a command, with an option', ['config', '--explain'], 'unknown option "--explain"'],
+    [
+      'a second word nearly known',
+      ['config', 'validat'],
+      'unknown command "config validat"; did you mean "config validate"?',
+    ],
+    ['two words in one', ['config validate'], missingConfig],
+    ['start without its config', ['start'], missingConfig],
+    ['config validate without its config', ['config', 'validate', '--explain'], missingConfig],
+    ['plugins without its config', ['plugins'], missingConfig],
+    ['an option without its value at the end', ['start', '-c'], noConfigValue],
+    ['an option without its value before another', ['start', '-c', '--env', 'x'], noConfigValue],
+    ['an option with an empty value', ['start', '-c', ''], noConfigValue],
+    ['an option with an empty value after =', ['start', '--config='], noConfigValue],
+    ['an option without its value among several', ['start', '-c', 'x', '--env'], 'option --env <path> needs a value'],
+    [
+      'an option given twice',
+      ['start', '-c', 'a', '--config', 'b'],
+      'option -c, --config <file> is given more than once',
+    ],
+    ['a switch with a value', ['config', 'validate', '-c', 'a', '--explain=yes'], 'option --explain takes no value'],
+    ['an unknown option', ['start', '-c', 'a', '--verbose'], 'unknown option "--verbose"'],
+    ['an unknown short option', ['start', '-x', '-c', 'a'], 'unknown option "-x"'],
+    ['an option nearly known', ['start', '--cnofig', 'a'], 'unknown option "--cnofig"; did you mean "--config"?'],
+    ['a negated option', ['start', '--no-config'], 'unknown option "--no-config"'],
+    ['an option of another command', ['start', '-c', 'a', '--explain'], 'unknown option "--explain"'],
+    ['an option of a command without any', ['generate-mnemonic', '-c', 'a'], 'unknown option "-c"'],
+    ['an option named like a prototype', ['start', '--__proto__', 'a'], 'unknown option "--__proto__"'],
+    ['an option named like a constructor', ['start', '--constructor', 'a'], 'unknown option "--constructor"'],
+    ['a dotted option', ['start', '--config.a', 'a'], 'unknown option "--config.a"; did you mean "--config"?'],
+    ['an argument too many', ['start', '-c', 'a', 'b'], 'unexpected argument "b"'],
+    ['an argument too many before the option', ['start', 'b', '-c', 'a'], 'unexpected argument "b"'],
+    ['an argument too many after --', ['start', '-c', 'a', '--', '-b'], 'unexpected argument "-b"'],
+    ['an argument too many for two words', ['config', 'schema', 'x'], 'unexpected argument "x"'],
+    ['an argument too many for a command without options', ['generate-mnemonic', '24'], 'unexpected argument "24"'],
+  ];
+  for (const [what, args, message] of cases) {
+    it(what, async (t) => {
+      assert.deepEqual(await runCli(t, args), { code: 1, signal: null, stdout: '', stderr: `error: ${message}\n` });
+    });
+  }
+});
+
+describe('option values stay as they were typed', { concurrency: 4 }, () => {
+  const address = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
+  const cases: [string, string[], string][] = [
+    ['a number with an exponent', ['address', '--env', '1e3'], '1e3'],
+    ['hex', ['address', '--env', address], address],
+    ['after =', ['address', '--env=007'], '007'],
+    ['a dash alone', ['address', '--env', '-'], '-'],
+    ['a word like a switch after =', ['address', '--env=--env'], '--env'],
+    ['in short form', ['config', 'validate', '-c', '1e3'], '1e3'],
+    ['after = in short form', ['config', 'validate', '-c=007'], '007'],
+    ['joined to the short form', ['config', 'validate', '-c007'], '007'],
+    ['before the command', ['-c', '007', 'config', '--env', '/dev/null', 'validate'], '007'],
+  ];
+  for (const [what, args, value] of cases) {
+    it(what, async (t) => {
+      const stderr = `error: /${value}: file not found\n`;
+      assert.deepEqual(await runCli(t, args, { cwd: '/' }), { code: 1, signal: null, stdout: '', stderr });
+    });
+  }
+});
+
+describe('--help and --version work everywhere', { concurrency: 4 }, () => {
+  const title = `signed-data-proxy/${version}`;
+
+  it('lists the commands, the options and the variables', async (t) => {
+    assert.deepEqual(await runCli(t, ['--help']), {
+      code: 0,
+      signal: null,
+      stderr: '',
+      stdout: `${title}
+
+Usage:
+  $ signed-data-proxy <command> [options]
+
+Commands:
+  start              Start the service
+  generate-mnemonic  Print a new mnemonic, its private key and its address
+  address            Print the signer's address
+  config validate    Check a config file and print the ID of every endpoint
+  config schema      Print the JSON Schema of the config file
+  plugins            Print every stage with its failure policy and its plugins in order
+
+For more info, run any command with the \`--help\` flag:
+  $ signed-data-proxy start --help
+  $ signed-data-proxy generate-mnemonic --help
+  $ signed-data-proxy address --help
+  $ signed-data-proxy config validate --help
+  $ signed-data-proxy config schema --help
+  $ signed-data-proxy plugins --help
+
+Options:
+  -v, --version  Display version number
+  -h, --help     Display this message
+
+Environment:
+  SERVICE_MNEMONIC     BIP-39 mnemonic of the signer; wins over SERVICE_PRIVATE_KEY
+  SERVICE_PRIVATE_KEY  Private key of the signer: 32 bytes of hex
+  LOG_LEVEL            trace, debug, info, warn, error, fatal or silent (default: info)
+  LOG_FORMAT           text or json (default: text)
+  NO_COLOR             Switches colours off
+`,
+    });
+  });
+
+  it('of a group of commands', async (t) => {
+    const { code, stdout, stderr } = await runCli(t, ['config', '--help']);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(
+      stdout,
+      `${title}
+
+Usage:
+  $ signed-data-proxy config <command> [options]
+
+Commands:
+  validate  Check a config file and print the ID of every endpoint
+  schema    Print the JSON Schema of the config file
+
+For more info, run any command with the \`--help\` flag:
+  $ signed-data-proxy config validate --help
+  $ signed-data-proxy config schema --help
+
+Options:
+  -v, --version  Display version number
+  -h, --help     Display this message
+`,
+    );
+  });
+
+  const configOption = '  -c, --config <file>  YAML config file\n';
+  const envOption = '  --env <path>         Variables file (default: .env, where there is one)\n';
+  const explainOption = '  --explain            Show the hashed text beside each endpoint ID\n';
+  const helpOption = '  -h, --help           Display this message\n';
+  const usages: [string, string, string][] = [
+    ['start', 'start -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
+    ['plugins', 'plugins -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
+    [
+      'config validate',
+      'config validate -c <file> [--env <path>] [--explain]',
+      configOption + envOption + explainOption + helpOption,
+    ],
+    ['config schema', 'config schema', '  -h, --help  Display this message\n'],
+    ['generate-mnemonic', 'generate-mnemonic', '  -h, --help  Display this message\n'],
+    [
+      'address',
+      'address [--env <path>]',
+      '  --env <path>  Variables file (default: .env, where there is one)\n  -h, --help    Display this message\n',
+    ],
+  ];
+  for (const [command, usage, options] of usages) {
+    it(`of ${command}`, async (t) => {
+      const { code, stdout, stderr } = await runCli(t, [...command.split(' '), '-h']);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.equal(stdout, `${title}\n\nUsage:\n  $ signed-data-proxy ${usage}\n\nOptions:\n${options}`);
+    });
+    it(`version, asked of ${command}`, async (t) => {
+      assert.deepEqual(await runCli(t, [...command.split(' '), '--version']), {
+        code: 0,
+        signal: null,
+        stdout: `${title}\n`,
+        stderr: '',
+      });
+    });
+  }
+
+  it('version, before any command', async (t) => {
+    assert.equal((await runCli(t, ['-v'])).stdout, `${title}\n`);
+    assert.equal((await runCli(t, ['--version'])).stdout, `${title}\n`);
+    assert.equal((await runCli(t, ['config', '-v'])).stdout, `${title}\n`);
+  });
+
+  it('help wins over wrong options', async (t) => {
+    const { code, stderr } = await runCli(t, ['start', '--nonsense', '--help']);
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
+  it('through the installed program', async (t) => {
+    const program = join(PACKAGE_ROOT, 'cli/bin.js');
+    assert.deepEqual(await launch(t, program, ['--version']).ended, {
+      code: 0,
+      signal: null,
+      stdout: `${title}\n`,
+      stderr: '',
+    });
+    const wrong = await launch(t, program, ['strat']).ended;
+    assert.deepEqual([wrong.code, wrong.stderr], [1, 'error: unknown command "strat"; did you mean "start"?\n']);
+  });
+
+  it('through npm', async (t) => {
+    const asked = await launch(t, 'npm', ['run', 'cli', '--silent', '--', '--version'], { cwd: PACKAGE_ROOT }).ended;
+    assert.deepEqual([asked.code, asked.stdout], [0, `${title}\n`]);
+  });
+});

@@ -1,0 +1,496 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type LoadedConfig, signingHooks } from '../../config/index.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/define.ts';
+import { api, builtins, config, errorsOf, folder, type Given, load, warningsOf } from './support.ts';
+
+const simple = 'export default { name: "audit", hooks: { onError() {} } };';
+
+function withPlugins(...plugins: unknown[]): Record<string, unknown> {
+  return config({ settings: { plugins } });
+}
+
+/** Loads a config whose one plugin is `p.mjs`. */
+function loadOne(t: TestContext, code: string, entry: object = {}, given: Given = {}): Promise<LoadedConfig> {
+  return load(t, withPlugins({ source: './p.mjs', ...entry }), { files: { 'p.mjs': code }, ...given });
+}
+
+function errorsOfOne(t: TestContext, code: string, entry: object = {}, given: Given = {}): Promise<string[]> {
+  return errorsOf(t, withPlugins({ source: './p.mjs', ...entry }), { files: { 'p.mjs': code }, ...given });
+}
+
+function operators({ plugins }: LoadedConfig) {
+  return plugins.filter(({ operator }) => operator);
+}
+
+function nothing() {
+  return undefined;
+}
+
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** What the plugin's `setup` returns. */
+function behaviourOf(loaded: LoadedConfig, index = 0) {
+  const choice = operators(loaded)[index];
+  const services = { config: {}, endpoints: [], node: '0x', credentials: [], log, now: Date.now } as const;
+  return choice?.definition.setup(services, choice.config);
+}
+
+test('built-ins come first in their own order, operators in the order of the config', async (t) => {
+  const files = {
+    'plugins/one.ts': 'type A = string; const name: A = "one"; export default { name, hooks: {} };',
+    'two.mts': 'export default { name: "two", hooks: {} };',
+    'three.js': 'export default { name: "three", hooks: {} };',
+    'four.mjs': 'export default { name: "four", hooks: {} };',
+    'five.js': 'module.exports = { name: "five", hooks: {} };',
+  };
+  const sources = ['plugins/one.ts', './two.mts', './three.js', './four.mjs', './five.js'];
+  const { plugins } = await load(t, withPlugins(...sources.map((source) => ({ source }))), { files });
+  assert.deepEqual(
+    plugins.map(({ definition, source, operator, budget }) => [definition.name, source, operator, budget]),
+    [
+      ['limits', 'builtin:limits', false, 'none'],
+      ['access', 'builtin:access', false, 1000],
+      ['upstream', 'builtin:upstream', false, 1000],
+      ['parameters', 'builtin:parameters', false, 1000],
+      ['cache', 'builtin:cache', false, 1000],
+      ['one', 'plugins/one.ts', true, 1000],
+      ['two', './two.mts', true, 1000],
+      ['three', './three.js', true, 1000],
+      ['four', './four.mjs', true, 1000],
+      ['five', './five.js', true, 1000],
+    ],
+  );
+});
+
+test('an ES module in a folder without a package.json, and one made by a compiler, work', async (t) => {
+  const files = {
+    'esm.js': 'export default { name: "esm", hooks: {} }; export const x = 1;',
+    'compiled.js':
+      'Object.defineProperty(exports, "__esModule", { value: true }); exports.default = { name: "compiled", hooks: {} };',
+  };
+  const loaded = await load(t, withPlugins({ source: './esm.js' }, { source: './compiled.js' }), { files });
+  assert.deepEqual(
+    operators(loaded).map(({ definition }) => definition.name),
+    ['esm', 'compiled'],
+  );
+});
+
+test('an absolute path works', async (t) => {
+  const dir = await folder(t, { 'a.mjs': simple });
+  assert.equal(operators(await load(t, withPlugins({ source: join(dir, 'a.mjs') })))[0]?.definition.name, 'audit');
+});
+
+test('a package is found from the folder of the config file', async (t) => {
+  const pkg = (exports: unknown) => JSON.stringify({ name: 'p', type: 'module', exports });
+  const plugin = (name: string) => `export default { name: "${name}", hooks: {} };`;
+  const files = {
+    'node_modules/esm-only/package.json': pkg({ '.': { types: './x.d.ts', import: './main.js' }, './sub': './sub.js' }),
+    'node_modules/esm-only/main.js': plugin('esm-only'),
+    'node_modules/esm-only/sub.js': plugin('sub'),
+    'node_modules/@scope/short/package.json': pkg('./short.js'),
+    'node_modules/@scope/short/short.js': plugin('short'),
+    'node_modules/both/package.json': pkg({ require: './cjs.cjs', node: { import: ['./esm.js'] } }),
+    'node_modules/both/cjs.cjs': 'throw new Error("the wrong one")',
+    'node_modules/both/esm.js': plugin('both'),
+    'node_modules/old/package.json': JSON.stringify({ main: 'lib/old' }),
+    'node_modules/old/lib/old.js': 'module.exports = { name: "old", hooks: {} };',
+    'node_modules/closed/package.json': pkg({ './other': './x.js' }),
+    'node_modules/outside/package.json': pkg('../old/lib/old.js'),
+    'node_modules/garbage/package.json': '{',
+  };
+  const sources = ['esm-only', 'esm-only/sub', '@scope/short', 'both', 'old'];
+  const loaded = await load(t, withPlugins(...sources.map((source) => ({ source }))), { files });
+  assert.deepEqual(
+    operators(loaded).map(({ definition, source }) => [definition.name, source]),
+    [
+      ['esm-only', 'esm-only'],
+      ['sub', 'esm-only/sub'],
+      ['short', '@scope/short'],
+      ['both', 'both'],
+      ['old', 'old'],
+    ],
+  );
+  const broken = [
+    'nowhere',
+    'closed',
+    'esm-only/missing',
+    'outside',
+    'garbage',
+    'fs',
+    'node:fs',
+    'not a package',
+    '@scope',
+  ];
+  assert.deepEqual(await errorsOf(t, withPlugins(...broken.map((source) => ({ source }))), { files }), [
+    'settings.plugins[0].source: plugin "nowhere": there is no such package',
+    'settings.plugins[1].source: plugin "closed": the package exports no such module',
+    'settings.plugins[2].source: plugin "esm-only/missing": the package exports no such module',
+    'settings.plugins[3].source: plugin "outside": the package exports no such module',
+    'settings.plugins[4].source: plugin "garbage": the package has no readable package.json',
+    'settings.plugins[5].source: plugin "fs": is a module of Node.js',
+    'settings.plugins[6].source: plugin "node:fs": is neither a path nor the name of a package',
+    'settings.plugins[7].source: plugin "not a package": is neither a path nor the name of a package',
+    'settings.plugins[8].source: plugin "@scope": is neither a path nor the name of a package',
+  ]);
+});
+
+test('a module that cannot be loaded is one line that names the source', async (t) => {
+  const files = {
+    'syntax.mjs': 'export default {',
+    'syntax.ts': 'export default {',
+    'throws.mjs': 'throw new Error("first line\\nsecond line");',
+    'null.mjs': 'throw null;',
+    'odd.mjs': 'throw { toString() { throw 1; } };',
+    'import.mjs': 'import "./nowhere.mjs";',
+    'none.mjs': 'export const x = 1;',
+    'text.txt': '',
+    'folder.ts/x': '',
+  };
+  const names = ['missing.ts', 'text.txt', 'folder.ts', 'none.mjs', 'throws.mjs', 'null.mjs', 'odd.mjs'];
+  assert.deepEqual(await errorsOf(t, withPlugins(...names.map((name) => ({ source: `./${name}` }))), { files }), [
+    'settings.plugins[0].source: plugin "./missing.ts": there is no such file',
+    'settings.plugins[1].source: plugin "./text.txt": a plugin is a .ts, .mts, .js or .mjs file',
+    'settings.plugins[2].source: plugin "./folder.ts": there is no such file',
+    'settings.plugins[3].source: plugin "./none.mjs": the module has no default export',
+    'settings.plugins[4].source: plugin "./throws.mjs": cannot be loaded: first line second line',
+    'settings.plugins[5].source: plugin "./null.mjs": cannot be loaded: null',
+    'settings.plugins[6].source: plugin "./odd.mjs": cannot be loaded: an error that cannot be shown',
+  ]);
+  for (const name of ['syntax.mjs', 'syntax.ts', 'import.mjs']) {
+    const errors = await errorsOf(t, withPlugins({ source: `./${name}` }), { files });
+    assert.equal(errors.length, 1);
+    assert.match(
+      errors[0] ?? '',
+      new RegExp(`^settings\\.plugins\\[0\\]\\.source: plugin "\\./${name}": cannot be loaded: .+`),
+    );
+  }
+});
+
+test('a module or a factory that never finishes is given up', async (t) => {
+  const patience = 20;
+  assert.deepEqual(await errorsOfOne(t, 'await new Promise(() => {}); export default {};', {}, { patience }), [
+    'settings.plugins[0].source: plugin "./p.mjs": is not ready after 20 ms',
+  ]);
+  assert.deepEqual(await errorsOfOne(t, 'export default () => new Promise(() => {});', {}, { patience: 1000 }), [
+    'settings.plugins[0].source: plugin "./p.mjs": is not ready after 1000 ms',
+  ]);
+});
+
+test('a default export of the wrong shape is an error that says what is wrong', async (t) => {
+  const cases: readonly [string, string][] = [
+    ['null', 'the default export must be {name, hooks}'],
+    ['"x"', 'the default export must be {name, hooks}'],
+    ['[]', 'the default export must be {name, hooks}'],
+    ['{ hooks: {} }', 'the default export has no "name", a short text of one line'],
+    ['{ name: "a\\nb", hooks: {} }', 'the default export has no "name", a short text of one line'],
+    ['{ name: "", hooks: {} }', 'the default export has no "name", a short text of one line'],
+    ['{ name: "x".repeat(101), hooks: {} }', 'the default export has no "name", a short text of one line'],
+    ['{ name: "a" }', 'the default export has no "hooks", an object of functions'],
+    ['{ name: "a", hooks: [] }', 'the default export has no "hooks", an object of functions'],
+    ['{ name: "a", hooks: { onBeforeSing() {} } }', 'unknown hook "onBeforeSing", did you mean "onBeforeSign"?'],
+    ['{ name: "a", hooks: { onBeforeSign: 1 } }', 'the hook "onBeforeSign" must be a function'],
+    ['{ name: "a", hooks: { deliver() {} } }', 'the hook "deliver" must be an object of functions'],
+    ['{ name: "a", hooks: { authenticate: { x: 1 } } }', 'the hook "authenticate" must be an object of functions'],
+    ['{ name: "a", hooks: {}, start() {} }', 'the default export has "start", which needs a plugin with "setup"'],
+    ['() => undefined', 'what its factory returns must be {name, hooks}'],
+    ['async () => ({ name: "a", hooks: { onErorr() {} } })', 'unknown hook "onErorr", did you mean "onError"?'],
+    ['class Plugin {}', "cannot be loaded: Class constructor Plugin cannot be invoked without 'new'"],
+    ['() => { throw new Error("no") }', 'cannot be loaded: no'],
+    ['async () => { throw "no" }', 'cannot be loaded: no'],
+    ['{ setup() {} }', 'the default export has no "name", a short text of one line'],
+    ['{ name: "a", setup() {}, budget: -1 }', 'its "budget" must be "none" or positive milliseconds'],
+    ['{ name: "a", setup() {}, keys: [{}] }', 'its "keys" must be a list of config keys'],
+    [
+      '{ name: "a", setup() {}, keys: [{level: "api", path: "a..b", schema: {}}] }',
+      'its "keys" must be a list of config keys',
+    ],
+    ['{ name: "a", setup() {}, auth: { x: 1 } }', 'its "auth" must be an object of schemas by auth type'],
+    ['{ name: "a", setup() {}, modes: "sync" }', 'its "modes" must be a list of names'],
+    ['{ name: "a", setup() {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
+    ['{ name: "a", setup() {}, identity: { url: 1 } }', 'its "identity" must be an object of functions'],
+    ['{ name: "a", setup() {}, check: 1 }', 'its "check" must be a function'],
+    ['{ name: "a", setup() {}, required: 1 }', 'its "required" must be true or false'],
+  ];
+  for (const [code, message] of cases) {
+    assert.deepEqual(await errorsOfOne(t, `export default ${code};`), [
+      `settings.plugins[0].source: plugin "./p.mjs": ${message}`,
+    ]);
+  }
+});
+
+test('hooks of a plugin, and of a factory, are what its setup returns', async (t) => {
+  const plain = behaviourOf(await loadOne(t, 'export default { name: "a", hooks: { onError() { return 1; } } };'));
+  assert.deepEqual(Object.keys(plain?.hooks ?? {}), ['onError']);
+  const made = await loadOne(t, 'export default async (config) => ({ name: config.name, hooks: { onError() {} } });', {
+    config: { name: 'from config' },
+  });
+  assert.equal(operators(made)[0]?.definition.name, 'from config');
+  assert.deepEqual(Object.keys(behaviourOf(made)?.hooks ?? {}), ['onError']);
+});
+
+test('a factory is called once, with a config that it may change, or an empty one', async (t) => {
+  const code = `
+    let calls = 0;
+    export default (config) => { config.extra = 1; return { name: 'calls-' + ++calls + JSON.stringify(config).replaceAll('"', ''), hooks: {} }; };
+  `;
+  assert.equal(operators(await loadOne(t, code, { config: { a: 1 } }))[0]?.definition.name, 'calls-1{a:1,extra:1}');
+  assert.equal(operators(await loadOne(t, code))[0]?.definition.name, 'calls-1{extra:1}');
+});
+
+test('a plugin with setup keeps everything, and its keys are part of the schema', async (t) => {
+  const code = `
+    const schema = { type: 'integer', minimum: 1 };
+    export default {
+      name: 'full', budget: 50, keys: [{ level: 'endpoint', path: 'weight', schema }],
+      configSchema: { type: 'object', properties: { level: { enum: ['low', 'high'] } }, required: ['level'] },
+      setup(services, config) { return { hooks: {}, routes: [], config }; },
+    };`;
+  const errors = await errorsOfOne(t, code, { config: { level: 'lo' } });
+  assert.deepEqual(errors, [
+    'settings.plugins[0].config.level: expected one of "low", "high", did you mean "low"?',
+    'apis[0].endpoints[0].weight: required key is missing',
+  ]);
+  const endpoints = [{ name: 'a', path: '/a', weight: 1 }];
+  const given = config({
+    settings: { plugins: [{ source: './p.mjs', config: { level: 'low' } }] },
+    apis: [api({ endpoints })],
+  });
+  const loaded = await load(t, given, { files: { 'p.mjs': code } });
+  const [choice] = operators(loaded);
+  assert.equal(choice?.budget, 50);
+  assert.deepEqual(choice?.config, { level: 'low' });
+  assert.deepEqual(behaviourOf(loaded), { hooks: {}, routes: [], config: { level: 'low' } });
+});
+
+test('timeouts are the budget', async (t) => {
+  const loaded = await load(
+    t,
+    withPlugins({ source: './p.mjs', timeout: 7 }, { source: 'builtin:cache', timeout: 8 }),
+    {
+      files: { 'p.mjs': simple },
+    },
+  );
+  assert.equal(operators(loaded)[0]?.budget, 7);
+  assert.equal(loaded.plugins.find(({ source }) => source === 'builtin:cache')?.budget, 8);
+  for (const [timeout, message] of [
+    [0, 'must be at least 1'],
+    [1.5, 'expected an integer, found a number'],
+    ['1s', 'expected an integer, found a string'],
+    [2_147_483_648, 'must be at most 2147483647'],
+  ] as const) {
+    assert.deepEqual(await errorsOfOne(t, simple, { timeout }), [`settings.plugins[0].timeout: ${message}`]);
+  }
+  const variable = await loadOne(t, simple, { timeout: '${T}' }, { env: { T: '9' } });
+  assert.equal(operators(variable)[0]?.budget, 9);
+});
+
+test('entries of the wrong shape are reported once', async (t) => {
+  assert.deepEqual(
+    await errorsOf(t, withPlugins('./p.mjs', {}, { source: '' }, { source: './p.mjs', tmeout: 1 }, null)),
+    [
+      'settings.plugins[0]: expected a mapping, found a string',
+      'settings.plugins[1].source: required key is missing',
+      'settings.plugins[2].source: must not be empty',
+      'settings.plugins[3].tmeout: unknown key, did you mean "timeout"?',
+      'settings.plugins[4]: expected a mapping, found nothing',
+    ],
+  );
+  assert.deepEqual(await errorsOf(t, config({ settings: { plugins: {} } })), [
+    'settings.plugins: expected a list, found a mapping',
+  ]);
+  assert.deepEqual(await errorsOf(t, config({ settings: [] })), ['settings: expected a mapping, found a list']);
+});
+
+test('a config that nobody reads is an error', async (t) => {
+  assert.deepEqual(await errorsOfOne(t, simple, { config: { a: 1 } }), [
+    'settings.plugins[0].config: the plugin takes no config',
+  ]);
+  assert.deepEqual(await errorsOf(t, withPlugins({ source: 'builtin:cache', config: {} })), [
+    'settings.plugins[0].config: builtin "cache" takes no config',
+  ]);
+});
+
+const factory =
+  'export default (config) => ({ name: JSON.stringify(config).replaceAll(/["\\\\]/g, "\'"), hooks: {} });';
+
+test('a JSON Schema of the config: defaults, variables, errors by path', async (t) => {
+  const code = `
+    export const configSchema = {
+      type: 'object',
+      properties: { url: { type: 'string' }, retries: { type: 'integer' }, nested: { type: 'object', properties: { on: { type: 'boolean' } } } },
+      required: ['url'],
+    };
+    ${factory}`;
+  const loaded = await loadOne(
+    t,
+    code,
+    { config: { url: '${U}', retries: '${N}', nested: { on: '${B}' } } },
+    {
+      env: { U: '1', N: '2', B: 'true' },
+    },
+  );
+  assert.deepEqual(operators(loaded)[0]?.config, { url: '1', retries: 2, nested: { on: true } });
+  assert.equal(operators(loaded)[0]?.definition.name, "{'url':'1','retries':2,'nested':{'on':true}}");
+  assert.deepEqual(await errorsOfOne(t, code, { config: { urll: 'x', retries: 'many', nested: { onn: true } } }), [
+    'settings.plugins[0].config.url: required key is missing',
+    'settings.plugins[0].config.urll: unknown key, did you mean "url"?',
+    'settings.plugins[0].config.retries: expected an integer, found a string',
+    'settings.plugins[0].config.nested.onn: unknown key, did you mean "on"?',
+  ]);
+  assert.deepEqual(await errorsOfOne(t, code), ['settings.plugins[0].config.url: required key is missing']);
+});
+
+test('a TypeBox schema fills in its defaults', async (t) => {
+  const entry = builtins.map(
+    (definition): Definition =>
+      definition.name === 'cache'
+        ? {
+            ...definition,
+            configSchema: Type.Object({ size: Type.Integer({ default: 3 }), log: Type.Optional(Type.Boolean()) }),
+          }
+        : definition,
+  );
+  const configOf = async (...plugins: unknown[]) => {
+    const loaded = await load(t, withPlugins(...plugins), { builtins: entry });
+    return loaded.plugins.find(({ source }) => source === 'builtin:cache')?.config;
+  };
+  assert.deepEqual(await configOf(), { size: 3 });
+  assert.deepEqual(await configOf({ source: 'builtin:cache', config: { size: 4, log: true } }), { size: 4, log: true });
+  assert.deepEqual(
+    await errorsOf(t, withPlugins({ source: 'builtin:cache', config: { size: 'x' } }), { builtins: entry }),
+    ['settings.plugins[0].config.size: expected an integer, found a string'],
+  );
+});
+
+test('a schema with parse: what it returns is the config, what it throws is the error', async (t) => {
+  const code = `
+    export const configSchema = { parse(value) {
+      if (value.token === undefined) throw Object.assign(new Error('bad'), { issues: [
+        { path: ['token'], message: 'Required' }, { path: ['list', 0, 'a b'], message: 'Expected\\nnumber' } ] });
+      if (value.token === 'plain') throw new Error('cannot be plain');
+      if (value.token === 'hunter2-secret') throw new Error('hunter2-secret is no token');
+      return { parsed: value.token };
+    } };
+    ${factory}`;
+  assert.deepEqual(operators(await loadOne(t, code, { config: { token: 't' } }))[0]?.config, { parsed: 't' });
+  assert.deepEqual(await errorsOfOne(t, code), [
+    'settings.plugins[0].config.token: Required',
+    'settings.plugins[0].config.list[0]["a b"]: Expected number',
+  ]);
+  assert.deepEqual(await errorsOfOne(t, code, { config: { token: 'plain' } }), [
+    'settings.plugins[0].config: cannot be plain',
+  ]);
+  assert.deepEqual(await errorsOfOne(t, code, { config: { token: '${S}' } }, { env: { S: 'hunter2-secret' } }), [
+    'settings.plugins[0].config: *** is no token',
+  ]);
+});
+
+test('a factory that throws shows no value of a variable', async (t) => {
+  const code = 'export default ({ token }) => { throw new Error(`cannot use ${token} or ${JSON.stringify(token)}`); };';
+  const S = 'a"quoted"\nsecret';
+  assert.deepEqual(await errorsOfOne(t, code, { config: { token: '${S}' } }, { env: { S } }), [
+    'settings.plugins[0].source: plugin "./p.mjs": cannot be loaded: cannot use *** or "***"',
+  ]);
+});
+
+test('a configSchema that is none is an error', async (t) => {
+  assert.deepEqual(await errorsOfOne(t, `export const configSchema = 5; ${factory}`), [
+    'settings.plugins[0].source: plugin "./p.mjs": its configSchema is neither a schema nor anything with parse()',
+  ]);
+  const [error, ...more] = await errorsOfOne(
+    t,
+    `export const configSchema = { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }; ${factory}`,
+    { config: { a: 'x' } },
+  );
+  assert.match(error ?? '', /^settings\.plugins\[0\]\.config: the plugin's configSchema cannot be used: .+$/);
+  assert.deepEqual(more, []);
+});
+
+test('built-ins are configured, left out, and nothing else', async (t) => {
+  const { plugins, config: loaded } = await load(t, withPlugins({ source: 'builtin:cache', enabled: false }));
+  assert.ok(!plugins.some(({ definition }) => definition.name === 'cache'));
+  assert.ok(loaded.settings);
+  const withCache = config({
+    settings: { plugins: [{ source: 'builtin:cache', enabled: false }] },
+    apis: [api({ cache: { maxAge: 1 } })],
+  });
+  assert.deepEqual(await errorsOf(t, withCache), [
+    'apis[0].cache: unknown key, known keys: name, auth, url, headers, endpoints',
+  ]);
+  const wrong = withPlugins(
+    { source: 'builtin:cahce' },
+    { source: 'builtin:' },
+    { source: 'builtin:upstream', enabled: false },
+    { source: 'builtin:limits', timeout: 5 },
+    { source: 'builtin:limits' },
+    { source: './p.mjs', enabled: true },
+  );
+  assert.deepEqual(await errorsOf(t, wrong, { files: { 'p.mjs': simple } }), [
+    'settings.plugins[0].source: unknown built-in plugin "cahce", did you mean "cache"?',
+    'settings.plugins[1].source: unknown built-in plugin "", built-in plugins: limits, access, upstream, parameters, cache',
+    'settings.plugins[2].enabled: the built-in plugin "upstream" cannot be left out',
+    'settings.plugins[4].source: the built-in plugin "limits" is configured twice',
+    'settings.plugins[5].enabled: unknown key, only built-in plugins can be switched off: leave the entry out',
+  ]);
+});
+
+test('names are unique among all plugins that take part', async (t) => {
+  const files = {
+    'a.mjs': simple,
+    'b.mjs': simple,
+    'cache.mjs': 'export default { name: "cache", hooks: {} };',
+  };
+  assert.deepEqual(
+    await errorsOf(t, withPlugins({ source: './a.mjs' }, { source: './b.mjs' }, { source: './cache.mjs' }), { files }),
+    [
+      'settings.plugins[1]: the plugin of settings.plugins[0] has the name "audit" too',
+      'settings.plugins[2]: the name "cache" is that of a built-in plugin',
+    ],
+  );
+  const replaced = withPlugins({ source: 'builtin:cache', enabled: false }, { source: './cache.mjs' });
+  assert.equal(operators(await load(t, replaced, { files }))[0]?.definition.name, 'cache');
+});
+
+test('a plugin that can change what gets signed is warned about', async (t) => {
+  const files = {
+    'a.mjs':
+      'export default { name: "a", hooks: { onBeforeSign() {}, onError() {}, onBeforeApiCall() {}, onAfterApiCall() {} } };',
+    'b.mjs': 'export default () => ({ name: "b", hooks: { onAfterApiCall() {} } });',
+    'c.mjs': simple,
+  };
+  const loaded = await load(t, withPlugins(...['a', 'b', 'c'].map((name) => ({ source: `./${name}.mjs` }))), { files });
+  assert.deepEqual(warningsOf(loaded), [
+    'settings.plugins[0]: a: onBeforeApiCall, onAfterApiCall, onBeforeSign',
+    'settings.plugins[1]: b: onAfterApiCall',
+  ]);
+  assert.deepEqual(signingHooks({ onBeforeSign: nothing, respond: nothing }), ['onBeforeSign']);
+  assert.deepEqual(signingHooks({}), []);
+});
+
+test('a plugin that does not load leaves the other errors visible', async (t) => {
+  const given = config({ settings: { plugins: [{ source: './none.ts' }] }, apis: [api({ ulr: 1 })] });
+  assert.deepEqual(await errorsOf(t, given), [
+    'settings.plugins[0].source: plugin "./none.ts": there is no such file',
+    'apis[0].ulr: unknown key, did you mean "url"?',
+  ]);
+});
+
+test('the source may come from a variable', async (t) => {
+  const loaded = await load(t, withPlugins({ source: './${NAME}.mjs' }), {
+    files: { 'x.mjs': simple },
+    env: { NAME: 'x' },
+  });
+  assert.equal(operators(loaded)[0]?.source, './x.mjs');
+});
+
+test('an operator may own keys beside those of the built-ins', async (t) => {
+  const key = configKey('server', 'rateLimit.extra', Type.Optional(Type.Boolean()));
+  const extra: Definition = { name: 'extra', keys: [key], setup: () => ({}) };
+  const loaded = await load(t, config({ server: { rateLimit: { max: 1, extra: true } } }), {
+    builtins: [...builtins, extra],
+  });
+  assert.equal(key.in(loaded.config), true);
+});

@@ -1,0 +1,139 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Check } from 'typebox/value';
+import { composeSchema } from '../../config/index.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/define.ts';
+import { api, builtins, config, endpoint, errorsOf } from './support.ts';
+
+const schema = composeSchema(builtins);
+
+test('the published schema is plain JSON with a title and a dialect', () => {
+  assert.deepEqual(JSON.parse(JSON.stringify(schema)), schema);
+  assert.equal(Reflect.get(schema, '$schema'), 'https://json-schema.org/draft/2020-12/schema');
+  assert.deepEqual(Reflect.get(schema, 'required'), ['version', 'apis']);
+  assert.ok(!JSON.stringify(schema).includes('~'));
+});
+
+test('it knows the keys of the plugins and refuses others', () => {
+  assert.ok(Check(schema, config()));
+  assert.ok(!Check(schema, config({ extra: 1 })));
+  assert.ok(!Check(schema, config({ server: { prot: 1 } })));
+  assert.ok(!Check(schema, config({ server: { port: 'x' } })));
+  assert.ok(!Check(schema, config({ apis: [api({ endpoints: [endpoint({ mode: 'x' })] })] })));
+  assert.ok(!Check(schema, config({ apis: [api({ auth: [] })] })));
+  assert.ok(!Check(schema, config({ apis: [api({ auth: { type: 'free', keys: [] } })] })));
+  assert.ok(!Check(composeSchema([]), config()));
+});
+
+test('variables may stand where numbers, booleans and certain texts are wanted', () => {
+  const given = config({
+    version: '${V}',
+    server: { port: '${P}', rateLimit: { trust: '${T}' } },
+    settings: {
+      proof: { type: 'gateway', gatewayUrl: 'https${S}' },
+      plugins: [{ source: './x.ts', timeout: '${T}', enabled: '${E}' }],
+    },
+    apis: [
+      api({
+        auth: { type: '${A}', network: '${N}', rpc: '${R}' },
+        endpoints: [endpoint({ mode: '${M}', cache: { maxAge: '${C}' } })],
+      }),
+    ],
+  });
+  assert.ok(Check(schema, given));
+});
+
+test('descriptions and tuples are kept in the words of the dialect', () => {
+  const keys = [
+    configKey('server', 'pair', Type.Optional(Type.Tuple([Type.String(), Type.Integer({ description: 'a number' })]))),
+    configKey('server', 'refined', Type.Optional(Type.Refine(Type.Integer(), (value) => value % 2 === 0))),
+  ];
+  const extra: Definition = { name: 'extra', keys, setup: () => ({}) };
+  const server = JSON.parse(JSON.stringify(composeSchema([...builtins, extra]))).properties.server;
+  assert.deepEqual(server.properties.pair, {
+    type: 'array',
+    prefixItems: [
+      { type: 'string' },
+      { description: 'a number', anyOf: [{ type: 'integer' }, { $ref: '#/$defs/variable' }] },
+    ],
+    items: false,
+    minItems: 2,
+  });
+  assert.deepEqual(server.properties.refined, { anyOf: [{ type: 'integer' }, { $ref: '#/$defs/variable' }] });
+});
+
+const name = fc.oneof({ weight: 9, arbitrary: fc.stringMatching(/^[a-z]{1,8}$/) }, fc.string({ maxLength: 3 }));
+const maybe = <T>(key: string, value: fc.Arbitrary<T>) =>
+  fc.option(
+    value.map((inner) => ({ [key]: inner })),
+    { nil: {} },
+  );
+const merged = (...parts: fc.Arbitrary<object>[]) =>
+  fc.tuple(...parts).map((list) => Object.assign({}, ...list) as object);
+const orVariable = <T>(value: fc.Arbitrary<T>, variable: string) => fc.oneof(value, fc.constant(`\${${variable}}`));
+const env = { INT: '5', BOOL: 'true', TEXT: 'text', MODE: 'async', URL: 'https://x', ZERO: '0' };
+
+const auth = fc.oneof(
+  fc.constant({ type: 'free' }),
+  fc.record({ type: fc.constant('apiKey'), keys: fc.array(orVariable(name, 'TEXT'), { minLength: 1, maxLength: 3 }) }),
+  fc.record({
+    type: fc.constant('paid'),
+    network: orVariable(fc.integer({ min: 0 }), 'INT'),
+    rpc: orVariable(fc.webUrl(), 'URL'),
+  }),
+);
+const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean());
+const anyEndpoint = merged(
+  fc.record({ name, path: orVariable(fc.string(), 'TEXT') }),
+  maybe('mode', fc.constantFrom('sync', 'async', '${MODE}', 'sync', '${MODE}', 'other')),
+  maybe('method', fc.constantFrom('GET', 'POST', 'GET', 'POST', 'get')),
+  maybe('auth', fc.oneof(auth, fc.array(auth, { minLength: 1, maxLength: 2 }), fc.constant([]))),
+  maybe(
+    'cache',
+    fc.record({
+      maxAge: fc.oneof(fc.integer({ min: 0 }), fc.constantFrom('${INT}', '${INT}', '${INT}', '${ZERO}', '${TEXT}')),
+    }),
+  ),
+  maybe(
+    'parameters',
+    fc.array(merged(fc.record({ name }), maybe('fixed', scalar), maybe('secret', fc.constantFrom(true, '${BOOL}'))), {
+      maxLength: 2,
+    }),
+  ),
+  fc.oneof({ weight: 9, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: fc.constant({ surplus: 1 }) }),
+);
+const anyConfig = merged(
+  fc.record({
+    version: fc.constantFrom('1.0', '1.0', '2.13', '3.1', '1'),
+    apis: fc.array(
+      merged(
+        fc.record({ name, url: fc.webUrl(), endpoints: fc.array(anyEndpoint, { minLength: 1, maxLength: 3 }) }),
+        maybe('auth', auth),
+        maybe('headers', fc.dictionary(name, fc.string())),
+      ),
+      { minLength: 1, maxLength: 2 },
+    ),
+  }),
+  maybe('server', merged(maybe('port', fc.oneof(fc.integer({ min: -2, max: 68_000 }), fc.constant('${INT}'))))),
+  maybe(
+    'settings',
+    merged(
+      maybe('proof', fc.constantFrom<unknown>('none', 'nope', '${TEXT}', { type: 'gateway', gatewayUrl: '${URL}' })),
+    ),
+  ),
+);
+
+test('property: what the loader accepts, the published schema accepts', async (t) => {
+  const seen = { accepted: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(anyConfig, async (given) => {
+      const errors = await errorsOf(t, JSON.stringify(given), { env });
+      if (errors.length === 0) assert.ok(Check(schema, given));
+      seen[errors.length === 0 ? 'accepted' : 'refused']++;
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(seen.accepted > 10 && seen.refused > 10, JSON.stringify(seen));
+});

@@ -1,0 +1,167 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { configKey, type Definition, type Finding, Type } from '../../plugins-sdk/define.ts';
+import { api, builtins, config, endpoint, errorsOf, load, warningsOf } from './support.ts';
+
+const allowUnset = true;
+
+test('the IDs of endpoints that need no variable are those with the variables', async (t) => {
+  const apis = [
+    api({
+      headers: { Authorization: 'Bearer ${TOKEN}' },
+      auth: [
+        { type: 'apiKey', keys: ['${KEY}'] },
+        { type: 'paid', network: '${CHAIN}', rpc: '${RPC}' },
+      ],
+      endpoints: [endpoint({ parameters: [{ name: 'k', fixed: '${SECRET}' }] })],
+    }),
+  ];
+  const given = config({ apis, server: { port: '${PORT}', rateLimit: { trust: '${TRUST}' } } });
+  const env = { TOKEN: 't', KEY: 'k', CHAIN: '1', RPC: 'https://rpc', SECRET: 's', PORT: '80', TRUST: 'true' };
+  const full = await load(t, given, { env });
+  const loaded = await load(t, given, { allowUnset });
+  assert.deepEqual(
+    loaded.explained.map(({ text }) => text),
+    full.explained.map(({ text }) => text),
+  );
+  assert.equal(loaded.endpoints[0]?.id, full.endpoints[0]?.id);
+  assert.deepEqual(warningsOf(loaded), [
+    'server.port: the variable PORT is not set',
+    'server.rateLimit.trust: the variable TRUST is not set',
+    'apis[0].auth[0].keys[0]: the variable KEY is not set',
+    'apis[0].auth[1].network: the variable CHAIN is not set',
+    'apis[0].auth[1].rpc: the variable RPC is not set',
+    'apis[0].headers.Authorization: the variable TOKEN is not set',
+    'apis[0].endpoints[0].parameters[0].fixed: the variable SECRET is not set',
+  ]);
+});
+
+test('an endpoint whose ID depends on a variable is left out, with a warning that names it', async (t) => {
+  const apis = [
+    api({
+      endpoints: [endpoint({ path: '/${ID}/${OTHER}' }), endpoint({ name: 'b', path: '/b' })],
+      headers: { a: '${TOKEN}' },
+    }),
+    api({ name: 'c', url: 'https://${HOST}/v1' }),
+  ];
+  const loaded = await load(t, config({ apis }), { allowUnset, env: { OTHER: 'o' } });
+  assert.deepEqual(
+    loaded.endpoints.map(({ name }) => name),
+    ['b'],
+  );
+  const warnings = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
+  assert.deepEqual(warnings, [
+    'apis[0].endpoints[0]: no endpoint ID: it depends on the variable ID',
+    'apis[1].endpoints[0]: no endpoint ID: it depends on the variable HOST',
+  ]);
+});
+
+test('endpoints that differ in unset variables only are no doubles', async (t) => {
+  const apis = [api({ url: '${A}' }), api({ name: '${N}', url: '${B}' }), api({ name: '${N}', url: 'https://x' })];
+  const loaded = await load(t, config({ apis }), { allowUnset });
+  assert.equal(loaded.endpoints.length, 1);
+});
+
+test('everything else is still an error', async (t) => {
+  const apis = [
+    api({ url: 'https://${HOST}', headers: { a: '${T}', b: 1 }, endpoints: [endpoint({ pth: 1, mode: '${MODE}' })] }),
+  ];
+  assert.deepEqual(await errorsOf(t, config({ apis }), { allowUnset }), [
+    'apis[0].headers.b: expected a string, found a number, write it in quotes',
+    'apis[0].endpoints[0].pth: unknown key, did you mean "path"?',
+  ]);
+});
+
+test('what a check says about a stand-in, or because of one, is left out', async (t) => {
+  const finding = (path: string): Finding => ({ level: 'error', path, message: 'wrong' });
+  const check: Definition = {
+    name: 'check',
+    check: ({ endpoints }) => [
+      finding('apis[0].url'),
+      finding('apis[0].headers'),
+      ...endpoints.map(({ path }) => finding(`${path}.parameters`)),
+    ],
+    setup: () => ({}),
+  };
+  const apis = [
+    api({
+      url: '${URL}',
+      endpoints: [
+        endpoint({ path: '${PATH}' }),
+        endpoint({ name: 'b', path: '/b', parameters: [{ name: 'k', fixed: '${SECRET}' }] }),
+        endpoint({ name: 'c', path: '/c' }),
+      ],
+    }),
+  ];
+  assert.deepEqual(
+    await errorsOf(t, config({ apis }), { allowUnset, builtins: [...builtins, check], env: { URL: 'https://u' } }),
+    [
+      'apis[0].headers: wrong',
+      'apis[0].url: wrong',
+      'apis[0].endpoints[1].parameters: wrong',
+      'apis[0].endpoints[2].parameters: wrong',
+    ],
+  );
+  const errors = await errorsOf(t, config({ apis }), { allowUnset, builtins: [...builtins, check] });
+  assert.ok(!errors.includes('apis[0].url: wrong'));
+});
+
+test('where no stand-in fits, or just one does, the endpoint is left out', async (t) => {
+  const keys = [
+    configKey('endpoint', 'code', Type.Optional(Type.String({ pattern: '^[A-Z]{3}#$' }))),
+    configKey('endpoint', 'one', Type.Optional(Type.Literal('only'))),
+  ];
+  const extra: Definition = {
+    name: 'extra',
+    keys,
+    identity: { encrypt: ({ own }) => (own.one === undefined ? null : 'x') },
+    setup: () => ({}),
+  };
+  const apis = [
+    api({
+      endpoints: [
+        endpoint({ code: '${CODE}' }),
+        endpoint({ name: 'b', path: '/b', one: '${ONE}' }),
+        endpoint({ name: 'c', path: '/c' }),
+      ],
+    }),
+  ];
+  const loaded = await load(t, config({ apis }), { allowUnset, builtins: [...builtins, extra] });
+  assert.deepEqual(
+    loaded.endpoints.map(({ name }) => name),
+    ['c'],
+  );
+  assert.deepEqual(warningsOf(loaded), [
+    'apis[0].endpoints[0]: no endpoint ID: it depends on the variable CODE',
+    'apis[0].endpoints[0].code: the variable CODE is not set',
+    'apis[0].endpoints[1]: no endpoint ID: it depends on the variable ONE',
+    'apis[0].endpoints[1].one: the variable ONE is not set',
+  ]);
+});
+
+test('a plugin that fails on a stand-in makes the endpoint depend on it', async (t) => {
+  const strict: Definition = {
+    name: 'strict',
+    identity: { encoding: ({ shared }) => new URL(String(shared.url)).host },
+    setup: () => ({}),
+  };
+  const loaded = await load(t, config({ apis: [api({ url: '${U}' })] }), {
+    allowUnset,
+    builtins: [...builtins, strict],
+  });
+  assert.deepEqual(loaded.endpoints, []);
+  assert.ok(warningsOf(loaded).includes('apis[0].endpoints[0]: no endpoint ID: it depends on the variable U'));
+});
+
+test('a plugin whose factory would get stand-ins is not called', async (t) => {
+  const files = { 'p.mjs': 'export default (config) => { throw new Error("called with " + config.token); };' };
+  const settings = { plugins: [{ source: './p.mjs', config: { token: '${TOKEN}' } }, { source: '${SOURCE}' }] };
+  const loaded = await load(t, config({ settings }), { allowUnset, files });
+  assert.ok(loaded.plugins.every(({ operator }) => !operator));
+  assert.deepEqual(warningsOf(loaded), [
+    'settings.plugins[0].config: the plugin is not loaded: its config has variables that are not set',
+    'settings.plugins[0].config.token: the variable TOKEN is not set',
+    'settings.plugins[1].source: the variable SOURCE is not set',
+  ]);
+});

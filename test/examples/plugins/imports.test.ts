@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+
+const folder = new URL('../../../examples/plugins/', import.meta.url);
+const files = readdirSync(folder);
+
+/** What a module imports, re-exports, or loads at run time. */
+function importsOf(source: string): string[] {
+  const statements = source.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])(.*?)\1/g);
+  return [...statements].map(([, , specifier = '']) => specifier);
+}
+
+describe('the example plugins', () => {
+  it('are all here', () => {
+    assert.deepEqual(files.toSorted(), ['heartbeat.ts', 'ip-allow-list.ts', 'request-logger.ts', 'slack-alerts.ts']);
+  });
+
+  for (const file of files) {
+    it(`${file} imports nothing but the SDK`, () => {
+      const source = readFileSync(new URL(file, folder), 'utf8');
+      assert.deepEqual(importsOf(source), ['signed-data-proxy/plugins-sdk']);
+      // Nor does it reach for what an import would have given.
+      assert.doesNotMatch(source, /\bimport\s*\(|\brequire\b|getBuiltinModule|\bprocess\b/);
+    });
+
+    it(`${file} exports a factory and the schema of its config`, async () => {
+      const module = await import(new URL(file, folder).href);
+      assert.equal(typeof module.default, 'function');
+      assert.equal(module.configSchema.type, 'object');
+      assert.deepEqual(Object.keys(module).toSorted(), ['configSchema', 'default']);
+    });
+  }
+
+  it('a forbidden import would be seen', () => {
+    const source = `import a from "./a.ts";\nexport * from 'b';\nimport 'c';\nawait import('d');\nconst e = require('e');`;
+    assert.deepEqual(importsOf(source), ['./a.ts', 'b', 'c', 'd', 'e']);
+  });
+});

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Plugin, type Registration, RegistrationError, Registry, type Route } from '../../kernel/registry.ts';
+import { failure } from '../../kernel/stages.ts';
+import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
+
+const nothing = () => undefined;
+
+function newRegistry(): Registry {
+  return new Registry({ adapters: publicHooks, complain: nothing });
+}
+
+function registration(name: string, plugin: Plugin = {}, more: Partial<Registration> = {}): Registration {
+  return { name, budget: 1000, plugin, ...more };
+}
+
+/** What registering them one after another ends with. */
+function refusal(...registrations: Registration[]): string {
+  const registry = newRegistry();
+  try {
+    for (const one of registrations) registry.register(one);
+  } catch (error) {
+    assert.ok(error instanceof RegistrationError, String(error));
+    return error.message;
+  }
+  return 'registered';
+}
+
+const route = (method: string, path: string): Route => ({
+  method,
+  path,
+  admit: false,
+  handle: () => ({ status: 200, body: '' }),
+});
+
+describe('registering', () => {
+  it('takes plugins with nothing in them', () => {
+    assert.equal(refusal(registration('p'), registration('q', { hooks: {} })), 'registered');
+  });
+
+  it('takes an undefined hook for none', () => {
+    const registry = newRegistry();
+    registry.register(registration('p', { hooks: { onError: undefined, authenticate: undefined } }));
+    assert.deepEqual(
+      registry.seal().stages.flatMap(({ taps }) => taps),
+      [],
+    );
+  });
+
+  it('refuses two plugins of one name', () => {
+    assert.equal(refusal(registration('p'), registration('q'), registration('p')), 'two plugins are named "p"');
+  });
+
+  it('refuses an unknown hook', () => {
+    for (const name of ['onHttpRequests', 'toString', '__proto__', 'constructor', '']) {
+      const hooks = JSON.parse(`{${JSON.stringify(name)}: 1}`);
+      assert.equal(refusal(registration('p', { hooks })), `plugin "p": there is no hook "${name}"`);
+    }
+  });
+
+  it('refuses a hook that is no function', () => {
+    for (const hook of [null, true, 'onError', {}, []]) {
+      const expected = 'plugin "p": hook "onError" is no function';
+      assert.equal(refusal(registration('p', { hooks: { onError: hook } })), expected);
+    }
+    const hooks = { authenticate: { token: 1 } };
+    assert.equal(refusal(registration('p', { hooks })), 'plugin "p": hook "authenticate" is no function');
+  });
+
+  it('wants a table of variants where a stage has them', () => {
+    for (const stage of ['authenticate', 'deliver']) {
+      for (const hook of [nothing, null, 1]) {
+        const expected = `plugin "p": "${stage}" takes a table`;
+        assert.equal(refusal(registration('p', { hooks: { [stage]: hook } })), expected);
+      }
+    }
+  });
+
+  it('refuses two servers of one route', () => {
+    const servers = (...routes: Route[]) =>
+      refusal(...routes.map((one, index) => registration('pqr'[index] ?? '', { routes: [one] })));
+    assert.equal(
+      servers(route('GET', '/health'), route('GET', '/a'), route('GET', '/health')),
+      'plugins "p" and "r" both serve GET /health',
+    );
+    assert.equal(servers(route('OPTIONS', '*'), route('OPTIONS', '*')), 'plugins "p" and "q" both serve OPTIONS *');
+    assert.equal(servers(route('GET', '/a'), route('HEAD', '/a'), route('GET', '/a/')), 'registered');
+  });
+
+  it('refuses two providers of one thing', () => {
+    const both = (hooks: Plugin['hooks'], others = hooks) =>
+      refusal(registration('p', { hooks }), registration('q', { hooks: others }));
+    assert.equal(both({ callApi: nothing }), 'plugins "p" and "q" both provide "callApi"');
+    assert.equal(both({ sign: nothing }), 'plugins "p" and "q" both provide "sign"');
+    const free = { authenticate: { free: nothing } };
+    assert.equal(both(free), 'plugins "p" and "q" both provide "authenticate" of "free"');
+    assert.equal(both(free, { authenticate: { token: nothing } }), 'registered');
+    assert.equal(both({ deliver: { sync: nothing } }), 'plugins "p" and "q" both provide "deliver" of "sync"');
+    assert.equal(both({ deliver: { sync: nothing } }, { deliver: { stream: nothing } }), 'registered');
+  });
+
+  it('lets any number of plugins tap the other stages', () => {
+    const shared = Object.keys(failure).filter((stage) => !/^(authenticate|deliver|callApi|sign)$/.test(stage));
+    assert.equal(shared.length, 16);
+    const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
+    assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
+  });
+
+  it('takes any text as the name of a variant', async () => {
+    const registry = newRegistry();
+    const variants = JSON.parse('{"__proto__": 1, "constructor": 1, "": 1}');
+    const names = Object.keys(variants);
+    const authenticate = Object.fromEntries(names.map((name) => [name, () => true]));
+    registry.register(registration('p', { hooks: { authenticate } }));
+    const { hooks, stages } = registry.seal();
+    assert.deepEqual(
+      stages.flatMap(({ taps }) => taps.map(({ variant }) => variant)),
+      names,
+    );
+    assert.equal(hooks.authenticate.for('toString').isUsed(), false);
+    assert.equal(hooks.authenticate.for('__proto__').isUsed(), true);
+  });
+});
+
+describe('a sealed registry', () => {
+  it('takes no more plugins', () => {
+    const registry = newRegistry();
+    registry.register(registration('p'));
+    const { plugins } = registry.seal();
+    assert.throws(() => registry.register(registration('q')), {
+      constructor: RegistrationError,
+      message: 'plugin "q" comes too late: the registry is sealed',
+    });
+    assert.deepEqual(
+      plugins.map(({ name }) => name),
+      ['p'],
+    );
+  });
+
+  it('describes every stage in order, with its taps in the order of registration', () => {
+    const registry = newRegistry();
+    registry.register(
+      registration('p', { hooks: { sign: nothing, authenticate: { free: nothing } } }, { budget: 'none' }),
+    );
+    registry.register(registration('q', { hooks: { onBeforeSign: nothing, authenticate: { token: nothing } } }));
+    registry.register(registration('r', { hooks: { onBeforeSign: nothing } }, { budget: 50 }));
+    const { stages } = registry.seal();
+    assert.deepEqual(
+      stages.map(({ stage }) => stage),
+      [
+        'admit',
+        'resolve',
+        'onHttpRequest',
+        'authenticate',
+        'validate',
+        'deliver',
+        'lookup',
+        'onBeforeApiCall',
+        'callApi',
+        'onAfterApiCall',
+        'encode',
+        'encrypt',
+        'onBeforeSign',
+        'sign',
+        'prove',
+        'settle',
+        'store',
+        'respond',
+        'onResponseSent',
+        'onError',
+      ],
+    );
+    assert.deepEqual(
+      stages.filter(({ taps }) => taps.length > 0),
+      [
+        {
+          stage: 'authenticate',
+          failure: 'closed',
+          taps: [
+            { plugin: 'p', budget: 'none', variant: 'free' },
+            { plugin: 'q', budget: 1000, variant: 'token' },
+          ],
+        },
+        {
+          stage: 'onBeforeSign',
+          failure: 'closed',
+          taps: [
+            { plugin: 'q', budget: 1000 },
+            { plugin: 'r', budget: 50 },
+          ],
+        },
+        { stage: 'sign', failure: 'closed', taps: [{ plugin: 'p', budget: 'none' }] },
+      ],
+    );
+    assert.deepEqual(
+      stages.filter((stage) => stage.failure === 'open').map(({ stage }) => stage),
+      ['lookup', 'prove', 'settle', 'store', 'respond', 'onResponseSent', 'onError'],
+    );
+  });
+
+  it('knows the headers that carry credentials, once and in lower case', () => {
+    const registry = newRegistry();
+    registry.register(registration('p', {}, { credentials: ['X-Token', 'X-Proof'] }));
+    registry.register(registration('q', {}, { credentials: ['x-token', 'X-B'] }));
+    assert.deepEqual(registry.seal().credentials, ['x-token', 'x-proof', 'x-b']);
+  });
+
+  it('runs nothing by itself', () => {
+    const registry = newRegistry();
+    const start = () => assert.fail('started');
+    registry.register(registration('p', { start, stop: start, hooks: { onError: start } }));
+    registry.seal();
+  });
+});
+
+describe('registering, where there is room for doubt', () => {
+  it('refuses a budget that no timer can hold', () => {
+    const accepted = [Infinity, NaN, 0, -1, 2 ** 31].filter((budget) => {
+      return refusal(registration('p', {}, { budget })) === 'registered';
+    });
+    assert.deepEqual(accepted, []);
+  });
+
+  it('refuses doubles within one plugin', () => {
+    const doubles = [registration('p', { routes: [route('GET', '/a'), route('GET', '/a')] })];
+    assert.deepEqual(doubles.filter((one) => refusal(one) === 'registered').length, 0);
+  });
+
+  it('refuses a route that the kernel serves, or that differs by a name only', () => {
+    const own = registration('p', { routes: [route('POST', '/endpoints/:endpointId')] });
+    const one = registration('p', { routes: [route('GET', '/records/:id')] });
+    const other = registration('q', { routes: [route('get', '/records/:requestId')] });
+    assert.notEqual(refusal(own), 'registered');
+    assert.notEqual(refusal(one, other), 'registered');
+  });
+
+  it('finds the hooks of a class, or refuses it', () => {
+    class Hooks {
+      onError(): void {}
+    }
+    const registry = newRegistry();
+    const plugin = { hooks: new Hooks() } as unknown as Plugin;
+    const register = () => registry.register(registration('p', plugin));
+    const taps = () => registry.seal().stages.flatMap((stage) => stage.taps);
+    assert.throws(() => {
+      register();
+      assert.deepEqual(taps(), [], 'taken');
+    }, RegistrationError);
+  });
+
+  it('refuses a name that has no text', () => {
+    assert.notEqual(refusal(registration('')), 'registered');
+    assert.throws(() => newRegistry().register(registration(' ', { hooks: { onError: nothing } })), RegistrationError);
+  });
+});

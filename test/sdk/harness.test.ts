@@ -1,0 +1,410 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as viaPackage from 'signed-data-proxy/plugins-sdk';
+import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
+import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import * as sdk from '../../plugins-sdk/index.ts';
+import { Refusal } from '../../plugins-sdk/index.ts';
+import { Slot } from '../../plugins-sdk/kernel.ts';
+import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
+
+const PASSED = { passed: true };
+const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p"' } };
+const EXHAUSTED = { refused: { status: 403, message: 'Plugin "p" budget exhausted' } };
+
+function withHooks(hooks: Partial<PublicHooks>, options?: Parameters<typeof testPlugin>[1]) {
+  return testPlugin({ name: 'p', hooks }, options);
+}
+
+const never = () => new Promise<never>(() => undefined);
+
+/** Blocks the event loop for at least so many milliseconds. */
+function block(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+/** All that a hook got, its lazy members evaluated. */
+function recorder() {
+  const seen: Array<Record<string, unknown>> = [];
+  return { seen, hook: (context: object) => void seen.push({ ...context }) };
+}
+
+describe('the package', () => {
+  it('gives a plugin the very modules that the service runs', () => {
+    assert.equal(viaPackage.Refusal, sdk.Refusal);
+    assert.equal(viaPackage.Slot, sdk.Slot);
+    assert.equal(viaPackage.Type, sdk.Type);
+    assert.deepEqual(Object.keys(viaPackage), Object.keys(sdk));
+    assert.equal(testingViaPackage.testPlugin, testPlugin);
+  });
+});
+
+describe('onHttpRequest', () => {
+  it('gives a hook the request with headers in lower case and without credentials', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onHttpRequest: hook });
+    const headers = { 'X-Tenant': 'a', 'X-Api-Key': 'secret', 'x-payment-proof': '{}' };
+    const outcome = await harness.onHttpRequest({ ip: '10.0.0.1', parameters: { symbol: 'ETH' }, headers });
+    assert.deepEqual(outcome, PASSED);
+    const [{ requestId, signal, ...rest } = {}] = seen;
+    assert.match(String(requestId), /^0x[0-9a-f]{64}$/);
+    assert.ok(signal instanceof AbortSignal && !signal.aborted);
+    assert.deepEqual(rest, {
+      endpointId: `0x${'11'.repeat(32)}`,
+      api: 'test-api',
+      endpoint: 'test-endpoint',
+      parameters: { symbol: 'ETH' },
+      headers: { 'x-tenant': 'a' },
+      ip: '10.0.0.1',
+    });
+  });
+
+  it('has defaults for everything', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onHttpRequest: hook });
+    assert.deepEqual(await harness.onHttpRequest(), PASSED);
+    const [{ parameters, headers, ip } = {}] = seen;
+    assert.deepEqual({ parameters, headers, ip }, { parameters: {}, headers: {}, ip: '127.0.0.1' });
+  });
+
+  it('tells with what a request was rejected, which is no complaint', async () => {
+    const harness = await withHooks({ onHttpRequest: () => ({ reject: true, status: 418, message: 'Tea' }) });
+    assert.deepEqual(await harness.onHttpRequest(), { refused: { status: 418, message: 'Tea' } });
+    assert.deepEqual(harness.complaints, []);
+  });
+
+  it('names the plugin that gave no message', async () => {
+    const harness = await withHooks({ onHttpRequest: () => ({ reject: true }) });
+    assert.deepEqual(await harness.onHttpRequest(), {
+      refused: { status: 403, message: 'Request rejected by plugin "p"' },
+    });
+  });
+
+  it('hands over a frozen copy of the parameters', async () => {
+    const parameters = { list: [1, 2] };
+    const harness = await withHooks({
+      onHttpRequest: (context) => {
+        (context.parameters.list as number[]).push(3);
+      },
+    });
+    assert.deepEqual(await harness.onHttpRequest({ parameters }), DROPPED);
+    assert.deepEqual(parameters, { list: [1, 2] });
+    assert.equal(Object.isFrozen(parameters), false);
+    const [complaint] = harness.complaints;
+    assert.equal(complaint?.hook, 'onHttpRequest');
+    assert.equal(complaint?.message, 'TypeError: Cannot add property 2, object is not extensible');
+    assert.match(complaint?.detail ?? '', /\n {4}at .*harness\.test\.ts/);
+  });
+});
+
+describe('the hooks that may change something', () => {
+  it('onBeforeApiCall', async () => {
+    const harness = await withHooks({
+      onBeforeApiCall: ({ parameters }) => (parameters.keep ? undefined : { parameters: { ...parameters, b: 2 } }),
+    });
+    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { a: 1 } }), { value: { a: 1, b: 2 } });
+    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { keep: true } }), PASSED);
+    assert.deepEqual(await harness.onBeforeApiCall(), { value: { b: 2 } });
+  });
+
+  it('onAfterApiCall', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({
+      onAfterApiCall: (context) => {
+        hook({ ...context, response: { ...context.response } });
+        return context.parameters.keep ? undefined : { data: { wrapped: context.response.data } };
+      },
+    });
+    assert.deepEqual(await harness.onAfterApiCall({ data: { price: 1.5 }, status: 201 }), {
+      value: { data: { wrapped: { price: 1.5 } }, status: 201 },
+    });
+    assert.deepEqual(await harness.onAfterApiCall({ data: 7, parameters: { keep: 1 } }), PASSED);
+    assert.deepEqual(await harness.onAfterApiCall(), { value: { data: { wrapped: null }, status: 200 } });
+    assert.deepEqual(seen[1]?.response, { data: 7, status: 200 });
+    assert.deepEqual(seen[1]?.parameters, { keep: 1 });
+  });
+
+  it('onBeforeSign', async () => {
+    const harness = await withHooks({ onBeforeSign: ({ data }) => ({ data: data === '0x01' ? '0x02' : data }) });
+    assert.deepEqual(await harness.onBeforeSign({ data: '0x01' }), { value: '0x02' });
+    assert.deepEqual(await harness.onBeforeSign({ data: '0x03' }), PASSED);
+    assert.deepEqual(await harness.onBeforeSign(), PASSED);
+  });
+
+  it('are passed when the plugin has none', async () => {
+    const harness = await withHooks({});
+    assert.deepEqual(
+      [
+        await harness.onHttpRequest(),
+        await harness.onBeforeApiCall({ parameters: { a: 1 } }),
+        await harness.onAfterApiCall({ data: 1 }),
+        await harness.onBeforeSign({ data: '0x01' }),
+      ],
+      [PASSED, PASSED, PASSED, PASSED],
+    );
+  });
+
+  it('drop the request on a wrong result, and a complaint says what was wrong', async () => {
+    const harness = await withHooks({ onBeforeSign: () => ({ data: '0x1' }) });
+    const request = harness.request();
+    assert.deepEqual(await request.onBeforeSign(), DROPPED);
+    assert.deepEqual(
+      harness.complaints.map(({ detail: _, ...rest }) => rest),
+      [
+        {
+          hook: 'onBeforeSign',
+          requestId: request.requestId,
+          message: 'Error: "data" is no hex string of whole bytes',
+        },
+      ],
+    );
+  });
+});
+
+describe('the hooks that only observe', () => {
+  it('onResponseSent', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onResponseSent: hook });
+    await harness.onResponseSent({ duration: 12.5 });
+    await harness.onResponseSent();
+    const [first, second] = seen;
+    assert.deepEqual([first?.status, first?.duration], [200, 12.5]);
+    assert.equal(typeof second?.duration, 'number');
+  });
+
+  it('onError', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onError: hook });
+    await harness.onError();
+    await harness.onError({ status: 400, message: 'Missing required parameter: a', stage: 'validate' });
+    const told = seen.map(({ error, stage, status, api }) => [
+      error instanceof Error && error.message,
+      stage,
+      status,
+      api,
+    ]);
+    assert.deepEqual(told, [
+      ['API call failed', 'callApi', 502, 'test-api'],
+      ['Missing required parameter: a', 'validate', 400, 'test-api'],
+    ]);
+  });
+
+  it('onError of a request that matches no endpoint', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onError: hook });
+    await harness.onError({ status: 404, message: 'Endpoint not found', stage: 'resolve', unknownEndpoint: 'zzz' });
+    const [{ endpointId, api, endpoint } = {}] = seen;
+    assert.deepEqual({ endpointId, api, endpoint }, { endpointId: 'zzz', api: undefined, endpoint: undefined });
+  });
+
+  it('complain when they fail, and refuse nothing', async () => {
+    const failing = await withHooks({
+      onResponseSent: () => {
+        throw new RangeError('no route');
+      },
+    });
+    const hanging = await withHooks({ onError: never }, { budget: 5 });
+    const requests = [failing.request(), hanging.request()] as const;
+    await requests[0].onResponseSent();
+    await requests[1].onError();
+    assert.deepEqual(
+      [...failing.complaints, ...hanging.complaints].map(({ detail: _, ...rest }) => rest),
+      [
+        { hook: 'onResponseSent', requestId: requests[0].requestId, message: 'RangeError: no route' },
+        { hook: 'onError', requestId: requests[1].requestId, message: 'its 5 ms were spent in the call' },
+      ],
+    );
+  });
+
+  it('may throw what is no error', async () => {
+    const harness = await withHooks({ onError: () => Promise.reject({ code: 7 }) });
+    await harness.onError();
+    assert.deepEqual(
+      harness.complaints.map(({ message }) => message),
+      ['{ code: 7 }'],
+    );
+  });
+});
+
+describe('a request', () => {
+  it('shares id, parameters and budget among its hooks', async () => {
+    const ids: string[] = [];
+    const harness = await withHooks(
+      {
+        onHttpRequest: ({ requestId }) => {
+          ids.push(requestId);
+          block(5);
+        },
+        onBeforeApiCall: ({ requestId, parameters }) => {
+          ids.push(requestId, JSON.stringify(parameters));
+          block(496);
+        },
+        onBeforeSign: () => {
+          ids.push('never called');
+        },
+      },
+      { budget: 500 },
+    );
+    const request = harness.request({ parameters: { a: 1 } });
+    assert.deepEqual(await request.onHttpRequest(), PASSED);
+    assert.deepEqual(await request.onBeforeApiCall(), EXHAUSTED);
+    assert.deepEqual(await request.onBeforeSign(), EXHAUSTED);
+    assert.deepEqual(ids, [request.requestId, request.requestId, '{"a":1}']);
+    assert.deepEqual(
+      harness.complaints.map(({ message }) => message),
+      ['its 500 ms were spent in the call', 'its budget was spent before the call'],
+    );
+  });
+
+  it('has a budget of its own for each call on the harness itself', async () => {
+    const answers = [never(), undefined];
+    const harness = await withHooks({ onHttpRequest: () => answers.shift() }, { budget: 100 });
+    assert.deepEqual(await harness.onHttpRequest(), EXHAUSTED);
+    assert.deepEqual(await harness.onHttpRequest(), PASSED);
+  });
+
+  it('has a signal that aborts when the budget ends or the client leaves', async () => {
+    const signals: AbortSignal[] = [];
+    const hooks: Partial<PublicHooks> = {
+      onHttpRequest: ({ signal }) => void signals.push(signal),
+      onBeforeSign: ({ signal }) => {
+        signals.push(signal);
+        return never();
+      },
+    };
+    const left = (await withHooks(hooks)).request();
+    await left.onHttpRequest();
+    left.disconnect();
+    await (await withHooks(hooks, { budget: 5 })).onBeforeSign();
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true, true],
+    );
+  });
+
+  it('goes to the endpoint it names', async () => {
+    const { seen, hook } = recorder();
+    const harness = await withHooks({ onBeforeSign: hook });
+    await harness.onBeforeSign({ endpoint: testEndpoint({ api: 'prices', name: 'latest', id: '0xabcd' }) });
+    const [{ endpointId, api, endpoint } = {}] = seen;
+    assert.deepEqual({ endpointId, api, endpoint }, { endpointId: '0xabcd', api: 'prices', endpoint: 'latest' });
+  });
+});
+
+describe('a definition', () => {
+  const limit = configKey('endpoint', 'limit', Type.Optional(Type.Integer()));
+  const left = new Slot<string>('left');
+  const calls: string[] = [];
+  const definition = definePlugin({
+    name: 'p',
+    budget: 5,
+    keys: [limit],
+    credentials: ['X-Token'],
+    setup({ endpoints, node, now }, config) {
+      const limits = endpoints.map((endpoint) => limit.of(endpoint));
+      return {
+        start: () => void calls.push('start'),
+        stop: (deadline) => void calls.push(`stop ${deadline}`),
+        hooks: {
+          onHttpRequest: ({ headers }) => ({
+            reject: true,
+            message: JSON.stringify({ headers, limits, node, config, at: now() }),
+          }),
+          onBeforeSign: never,
+          authenticate: {
+            token: ({ token }, exchange) => {
+              if (exchange.headers['x-token'] !== token) throw new Refusal(401, 'Invalid token');
+              left.set(exchange, 'ada');
+              return true;
+            },
+          },
+          encode: ({ data }) => (data === null ? undefined : { bytes: '0x01', field: 'data', value: '0x01' }),
+          encrypt: (data) => (data === '0x01' ? '0x02' : undefined),
+          sign: () => {
+            throw new Error('no key');
+          },
+          lookup: () => Promise.reject(new Error('no store')),
+        },
+      };
+    },
+  });
+
+  it('gets services and config, and is started and stopped', async () => {
+    const endpoints = [testEndpoint({ own: { limit: 3 } })];
+    const harness = await testPlugin(definition, {
+      budget: 'none',
+      config: { a: 1 },
+      services: { endpoints, now: () => 7 },
+    });
+    assert.deepEqual(calls, ['start']);
+    await harness.stop(250);
+    assert.deepEqual(calls, ['start', 'stop 250']);
+    const outcome = await harness.onHttpRequest({ headers: { 'X-Token': 'secret', accept: '*/*' } });
+    const node = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
+    const message = JSON.stringify({ headers: { accept: '*/*' }, limits: [3], node, config: { a: 1 }, at: 7 });
+    assert.deepEqual(outcome, { refused: { status: 403, message } });
+  });
+
+  it('keeps its own budget unless the test sets one', async () => {
+    assert.deepEqual(await (await testPlugin(definition)).onBeforeSign(), EXHAUSTED);
+    const harness = await testPlugin(definition, { budget: 7 });
+    assert.deepEqual(await harness.onBeforeSign(), EXHAUSTED);
+    assert.equal(harness.complaints[0]?.message, 'its 7 ms were spent in the call');
+  });
+
+  it('can be run through the inner stages', async () => {
+    const harness = await testPlugin(definition, { budget: 'none' });
+    const request = harness.request({ headers: { 'X-Token': 'let me in' } });
+    const method = { type: 'token', token: 'let me in' };
+    assert.deepEqual(await request.stage('authenticate', 'token', method), { value: true });
+    assert.deepEqual(await request.stage('authenticate', 'token', { ...method, token: 'b' }), {
+      refused: { status: 401, message: 'Invalid token' },
+    });
+    assert.deepEqual(await request.stage('authenticate', 'other', method), PASSED);
+    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }), {
+      value: { bytes: '0x01', field: 'data', value: '0x01' },
+    });
+    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }), PASSED);
+    assert.deepEqual(await request.stage('encrypt', '0x01'), { value: '0x02' });
+    assert.deepEqual(await request.stage('encrypt', '0x03'), PASSED);
+    assert.deepEqual(harness.complaints, []);
+  });
+
+  it('complains of what fails in an inner stage, open or closed', async () => {
+    const request = { endpointId: '0x01', timestamp: 1, data: '0x' } as const;
+    const harness = await testPlugin(definition, { budget: 'none' });
+    assert.deepEqual(await harness.request().stage('sign', request), {
+      refused: { status: 500, message: 'Internal server error' },
+    });
+    assert.deepEqual(await harness.request().stage('lookup', {}), PASSED);
+    assert.deepEqual(
+      harness.complaints.map(({ hook, message }) => [hook, message]),
+      [
+        ['sign', 'plugin "p": Error: no key'],
+        ['lookup', 'Error: no store'],
+      ],
+    );
+  });
+});
+
+describe('testPlugin', () => {
+  it('refuses what the service would not start with', async () => {
+    const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
+    await assert.rejects(faulty({ name: 'p', hooks: { onHttpRequests: () => undefined } }), {
+      message: 'plugin "p": there is no hook "onHttpRequests"',
+    });
+    await assert.rejects(faulty({ name: 'p', hooks: { onHttpRequest: true } }), {
+      message: 'plugin "p": hook "onHttpRequest" is no function',
+    });
+    await assert.rejects(
+      faulty(() => ({ name: 'p', hooks: {} })),
+      {
+        message: 'testPlugin takes a plugin: call its factory first',
+      },
+    );
+    const failing = { name: 'p', setup: () => ({ start: () => Promise.reject(new Error('no socket')) }) };
+    await assert.rejects(faulty(failing), { message: 'no socket' });
+  });
+});

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { TokenBuckets, type TokenTake } from '../../plugins-sdk/token-buckets.ts';
+
+const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
+
+function refused(retryAfter: number): TokenTake {
+  return { allowed: false, retryAfter };
+}
+
+/** Buckets on a clock that the test sets. */
+function setUp(options: { max: number; window: number; capacity?: number }) {
+  const clock = { now: 1_700_000_000_000 };
+  return { clock, buckets: new TokenBuckets({ ...options, now: () => clock.now }) };
+}
+
+function takeMany(buckets: TokenBuckets, key: string, times: number): number {
+  let allowed = 0;
+  for (let i = 0; i < times; i++) {
+    allowed += buckets.take(key).allowed ? 1 : 0;
+  }
+  return allowed;
+}
+
+describe('one client', () => {
+  it('has max tokens at first, and the next take tells when there is one again', () => {
+    const { buckets } = setUp({ max: 3, window: 3000 });
+    assert.deepEqual(
+      [1, 2, 3, 4].map(() => buckets.take('a')),
+      [ALLOWED, ALLOWED, ALLOWED, refused(1000)],
+    );
+  });
+
+  it('gets tokens back continuously, max in a window', () => {
+    const { buckets, clock } = setUp({ max: 3, window: 3000 });
+    takeMany(buckets, 'a', 3);
+    clock.now += 999;
+    assert.deepEqual(buckets.take('a'), refused(1));
+    clock.now += 1;
+    assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(1000)]);
+    clock.now += 2500;
+    assert.deepEqual([buckets.take('a'), buckets.take('a'), buckets.take('a')], [ALLOWED, ALLOWED, refused(500)]);
+  });
+
+  it('never holds more than max tokens', () => {
+    const { buckets, clock } = setUp({ max: 3, window: 3000 });
+    takeMany(buckets, 'a', 1);
+    clock.now += 1_000_000;
+    assert.equal(takeMany(buckets, 'a', 10), 3);
+  });
+
+  it('pays nothing for a refusal', () => {
+    const { buckets, clock } = setUp({ max: 1, window: 1000 });
+    buckets.take('a');
+    assert.equal(takeMany(buckets, 'a', 1000), 0);
+    clock.now += 1000;
+    assert.deepEqual(buckets.take('a'), ALLOWED);
+  });
+
+  it('shares nothing with another', () => {
+    const { buckets } = setUp({ max: 1, window: 1000 });
+    assert.deepEqual([buckets.take('a'), buckets.take('b'), buckets.take('a')], [ALLOWED, ALLOWED, refused(1000)]);
+  });
+
+  it('is told whole milliseconds, rounded up, where a token takes a fraction', () => {
+    const { buckets, clock } = setUp({ max: 3, window: 1000 });
+    takeMany(buckets, 'a', 3);
+    assert.deepEqual(buckets.take('a'), refused(334));
+    clock.now += 333;
+    assert.deepEqual(buckets.take('a'), refused(1));
+    clock.now += 1;
+    assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(333)]);
+  });
+
+  it('is allowed after exactly the time that it was told, and not a millisecond before', () => {
+    const upTo = (max: number) => fc.integer({ min: 1, max });
+    fc.assert(
+      fc.property(upTo(200), upTo(100_000), upTo(500), (max, window, gap) => {
+        const { buckets, clock } = setUp({ max, window });
+        takeMany(buckets, 'a', max);
+        clock.now += gap;
+        takeMany(buckets, 'a', max);
+        const { allowed, retryAfter } = buckets.take('a');
+        fc.pre(!allowed);
+        assert.ok(Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= Math.ceil(window / max));
+        clock.now += retryAfter - 1;
+        assert.deepEqual(buckets.take('a'), refused(1));
+        clock.now += 1;
+        assert.deepEqual(buckets.take('a'), ALLOWED);
+      }),
+    );
+  });
+
+  it('is counted exactly after years', () => {
+    const { buckets, clock } = setUp({ max: 100, window: 60_000 });
+    buckets.take('a');
+    clock.now += 10 * 365 * 24 * 3600 * 1000 + 1;
+    assert.equal(takeMany(buckets, 'a', 200), 100);
+    assert.deepEqual(buckets.take('a'), refused(600));
+    clock.now += 599;
+    assert.deepEqual(buckets.take('a'), refused(1));
+  });
+});
+
+describe('a clock that goes back', () => {
+  it('neither fills nor drains a bucket, and refilling goes on from there', () => {
+    const { buckets, clock } = setUp({ max: 2, window: 2000 });
+    takeMany(buckets, 'a', 2);
+    clock.now += 600;
+    assert.deepEqual(buckets.take('a'), refused(400));
+    clock.now -= 3_600_000;
+    assert.deepEqual(buckets.take('a'), refused(400));
+    clock.now += 399;
+    assert.deepEqual(buckets.take('a'), refused(1));
+    clock.now += 1;
+    assert.deepEqual(buckets.take('a'), ALLOWED);
+  });
+});
+
+describe('a full table', () => {
+  it('lets clients without a place share one bucket', () => {
+    const { buckets } = setUp({ max: 2, window: 2000, capacity: 2 });
+    buckets.take('a');
+    buckets.take('b');
+    assert.deepEqual(
+      ['c', 'd', 'e', 'c'].map((key) => buckets.take(key)),
+      [ALLOWED, ALLOWED, refused(1000), refused(1000)],
+    );
+    assert.equal(buckets.size, 2);
+  });
+
+  it('refills the shared bucket like any other', () => {
+    const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 1 });
+    takeMany(buckets, 'a', 2);
+    takeMany(buckets, 'c', 2);
+    clock.now += 1000;
+    buckets.take('a');
+    assert.deepEqual([buckets.take('d'), buckets.take('e')], [ALLOWED, refused(1000)]);
+  });
+
+  it('resets nobody, however many addresses come', () => {
+    const { buckets, clock } = setUp({ max: 3, window: 60_000, capacity: 100 });
+    assert.equal(takeMany(buckets, 'victim', 10), 3);
+    for (let i = 0; i < 100_000; i++) {
+      buckets.take(`attacker ${i}`);
+      assert.ok(buckets.size <= 100);
+    }
+    assert.deepEqual(buckets.take('victim'), refused(20_000));
+    clock.now += 19_999;
+    for (let i = 0; i < 1000; i++) {
+      buckets.take(`attacker again ${i}`);
+    }
+    assert.deepEqual(buckets.take('victim'), refused(1));
+  });
+
+  it('gives the place of a bucket that is full again to a new client', () => {
+    const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 2 });
+    takeMany(buckets, 'a', 2);
+    buckets.take('b');
+    takeMany(buckets, 'shared', 2);
+    clock.now += 1000;
+    assert.deepEqual([buckets.take('c'), buckets.take('c'), buckets.take('c')], [ALLOWED, ALLOWED, refused(1000)]);
+    assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(1000)]);
+    assert.equal(buckets.size, 2);
+  });
+
+  it('holds 100,000 clients when nothing else is said', () => {
+    const { buckets } = setUp({ max: 1, window: 60_000 });
+    for (let i = 0; i < 100_010; i++) {
+      assert.equal(buckets.take(`client ${i}`).allowed, i <= 100_000);
+    }
+    assert.equal(buckets.size, 100_000);
+  });
+});
+
+describe('options', () => {
+  for (const name of ['max', 'window', 'capacity'] as const) {
+    for (const value of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      it(`refuses ${name} ${value}`, () =>
+        assert.throws(
+          () => new TokenBuckets({ max: 1, window: 1, [name]: value }),
+          new RangeError(`${name} must be a positive integer, not ${value}`),
+        ));
+    }
+  }
+});
+
+/** The same limits in the plainest form: every bucket counts credits, `window` of them to the token, `max` a millisecond. */
+class PlainBuckets {
+  readonly #credits = new Map<string, number>();
+  readonly #full: number;
+  #shared: number;
+
+  readonly #max: number;
+  readonly #window: number;
+  readonly #capacity: number;
+
+  constructor(max: number, window: number, capacity: number) {
+    this.#max = max;
+    this.#window = window;
+    this.#capacity = capacity;
+    this.#full = max * window;
+    this.#shared = this.#full;
+  }
+
+  pass(ms: number): void {
+    for (const [key, credits] of this.#credits) {
+      const refilled = credits + ms * this.#max;
+      if (refilled >= this.#full) {
+        this.#credits.delete(key);
+      } else {
+        this.#credits.set(key, refilled);
+      }
+    }
+    this.#shared = Math.min(this.#full, this.#shared + ms * this.#max);
+  }
+
+  take(key: string): TokenTake {
+    const own = this.#credits.get(key) ?? (this.#credits.size < this.#capacity ? this.#full : undefined);
+    const credits = own ?? this.#shared;
+    if (credits < this.#window) {
+      return refused(Math.ceil((this.#window - credits) / this.#max));
+    }
+    if (own === undefined) {
+      this.#shared -= this.#window;
+    } else {
+      this.#credits.set(key, own - this.#window);
+    }
+    return ALLOWED;
+  }
+}
+
+it('answers as plain counting does, whatever the clients and the clock do', () => {
+  const upTo = (max: number) => fc.integer({ min: 1, max });
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ key: fc.integer({ min: 0, max: 9 }).map(String) }) },
+    { weight: 1, arbitrary: fc.record({ ms: fc.integer({ min: -30, max: 120 }) }) },
+  );
+  fc.assert(
+    fc.property(upTo(5), upTo(300), upTo(6), fc.array(step, { maxLength: 200 }), (max, window, capacity, steps) => {
+      const { buckets, clock } = setUp({ max, window, capacity });
+      const plain = new PlainBuckets(max, window, capacity);
+      for (const action of steps) {
+        if ('ms' in action) {
+          clock.now += action.ms;
+          // A take in between lets the step back be seen; two steps with none between are one to the clock.
+          plain.pass(Math.max(0, action.ms));
+        }
+        const key = 'key' in action ? action.key : '0';
+        assert.deepEqual(buckets.take(key), plain.take(key));
+        assert.ok(buckets.size <= capacity);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
