@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
   type CheckContext,
@@ -27,6 +28,7 @@ import {
   SlotTimeout,
   Type,
 } from '../plugins-sdk/index.ts';
+import { parseJsonInSteps } from '../plugins-sdk/parse-json.ts';
 
 const maxCalls = configKey(
   'settings',
@@ -37,6 +39,12 @@ const maxCalls = configKey(
 /** Bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
 
+/** Characters of JSON up to which parsing them is a matter of a few milliseconds. */
+const AT_ONCE = 64 * 1024;
+
+/** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
+const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function failed(reason: string): Refusal {
@@ -45,15 +53,13 @@ function failed(reason: string): Refusal {
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = endpoint.path.replace(/\.endpoints.*$/, '.url');
-  let url: URL;
-  try {
-    url = new URL(keys.url.of(endpoint) ?? '');
-  } catch {
-    return [error(at, 'is no valid URL')];
-  }
+  const text = keys.url.of(endpoint) ?? '';
+  if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
+  const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];
   if (url.username !== '' || url.password !== '') return [error(at, 'must hold no user name or password: use headers')];
-  if (url.search !== '' || url.hash !== '') return [error(at, 'must hold no query or fragment: use parameters')];
+  if (/[?#]/.test(text)) return [error(at, 'must hold no query or fragment: use parameters')];
+  if (/[\s\\\p{Cc}]/u.test(text)) return [error(at, 'holds a character that must be percent-encoded')];
   return [];
 }
 
@@ -110,18 +116,18 @@ function prepare(endpoint: Endpoint): Prepared {
 const standard = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };
 
 function headersOf({ headers, named }: Prepared, parts: RequestParts): Record<string, string> {
-  const merged: Record<string, string> = {};
+  const merged: [string, string][] = [];
   const seen = new Set(named);
   const add = (name: string, value: string) => {
     if (seen.has(name.toLowerCase())) return;
     seen.add(name.toLowerCase());
-    merged[name] = value;
+    merged.push([name, value]);
   };
   for (const [name, value] of Object.entries(parts.headers)) add(name, value);
   if (parts.cookie !== undefined) add('cookie', parts.cookie);
   if (parts.body !== undefined) add('content-type', 'application/json');
   for (const [name, value] of Object.entries(standard)) add(name, value);
-  return { ...merged, ...headers };
+  return Object.fromEntries([...merged, ...Object.entries(headers)]);
 }
 
 function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
@@ -130,19 +136,39 @@ function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
 }
 
 /** @throws Refusal 502 unless the body is JSON that every later stage can handle. */
-function parse(body: Buffer): Pick<ApiResponse, 'data' | 'text'> {
-  let text: string;
-  let data: Json;
-  try {
-    text = utf8.decode(body);
-    if (text.trim() === '') return { data: null, text: '' };
-    if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
-    data = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof Refusal) throw error;
-    throw failed('the body is no JSON in UTF-8');
-  }
+async function parse(body: Buffer): Promise<Pick<ApiResponse, 'data' | 'text'>> {
+  const text = decode(body);
+  if (/^[ \t\r\n]*$/.test(text)) return { data: null, text: '' };
+  if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  const data = await parseJson(text);
+  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
   return { data, text };
+}
+
+function decode(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw failed('the body is not in UTF-8');
+  }
+}
+
+async function parseJson(text: string): Promise<Json> {
+  try {
+    if (text.length <= AT_ONCE) return JSON.parse(text);
+    const data = await parseJsonInSteps(text);
+    // What comes next gets a turn of its own.
+    await setImmediate();
+    return data;
+  } catch {
+    throw failed('the body is no JSON');
+  }
+}
+
+/** Whether JSON can carry every number: a double makes infinity of `1e400`. */
+function isFiniteJson(value: Json): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
 async function slot(slots: Semaphore, timeout: number, exchange: Exchange): Promise<Release> {
@@ -172,7 +198,7 @@ async function call(
       signal: exchange.signal,
     });
     if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
-    return { status, ...parse(body) };
+    return { status, ...(await parse(body)) };
   } catch (error) {
     if (error instanceof RequestFailure) throw failed(`${error.kind}: ${error.message}`);
     throw error;

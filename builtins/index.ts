@@ -15,6 +15,7 @@ import { modeStream } from './mode-stream.ts';
 import { modeSync } from './mode-sync.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
+import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191.ts';
 import { tlsProof } from './tls-proof.ts';
 
@@ -28,6 +29,7 @@ export function builtins(signer?: () => Signer): Definition[] {
     cors,
     health,
     endpoints,
+    requestBody,
     authFree,
     authApiKey,
     authX402,

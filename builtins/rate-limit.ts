@@ -1,4 +1,5 @@
 import {
+  type ClientBuckets,
   clientAddress,
   clientKey,
   configKey,
@@ -40,13 +41,16 @@ export const rateLimit = definePlugin({
   },
   setup({ config }) {
     const trust = trustKey.in(config) ?? false;
-    const buckets = new TokenBuckets({ max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 });
+    const buckets: ClientBuckets = new TokenBuckets({
+      max: maxKey.in(config) ?? 100,
+      window: windowKey.in(config) ?? 60_000,
+    });
     return {
       hooks: {
-        admit: (exchange) => {
+        admit: async (exchange) => {
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
-          const { allowed, retryAfter } = buckets.take(clientKey(ip));
+          const { allowed, retryAfter } = await buckets.take(clientKey(ip));
           if (allowed) return undefined;
           const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
           throw new Refusal(429, 'Too Many Requests', { headers, failure: false });

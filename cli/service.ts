@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { builtins } from '../builtins/index.ts';
 import { type LoadedConfig, loadConfig, type PluginChoice } from '../config/index.ts';
-import { createHttpServer } from '../kernel/http.ts';
-import { Pipeline } from '../kernel/pipeline.ts';
+import { createHttpServer, type Served } from '../kernel/http.ts';
+import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
 import { configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
@@ -62,12 +62,13 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
   const sealed = assemble(loaded, theSigner(), log);
   const pipeline = createPipeline(sealed, log, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''));
   await startPlugins(sealed);
-  const server = createHttpServer(sealed, pipeline, (exchange, status) => {
+  const served: Served = (exchange, status) => {
     const { requestId, method, route, resolved } = exchange;
     const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
     const what = resolved === undefined ? `${method} ${route}` : resolved.id;
     log.info(`${what} ${status} ${milliseconds}ms`, { requestId });
-  });
+  };
+  const server = createHttpServer(sealed, pipeline, served, failureLog(log));
   try {
     await listen(server, portKey.in(loaded.config) ?? 3000, hostKey.in(loaded.config) ?? '127.0.0.1');
   } catch (error) {
@@ -134,14 +135,18 @@ function setUp({ definition, source }: PluginChoice, services: Services, config:
   }
 }
 
+function failureLog(log: Log): Runtime['failed'] {
+  return ({ requestId, resolved }, { stage, status, message, reason }) => {
+    const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
+    if (status >= 500) log.warn(message, fields);
+    else log.debug(message, fields);
+  };
+}
+
 function createPipeline(sealed: Sealed, log: Log, tracing: boolean): Pipeline {
   return new Pipeline(sealed, {
     now: Date.now,
-    failed: ({ requestId, resolved }, { stage, status, message, reason }) => {
-      const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
-      if (status >= 500) log.warn(message, fields);
-      else log.debug(message, fields);
-    },
+    failed: failureLog(log),
     trace: tracing
       ? ({ requestId }, stage, milliseconds) => log.debug(`stage ${stage}`, { requestId, milliseconds })
       : undefined,

@@ -1,4 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
+import type { Context } from 'koa';
 import { Answer, type Encoded } from './answer.ts';
 import type { Exchange, Hex, Parameters } from './exchange.ts';
 import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
@@ -53,18 +54,19 @@ export class Pipeline {
 
   /**
    * One request, from its endpoint id to the reply.
-   * @param readParameters reads and checks the body; not called for an unknown endpoint.
+   * @param ctx the HTTP request; its body is not read for an unknown endpoint.
    * @param later takes what must wait until the reply is on its way.
    * @throws Refusal
    */
-  async serve(exchange: Exchange, id: string, readParameters: () => Promise<Parameters>, later: Later): Promise<Reply> {
+  async serve(exchange: Exchange, id: string, ctx: Context, later: Later): Promise<Reply> {
     const state: State = { settled: false, later, id };
     try {
       // Which endpoint is meant?
       const endpoint = await this.#ask('resolve', id, exchange);
       if (endpoint === undefined) throw at('resolve', refusals.endpointNotFound());
       exchange.resolveTo(endpoint);
-      exchange.parameters = await readParameters();
+      // What does the client say?
+      exchange.parameters = (await this.#ask('read', ctx, exchange)) ?? exchange.parameters;
       // May a plugin reject it?
       const rejection = await this.#ask('onHttpRequest', exchange);
       if (rejection !== undefined) throw at('onHttpRequest', rejection);

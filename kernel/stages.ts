@@ -1,3 +1,5 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { Context } from 'koa';
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap } from 'tapable';
 import type { Answer, Encoded, Signed } from './answer.ts';
 import type { AuthMethod, Endpoint } from './endpoint.ts';
@@ -48,6 +50,7 @@ export function createHooks() {
   return {
     admit: new AsyncSeriesBailHook<[Exchange], true>(['exchange']),
     resolve: new AsyncSeriesBailHook<[string, Exchange], Endpoint>(['id', 'exchange']),
+    read: new AsyncSeriesBailHook<[Context, Exchange], Parameters>(['ctx', 'exchange']),
     onHttpRequest: new AsyncSeriesBailHook<[Exchange], Refusal>(['exchange']),
     authenticate: new HookMap(() => new AsyncSeriesBailHook<[AuthMethod, Exchange], true>(['method', 'exchange'])),
     validate: new AsyncSeriesWaterfallHook<[Parameters, Exchange]>(['parameters', 'exchange']),
@@ -97,6 +100,7 @@ export function hasVariants(stage: StageName): stage is 'authenticate' | 'delive
 export const failure = {
   admit: 'closed',
   resolve: 'closed',
+  read: 'closed',
   onHttpRequest: 'closed',
   authenticate: 'closed',
   validate: 'closed',
@@ -165,21 +169,41 @@ function has(value: unknown, key: string, check: (member: unknown) => boolean): 
   return typeof value === 'object' && value !== null && check(Reflect.get(value, key));
 }
 
-const isObject = (value: unknown) => typeof value === 'object' && value !== null;
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const isString = (value: unknown) => typeof value === 'string';
+
+/** Whether HTTP can carry them all. */
+function areHeaders(value: unknown): value is Headers {
+  try {
+    for (const [name, text] of Object.entries(isObject(value) ? value : { '': value })) {
+      validateHeaderName(name);
+      validateHeaderValue(name, text);
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function isReply(value: unknown): value is Reply {
+  const isStatus = (status: unknown) => Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599;
+  const fitting = (headers: unknown) => headers === undefined || areHeaders(headers);
+  return has(value, 'status', isStatus) && has(value, 'body', isString) && has(value, 'headers', fitting);
+}
 
 /** What the other stages may return; without an entry the value is ignored. */
 export const shapes: { readonly [N in Exclude<StageName, PublicStage>]?: (value: unknown) => boolean } = {
   admit: (value) => value === true,
   resolve: (value) => has(value, 'id', isHexData),
+  read: isObject,
   authenticate: (value) => value === true,
   validate: isObject,
-  deliver: (value) => has(value, 'status', Number.isInteger) && has(value, 'body', isString),
+  deliver: isReply,
   lookup: (value) => has(value, 'json', isString),
   callApi: (value) => has(value, 'status', Number.isInteger) && has(value, 'data', (data) => data !== undefined),
   encode: (value) => has(value, 'bytes', isHexData) && has(value, 'field', isString),
   encrypt: isHexData,
   sign: (value) => has(value, 'node', isHexData) && has(value, 'signature', isHexData),
   prove: isObject,
-  respond: isObject,
+  respond: areHeaders,
 };

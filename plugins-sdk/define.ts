@@ -67,7 +67,7 @@ export interface Services {
   readonly endpoints: readonly Endpoint[];
   /** The signer's address. */
   readonly node: Address;
-  /** Lower-case names of the request headers that carry credentials, of all auth methods in the house. */
+  /** Names of the request headers that carry credentials, of all auth methods in the house. */
   readonly credentials: readonly string[];
   readonly log: Log;
   /** Epoch milliseconds. */

@@ -1,5 +1,6 @@
 import {
   AddressSchema,
+  type ClientBuckets,
   checkAddress,
   clientKey,
   configKey,
@@ -9,8 +10,10 @@ import {
   MillisecondsSchema,
   perMethod,
   Refusal,
+  Slot,
   type Static,
   TokenBuckets,
+  type TokenTake,
   Type,
 } from '../../plugins-sdk/index.ts';
 
@@ -110,14 +113,24 @@ export const authX402 = definePlugin({
     ),
   setup({ config, node, now, endpoints }) {
     const terms = perMethod(endpoints, 'x402', schema, (method) => method);
-    const buckets = new TokenBuckets({ max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 });
+    const buckets: ClientBuckets = new TokenBuckets({
+      max: bucketMax.in(config) ?? 30,
+      window: bucketWindow.in(config) ?? 60_000,
+    });
+    // An endpoint may accept several payments; a request with a proof draws once, whichever of them it is for.
+    const drawn = new Slot<TokenTake>('x402Draw');
+    const draw = async (exchange: Exchange): Promise<TokenTake> => {
+      const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
+      drawn.set(exchange, take);
+      return take;
+    };
     return {
       hooks: {
         authenticate: {
-          x402: (method, exchange) => {
+          x402: async (method, exchange) => {
             const text = exchange.headers[HEADER];
             if (text === undefined) throw challenge(terms(method), exchange, node, now());
-            if (!buckets.take(clientKey(exchange.ip)).allowed) {
+            if (!(await draw(exchange)).allowed) {
               throw new Refusal(401, 'Too many x402 verification attempts — slow down');
             }
             parseProof(text);

@@ -26,8 +26,10 @@ const MODE = 'sync';
 
 /** What distinguishes two answers of one endpoint; hashed, because clients choose its length. */
 function keyOf(endpoint: Endpoint, exchange: Exchange): string {
-  const values = resolvedParameters.require(exchange).values.map((value) => (value === undefined ? [] : [value]));
-  const text = canonicalJson([endpoint.id, values, encodingChoice.get(exchange) ?? []]);
+  const { values } = resolvedParameters.require(exchange);
+  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
+  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
+  const text = JSON.stringify([endpoint.id, texts, encodingChoice.get(exchange) ?? []]);
   return createHash('sha256').update(text).digest('base64');
 }
 

@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
   definePlugin,
+  type Encoded,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
@@ -13,28 +15,27 @@ import {
   Slot,
   toHex,
 } from '../../plugins-sdk/index.ts';
-import { encodeAbi } from './abi.ts';
-import { exactNumberAt } from './exact-number.ts';
-import { BudgetError, fullBudget, PathError, type StepBudget } from './json-path.ts';
+import { exactNumbersAt } from './exact-number.ts';
+import { BudgetError, fullBudget, type Match, PathError } from './json-path.ts';
 import {
+  checkPinned,
   type Field,
-  type Lists,
   type Origin,
+  type Pinned,
   type Plan,
   PlanError,
-  type PlannedValue,
   parseMultipliers,
   parsePaths,
   parseTypes,
   planOf,
 } from './plan.ts';
-import { coerce, ValueError } from './values.ts';
+import { encodeValues, type Item, ValueError } from './values.ts';
 
 /** A field that the operator leaves to the requester. */
 const DELEGATED = '*';
+/** Bytes up to which what follows is a matter of a few milliseconds. */
+const AT_ONCE = 64 * 1024;
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
-
-type Pinned = { readonly [K in keyof Lists]?: Lists[K] };
 
 /** What is known of an endpoint's encoding before a request comes. */
 interface Prepared {
@@ -65,6 +66,7 @@ function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefin
     return text === undefined || text === DELEGATED ? [] : [[field, text]];
   });
   const pinned: Pinned = Object.assign({}, ...texts.map(([field, text]) => readField(field, text, 'operator')));
+  checkPinned(pinned, delegated.includes('times'));
   return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
 }
 
@@ -110,22 +112,36 @@ function failed(reason: string): Refusal {
   return new Refusal(502, 'API call failed', { reason });
 }
 
-function extract({ type, path, times }: PlannedValue, { data, text }: ApiResponse, budget: StepBudget) {
-  const match = path.first(data, budget);
-  if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`);
-  const exact = typeof match.value === 'number' && text !== undefined && match.location !== undefined;
-  const token = exact ? exactNumberAt(text, match.location) : undefined;
-  return coerce(type, match.value, times, token);
+/** @throws Refusal where a path finds nothing, PathError */
+function itemsOf(plan: Plan, { data, text }: ApiResponse): Item[] {
+  const budget = fullBudget();
+  const matches = plan.map(({ path }) => {
+    const match = path.first(data, budget);
+    if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`);
+    return match;
+  });
+  const tokens = text === undefined ? undefined : exactNumbers(text, matches);
+  return plan.map(({ type, times }, index) => {
+    const match = matches[index];
+    return { type, value: match?.value, times, token: tokens?.get(match) };
+  });
+}
+
+/** The digits of all numbers among the matches: the text is read once, and not at all without them. */
+function exactNumbers(text: string, matches: readonly Match[]): ReadonlyMap<Match | undefined, string | undefined> {
+  const numbers = matches.filter(({ value, location }) => typeof value === 'number' && location !== undefined);
+  if (numbers.length === 0) return new Map();
+  const tokens = exactNumbersAt(
+    text,
+    numbers.map(({ location = [] }) => location),
+  );
+  return new Map(numbers.map((match, index) => [match, tokens[index]]));
 }
 
 function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Uint8Array {
   if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
-  const budget = fullBudget();
   try {
-    return encodeAbi(
-      plan.map(({ type }) => type),
-      plan.map((value) => extract(value, response, budget)),
-    );
+    return encodeValues(itemsOf(plan, response));
   } catch (cause) {
     if (cause instanceof BudgetError && pathDelegated) {
       throw new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
@@ -163,7 +179,9 @@ export const encodeAbiPlugin = definePlugin({
           if (known === undefined) return undefined;
           const bytes = encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));
           const value = toHex(bytes);
-          return { bytes: value, field: 'data', value };
+          const encoded: Encoded = { bytes: value, field: 'data', value };
+          // Hashing and signing that much gets a turn of the event loop of its own.
+          return bytes.length > AT_ONCE ? setImmediate(encoded) : encoded;
         },
       },
     };

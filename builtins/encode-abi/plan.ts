@@ -78,24 +78,56 @@ export interface Lists {
   readonly times: readonly (Decimal | undefined)[] | undefined;
 }
 
+/** Lists of which a requester may still owe some. */
+export type Pinned = Partial<Lists>;
+
+/** What can be said before a request: the operator's own lists must fit each other. @throws PlanError */
+export function checkPinned(pinned: Pinned, timesDelegated: boolean): void {
+  checkLengths(pinned);
+  const { types, times } = pinned;
+  if (types === undefined || (times === undefined && !timesDelegated)) return;
+  if (timesDelegated && !types.some(isInteger)) throw onlyIntegers(types[0]);
+  for (const [index, type] of types.entries()) {
+    if (times !== undefined && !isInteger(type) && multiplierAt(times, index) !== undefined) throw onlyIntegers(type);
+  }
+}
+
 /** @throws PlanError where the lengths do not fit, or a type that is no integer would be multiplied. */
-export function planOf({ types, paths, times = [undefined] }: Lists): Plan {
-  if (types.length !== paths.length) {
-    throw new PlanError('path', `has ${paths.length} member(s), but type has ${types.length}`);
-  }
-  if (times.length !== 1 && times.length !== types.length) {
-    throw new PlanError('times', `has ${times.length} members, but type has ${types.length}`);
-  }
+export function planOf(lists: Lists): Plan {
+  checkLengths(lists);
+  const { types, paths, times = [undefined] } = lists;
   return types.map((type, index) => {
     const path = paths[index];
     if (path === undefined) throw new PlanError('path', 'has too few members');
-    const multiplier = times.length === 1 ? times[0] : times[index];
-    if (type.kind === 'int') return { type, path, times: multiplier };
-    if (multiplier !== undefined && !isOne(multiplier)) {
-      throw new PlanError('times', `only integers can be multiplied, not ${type.name}`);
-    }
+    const multiplier = multiplierAt(times, index);
+    if (isInteger(type)) return { type, path, times: multiplier };
+    if (multiplier !== undefined && !isOne(multiplier)) throw onlyIntegers(type);
     return { type, path, times: undefined };
   });
+}
+
+function checkLengths({ types, paths, times }: Pinned): void {
+  if (types !== undefined && paths !== undefined && types.length !== paths.length) {
+    throw new PlanError('path', `has ${paths.length} member(s), but type has ${types.length}`);
+  }
+  const count = types?.length ?? paths?.length;
+  if (times === undefined || count === undefined || times.length === 1 || times.length === count) return;
+  throw new PlanError(
+    'times',
+    `has ${times.length} members, but ${types === undefined ? 'path' : 'type'} has ${count}`,
+  );
+}
+
+function multiplierAt(times: readonly (Decimal | undefined)[], index: number): Decimal | undefined {
+  return times.length === 1 ? times[0] : times[index];
+}
+
+function isInteger({ kind }: AbiType): boolean {
+  return kind === 'int';
+}
+
+function onlyIntegers(type: AbiType | undefined): PlanError {
+  return new PlanError('times', `only integers can be multiplied, not ${type?.name}`);
 }
 
 /** A requester of a type that is no integer has to send some `_times` where it is delegated: 1 changes nothing. */

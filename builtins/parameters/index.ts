@@ -8,12 +8,14 @@ import {
   type Exchange,
   error,
   type Finding,
+  isRefusal,
   type Json,
   keys,
   type Parameters,
   perEndpoint,
   Refusal,
   resolvedParameters,
+  warning,
 } from '../../plugins-sdk/index.ts';
 import { compilePlacement, type Placement } from './placement.ts';
 
@@ -27,8 +29,9 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
   const seen = new Set<string>();
   const findings = declared.flatMap((parameter) => {
     const { name, at, in: place } = parameter;
-    const double = seen.has(`${place} ${name}`);
-    seen.add(`${place} ${name}`);
+    const key = `${place} ${place === 'header' ? name.toLowerCase() : name}`;
+    const double = seen.has(key);
+    seen.add(key);
     return [
       ...(double ? [error(at, `there are two ${place} parameters named "${name}"`)] : []),
       ...(RESERVED.test(name) ? [error(`${at}.name`, `"${name}" is a reserved parameter`)] : []),
@@ -48,10 +51,45 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
   const orphans = [...placeholders].filter((name) => !inPath.has(name));
   return [
     ...findings,
+    ...checkCookies(endpoint, declared),
+    ...checkValues(endpoint, declared),
     ...orphans.map((name) =>
       error(`${endpoint.path}.path`, `the placeholder {${name}} has no parameter with in: path`),
     ),
   ];
+}
+
+/** All cookies travel in one header, which somebody else may have taken. */
+function checkCookies(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const isCookie = (name: string) => name.toLowerCase() === 'cookie';
+  const cookies = declared.filter((parameter) => parameter.in === 'cookie');
+  const header = declared.find((parameter) => parameter.in === 'header' && isCookie(parameter.name));
+  const both = header !== undefined && cookies.length > 0;
+  const taken = Object.keys(keys.headers.of(endpoint) ?? {}).some(isCookie);
+  return [
+    ...(both ? [error(header.at, 'a header named Cookie leaves no room for parameters with in: cookie')] : []),
+    ...(taken ? cookies.map(({ at }) => warning(at, 'is never sent: the headers of the API hold a Cookie')) : []),
+  ];
+}
+
+/** A fixed or default value that nothing can carry would fail every request and blame its sender. */
+function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const place = compilePlacement(keys.path.of(endpoint) ?? '', declared);
+  const isPlaceable = (index: number, value: Json) => {
+    try {
+      place(declared.map((_, i) => (i === index ? value : 'x')));
+      return true;
+    } catch (cause) {
+      if (!isRefusal(cause)) throw cause;
+      return false;
+    }
+  };
+  return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
+    ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
+    ...(fallback === undefined || isPlaceable(index, fallback)
+      ? []
+      : [error(`${at}.default`, `cannot be sent as ${where}`)]),
+  ]);
 }
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */

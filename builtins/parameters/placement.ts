@@ -39,7 +39,7 @@ function compilePath(template: string, declared: readonly Declared[]) {
       const segment = fill(parts, values);
       const parameter = parts.find((part) => typeof part !== 'string');
       // Such a segment would lead to another resource than the one that the operator configured.
-      if (parameter !== undefined && /^\.{0,2}$/.test(segment)) throw invalid(parameter.name);
+      if (parameter !== undefined && /^(\.|%2e){0,2}$/i.test(segment)) throw invalid(parameter.name);
       return segment;
     });
     return filled.join('/') + fill(tail, values);
@@ -51,7 +51,7 @@ export function compilePlacement(template: string, declared: readonly Declared[]
   const path = compilePath(template, declared);
   return (values) => {
     const query: string[] = [];
-    const headers: Record<string, string> = {};
+    const headers: [string, string][] = [];
     const cookies: string[] = [];
     const body: [string, Json][] = [];
     for (const [index, { name, in: place }] of declared.entries()) {
@@ -59,13 +59,13 @@ export function compilePlacement(template: string, declared: readonly Declared[]
       if (value === undefined) continue;
       if (place === 'body') body.push([name, value]);
       else if (place === 'query') query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(value))}`);
-      else if (place === 'header') headers[name] = checked(name, textOf(value), isHeaderValue);
+      else if (place === 'header') headers.push([name, checked(name, textOf(value), isHeaderValue)]);
       else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(value), isCookieValue)}`);
     }
     return {
       path: path(values),
       query: query.join('&'),
-      headers,
+      headers: Object.fromEntries(headers),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
       body: declared.some((parameter) => parameter.in === 'body')
         ? JSON.stringify(Object.fromEntries(body))

@@ -57,6 +57,7 @@ const parameters = Object.freeze({ a: 1 });
 const given: { readonly [N in StageName]: readonly unknown[] } = {
   admit: [],
   resolve: ['0x11'],
+  read: [{}],
   onHttpRequest: [],
   authenticate: [{ type: 'free' }],
   validate: [parameters],
@@ -129,6 +130,7 @@ describe('the table of stages', () => {
     assert.deepEqual(closedInner, [
       'admit',
       'resolve',
+      'read',
       'authenticate',
       'validate',
       'deliver',
@@ -949,8 +951,7 @@ describe('what a hook gets', () => {
 
   it('is, for onError, the text of the refusal and not the refusal', async () => {
     const seen: ErrorContext[] = [];
-    const refusal = new Refusal(502, 'API call failed', { reason: 'secret', body: { secret: 1 } });
-    refusal.stage = 'callApi';
+    const refusal = new Refusal(502, 'API call failed', { reason: 'secret', body: { secret: 1 }, stage: 'callApi' });
     const { hooks } = seal([{ onError: (context: ErrorContext) => void seen.push(context) }]);
     const exchange = new Exchange({ method: 'POST', route: '/', params: {}, headers: {}, socketAddress: '' });
     await hooks.onError.promise(refusal, 'zzz', exchange);

@@ -101,7 +101,7 @@ describe('registering', () => {
 
   it('lets any number of plugins tap the other stages', () => {
     const shared = Object.keys(failure).filter((stage) => !/^(authenticate|deliver|callApi|sign)$/.test(stage));
-    assert.equal(shared.length, 16);
+    assert.equal(shared.length, 17);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
   });
@@ -150,6 +150,7 @@ describe('a sealed registry', () => {
       [
         'admit',
         'resolve',
+        'read',
         'onHttpRequest',
         'authenticate',
         'validate',

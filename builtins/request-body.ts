@@ -1,0 +1,100 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { koaBody } from 'koa-body';
+import { definePlugin, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
+
+/** Bytes of a request body, as received. */
+const BODY_LIMIT = 65_536;
+
+/** What is wrong with a body is found before the pipeline proper: observers of its failures are not told. */
+const answers = {
+  contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
+  tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
+  invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
+  bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
+  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
+};
+
+/** JSON as it is, in no compressed form. A charset means nothing: JSON is UTF-8 (RFC 8259, section 8.1). */
+function announcesJson(headers: IncomingHttpHeaders): boolean {
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+  const { 'content-encoding': coding = 'identity', 'transfer-encoding': transfer = 'chunked' } = headers;
+  return (
+    type.trim().toLowerCase() === 'application/json' &&
+    coding.toLowerCase() === 'identity' &&
+    transfer.toLowerCase() === 'chunked'
+  );
+}
+
+/** Bytes come as text of one character each: what is no UTF-8 must not be replaced, but refused. */
+const readBytes = koaBody({
+  json: false,
+  urlencoded: false,
+  text: true,
+  textTypes: ['application/json'],
+  textLimit: BODY_LIMIT,
+  encoding: 'binary',
+  patchKoa: true,
+});
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw answers.invalidJson();
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw answers.invalidJson();
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parametersOf(text: string): Parameters {
+  if (text === '') return Object.freeze({});
+  const body = parse(text);
+  if (!isObject(body)) throw answers.bodyNotObject();
+  const { parameters = {} } = body;
+  if (!isObject(parameters)) throw answers.parametersNotObject();
+  return frozen(parameters as Parameters);
+}
+
+/** Refuses on the way what could not be sent on: deep nesting, and a number such as 1e999 that no double can hold. */
+function frozen<T>(value: T, depth = 0): T {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw answers.invalidJson();
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === MAX_JSON_DEPTH) throw answers.invalidJson();
+  for (const member of Object.values(value)) frozen(member, depth + 1);
+  return Object.freeze(value);
+}
+
+/** Reads the `parameters` of a request: at most 64 KB of JSON. */
+export const requestBody = definePlugin({
+  name: 'request-body',
+  budget: 'none',
+  required: true,
+  setup: () => ({
+    hooks: {
+      read: async (ctx) => {
+        if (!announcesJson(ctx.headers)) throw answers.contentType();
+        if (Number(ctx.headers['content-length'] ?? 0) > BODY_LIMIT) throw answers.tooLarge();
+        // Known to be "identity", which the reader accepts in lower case only.
+        delete ctx.req.headers['content-encoding'];
+        try {
+          await readBytes(ctx, async () => undefined);
+        } catch (error) {
+          const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
+          throw tooLarge ? answers.tooLarge() : answers.invalidJson();
+        }
+        return parametersOf(decode(Buffer.from(String(ctx.request.body ?? ''), 'latin1')));
+      },
+    },
+  }),
+});

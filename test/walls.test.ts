@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') || name.endsWith('.js'))
+    .map((name) => join(folder, name));
+}
+
+/** What a file imports: paths from the project's root for its own files, names for packages. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const statements = text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g);
+  return [...statements].map(([, target = '']) =>
+    target.startsWith('.') ? relative(root, resolve(root, dirname(file), target)) : target,
+  );
+}
+
+/** The unit that a built-in is: its file, or its folder. */
+function unitOf(file: string): string {
+  return file.split('/').slice(0, 2).join('/').replace(/\.ts$/, '');
+}
+
+function violations(folder: string, allowed: (target: string, file: string) => boolean): string[] {
+  return sources(folder).flatMap((file) =>
+    importsOf(file)
+      .filter((target) => !allowed(target, file))
+      .map((target) => `${file} imports ${target}`),
+  );
+}
+
+const isPackage = (target: string) => !/^(kernel|builtins|plugins-sdk|config|cli|examples|test|bench)\//.test(target);
+
+describe('the walls of the house', () => {
+  it('the kernel imports itself, koa and its router, tapable and node', () => {
+    const known = /^(node:.+|koa|@koa\/router|tapable|kernel\/.+)$/;
+    assert.deepEqual(
+      violations('kernel', (target) => known.test(target)),
+      [],
+    );
+  });
+
+  it('a built-in imports the SDK and libraries, never the kernel and never another built-in', () => {
+    const allowed = (target: string, file: string) => {
+      if (file === 'builtins/index.ts') return target.startsWith('builtins/') || target.startsWith('plugins-sdk/');
+      return isPackage(target) || target.startsWith('plugins-sdk/') || target.startsWith(unitOf(file));
+    };
+    assert.deepEqual(violations('builtins', allowed), []);
+  });
+
+  it('the SDK imports the kernel and libraries', () => {
+    const allowed = (target: string) => isPackage(target) || /^(kernel|plugins-sdk)\//.test(target);
+    assert.deepEqual(violations('plugins-sdk', allowed), []);
+  });
+
+  it('the config knows the SDK and the names of stages, and no built-in', () => {
+    const allowed = (target: string) =>
+      isPackage(target) || /^(config|plugins-sdk)\/|^kernel\/stages\.ts$/.test(target);
+    assert.deepEqual(violations('config', allowed), []);
+  });
+
+  it('nothing but the composition root imports the built-ins', () => {
+    const elsewhere = ['kernel', 'plugins-sdk', 'config', 'examples'].flatMap((folder) =>
+      violations(folder, (target) => !target.startsWith('builtins/')),
+    );
+    assert.deepEqual(elsewhere, []);
+  });
+
+  it('an example plugin imports the SDK only', () => {
+    assert.deepEqual(
+      violations('examples/plugins', (target) => target === 'signed-data-proxy/plugins-sdk'),
+      [],
+    );
+  });
+
+  it('the kernel contains no feature word', () => {
+    const words = /\b(api-?keys?|x402|cach\w*|fhe|sse|reclaim|json-?path|eip-?191|cors|abi|rate-?limit\w*)\b/i;
+    const found = sources('kernel').flatMap((file) =>
+      readFileSync(join(root, file), 'utf8')
+        .split('\n')
+        .flatMap((line, index) => (words.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  it('the kernel branches on no mode and no auth type', () => {
+    const branch = /(mode|type)\s*[!=]==\s*'/;
+    const found = sources('kernel').filter((file) => branch.test(readFileSync(join(root, file), 'utf8')));
+    assert.deepEqual(found, []);
+  });
+});
