@@ -177,7 +177,8 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
   return Object.freeze({
     status: response.status,
     get data() {
-      copy ??= response.text === undefined ? structuredClone(response.data) : JSON.parse(response.text);
+      // An empty text stands for an answer without a body.
+      copy ??= response.text ? JSON.parse(response.text) : structuredClone(response.data);
       return copy as ApiResponse['data'];
     },
   });

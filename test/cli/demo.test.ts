@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+it('npm run demo: two verified answers, a curl line that works, and an end with Ctrl-C', async () => {
+  const demo = spawn('npm', ['run', '--silent', 'demo'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(demo, 'exit');
+  let text = '';
+  for await (const chunk of demo.stdout) {
+    text += chunk;
+    const match = /curl -s -X POST (http:\S+) -H 'Content-Type: application\/json' -d '\{\}'\n/.exec(text);
+    if (match?.[1] === undefined) continue;
+    const response = await fetch(match[1], {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+    });
+    assert.equal(response.status, 200);
+    const { data } = (await response.json()) as { data: string };
+    assert.equal(BigInt(data), 2064012345678901234567n);
+    break;
+  }
+  assert.equal(text.split('✓').length - 1, 2);
+  assert.match(text, /value {6}2064012345678901234567 = 2064\.012345678901234567 /);
+  demo.kill('SIGINT');
+  assert.deepEqual(await exited, [0, null]);
+});

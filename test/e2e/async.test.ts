@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { finished, type Submitted, submitted } from '../support/async.ts';
+import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
+import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+
+const mode = 'async';
+const encoding = { type: 'int256', path: '$.price' };
+
+const endpoints = {
+  encoded: { mode, encoding },
+  raw: { mode },
+  needs: { mode, path: '/encoded?n', parameters: [{ name: 'q', required: true }] },
+  wild: { mode, path: '/encoded?w', encoding: { type: '*', path: '$.price' } },
+  keyed: { mode, path: '/encoded?k', auth: { type: 'apiKey', keys: ['k'] } },
+  down: { mode },
+  none: { mode, path: '/encoded?m', encoding: { ...encoding, path: '$.none' } },
+  empty: { mode, encoding },
+  held: { mode, encoding },
+};
+
+describe('async mode (specification, Async request record; decisions, Async)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  const waiting: ServerResponse[] = [];
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/encoded', { price: -7 });
+    upstream.json('/raw', { b: 1, a: ['x'] });
+    upstream.on('/down', faults.serverError());
+    upstream.on('/empty', faults.empty(204));
+    upstream.on('/held', (_req, res) => void waiting.push(res));
+    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const poll = ({ pollUrl }: Pick<Submitted, 'pollUrl'>) => fetch(service.url + pollUrl);
+  const release = () => {
+    for (const res of waiting.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
+  };
+
+  it('202 with requestId, status and pollUrl, kept by no cache', async () => {
+    const response = await service.post('api/encoded');
+    assertRouteHeaders(response);
+    assert.equal(response.headers.get('content-type'), 'application/json');
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    const body = await submitted(response);
+    assert.match(body.requestId, REQUEST_ID);
+    assert.deepEqual(body, {
+      requestId: body.requestId,
+      status: 'pending',
+      pollUrl: `/requests/${body.requestId}`,
+    });
+    await finished(service, body);
+  });
+
+  it('a record in flight, then the signed fields of an encoded answer', async () => {
+    const submission = await submitted(await service.post('api/held'));
+    await upstream.untilRequested('/held');
+    const response = await poll(submission);
+    assert.deepEqual([response.status, await response.json()], [200, { ...submission, status: 'processing' }]);
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    assertRouteHeaders(response);
+    release();
+    const { requestId, status, ...signed } = await finished(service, submission);
+    assert.deepEqual([requestId, status], [submission.requestId, 'complete']);
+    assert.deepEqual(Object.keys(signed).sort(), ['data', 'endpointId', 'node', 'signature', 'timestamp']);
+    assert.equal(signed.endpointId, service.ids['api/held']);
+    const { data } = await verifyEncoded(signed, service.signer.address);
+    assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['int256'], data)], [1n]);
+  });
+
+  it('the same complete record at every poll', async () => {
+    const submission = await submitted(await service.post('api/raw'));
+    const { requestId, status, ...signed } = await finished(service, submission);
+    assert.deepEqual([requestId, status], [submission.requestId, 'complete']);
+    assert.deepEqual((await verifyRaw(signed, service.signer.address)).rawData, { a: ['x'], b: 1 });
+    const again = await poll(submission);
+    assert.equal(again.headers.get('cache-control'), 'no-store');
+    assert.deepEqual(await again.json(), { requestId, status, ...signed });
+  });
+
+  it('a failed record has the text that sync mode would have answered', async () => {
+    for (const [name, error] of [
+      ['down', 'API call failed'],
+      ['none', 'No value found at path: $.none'],
+      ['empty', 'API returned no data to encode'],
+    ] as const) {
+      const submission = await submitted(await service.post(`api/${name}`));
+      const { requestId } = submission;
+      assert.deepEqual(await finished(service, submission), { requestId, status: 'failed', error });
+    }
+  });
+
+  it('what is refused before the cache is refused at once (pipeline rows 1 to 4)', async () => {
+    const calls = upstream.requests.length;
+    await assertRefused(await service.post('api/needs'), 400, 'Missing required parameter(s): q');
+    await assertRefused(await service.post('api/wild'), 400, 'Endpoint requires `_type` request parameter');
+    await assertRefused(await service.post('api/keyed'), 401, 'Missing X-Api-Key header');
+    acts.set('spy onHttpRequest', () => ({ reject: true, message: 'no' }));
+    await assertRefused(await service.post('api/encoded'), 403, 'no');
+    acts.clear();
+    assert.equal(upstream.requests.length, calls);
+  });
+
+  it('404 `Request not found` for an unknown id of any shape', async () => {
+    for (const id of [`0x${'0'.repeat(64)}`, 'x', '__proto__', '%00', `0x${'a'.repeat(5000)}`]) {
+      const response = await fetch(`${service.url}/requests/${id}`);
+      assert.equal(response.headers.get('cache-control'), 'no-store');
+      await assertRefused(response, 404, 'Request not found');
+    }
+    const wrong = await fetch(`${service.url}/requests/x`, { method: 'POST' });
+    await assertRefused(wrong, 405, 'Method Not Allowed');
+  });
+
+  it('the requestId is a secret of its own: in no log, no plugin context and no X-Request-Id', async () => {
+    notes.clear();
+    for (const hook of [
+      'onHttpRequest',
+      'onBeforeApiCall',
+      'onAfterApiCall',
+      'onBeforeSign',
+      'onResponseSent',
+      'onError',
+    ]) {
+      acts.set(`spy ${hook}`, (context) =>
+        notes.add('context', JSON.stringify({ ...context, message: String(context.error) })),
+      );
+    }
+    const ids: string[] = [];
+    const headers: (string | null)[] = [];
+    for (const name of ['encoded', 'raw', 'down']) {
+      const response = await service.post(`api/${name}`);
+      headers.push(response.headers.get('x-request-id'));
+      const submission = await submitted(response);
+      ids.push(submission.requestId);
+      await finished(service, submission);
+      const last = await poll(submission);
+      await last.text();
+      headers.push(last.headers.get('x-request-id'));
+    }
+    await notes.until('context', 3 + 3 + 2 + 1 + 2 + 1);
+    acts.clear();
+    const lines = JSON.stringify(service.logs);
+    for (const id of ids) {
+      assert.ok(!lines.includes(id) && !lines.includes(id.slice(2)), 'no log line');
+      for (const context of notes.of('context')) assert.ok(!String(context).includes(id), 'no context');
+      assert.ok(!headers.includes(id), 'no header');
+    }
+    assert.equal(new Set([...ids, ...headers]).size, ids.length + headers.length);
+    assert.ok(lines.includes('GET /requests/:requestId 200'), 'polls are logged by their route');
+  });
+
+  it('a client that disconnects does not end the work', async () => {
+    const before = upstream.requests.filter(({ path }) => path === '/held').length;
+    notes.clear();
+    acts.set('spy onResponseSent', () => notes.add('sent'));
+    const controller = new AbortController();
+    acts.set('spy onBeforeApiCall', () => {
+      // The submission is on its way to the background: the client leaves without its 202.
+      controller.abort();
+    });
+    const url = `${service.url}/endpoints/${service.ids['api/held']}`;
+    const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' };
+    await fetch(url, { ...request, signal: controller.signal }).then(
+      (response) => response.text().catch(() => undefined),
+      () => undefined,
+    );
+    await upstream.untilRequested('/held', before + 1);
+    acts.delete('spy onBeforeApiCall');
+    // A request of another client later, the upstream call is still there.
+    await (await fetch(`${service.url}/health`)).text();
+    assert.equal(upstream.open, 1);
+    release();
+    await notes.until('sent');
+    acts.clear();
+  });
+
+  it('cached neither read nor written, with a start-up warning (specification, Cache object)', async () => {
+    const config = oneApi(
+      upstream.url,
+      { a: { path: '/raw', mode }, s: { path: '/raw?s', mode: 'stream' } },
+      {
+        api: { cache: { maxAge: 60_000 } },
+      },
+    );
+    const cached = await startTestService(config);
+    try {
+      const warnings = cached.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+      assert.deepEqual(warnings, [
+        'apis[0].endpoints[0].cache: has no effect in async mode',
+        'apis[0].endpoints[1].cache: has no effect in stream mode',
+      ]);
+      const before = upstream.requests.length;
+      for (let i = 0; i < 2; i++) {
+        await finished(cached, await submitted(await cached.post('api/a')));
+        await (await cached.post('api/s')).text();
+      }
+      assert.equal(upstream.requests.length - before, 4);
+    } finally {
+      await cached.stop();
+    }
+  });
+});
+
+describe('the async store is full (specification, States and transitions; Errors: 503 `Service Unavailable`)', () => {
+  it('the 101st submission in flight is refused before any upstream call, until a result was read', async () => {
+    const upstream = await startUpstream();
+    let waiting: ServerResponse[] = [];
+    upstream.on('/held', (_req, res) => void waiting.push(res));
+    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
+    const settings = { plugins, maxConcurrentApiCalls: 100 };
+    const service = await startTestService(oneApi(upstream.url, { held: { mode, encoding } }, { settings }), { files });
+    notes.clear();
+    acts.set('spy onError', ({ stage, status }) => notes.add('error', [stage, status]));
+    try {
+      const submissions: Submitted[] = [];
+      for (let i = 0; i < 100; i++) submissions.push(await submitted(await service.post('api/held')));
+      await upstream.untilRequested('/held', 100);
+      const refuse = async () => {
+        const response = await service.post('api/held');
+        assert.equal(response.headers.get('cache-control'), 'no-store');
+        await assertRefused(response, 503, 'Service Unavailable');
+      };
+      await refuse();
+      assert.deepEqual(await notes.until('error'), [['deliver', 503]]);
+      // Polling one in flight frees nothing.
+      await (await fetch(service.url + submissions[0]?.pollUrl)).text();
+      await refuse();
+      for (const res of waiting.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
+      await upstream.untilIdle();
+      const [first, second] = submissions;
+      assert.ok(first && second);
+      const record = await finished(service, second);
+      assert.equal(record.status, 'complete');
+      // One result was read: it makes room for one, and all others are still there.
+      waiting = [];
+      const next = await submitted(await service.post('api/held'));
+      await upstream.untilRequested('/held', 101);
+      await refuse();
+      await assertRefused(await fetch(service.url + second.pollUrl), 404, 'Request not found');
+      assert.equal(upstream.requests.length, 101);
+      for (const res of waiting) res.setHeader('content-type', 'application/json').end('{"price": 1}');
+      const rest = submissions.filter((submission) => submission !== second);
+      const records = await Promise.all([...rest, next].map((submission) => finished(service, submission)));
+      for (const { requestId, status, ...signed } of records) await verifyEncoded(signed, service.signer.address);
+      assert.equal(new Set(records.map(({ requestId }) => requestId)).size, 100);
+    } finally {
+      acts.clear();
+      await service.stop();
+      await upstream.close();
+    }
+  });
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+const MISSING = 'Missing X-Api-Key header';
+const WRONG = 'Invalid API key';
+
+describe('auth free and apiKey (specification: Authentication 1–3)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/p', { secret: 'paid for' });
+    const named = (name: string, more: object = {}) => ({ name, path: `/p?${name}`, ...more });
+    service = await startTestService({
+      apis: [
+        {
+          name: 'keyed',
+          url: upstream.url,
+          auth: { type: 'apiKey', keys: ['Key-One', 'key two', 'clé', '0', 'a, b'] },
+          endpoints: [
+            named('inherits'),
+            named('opens', { auth: { type: 'free' } }),
+            named('own', { auth: { type: 'apiKey', keys: ['Own-Key'] } }),
+            named('async', { mode: 'async' }),
+            named('stream', { mode: 'stream' }),
+          ],
+        },
+        {
+          name: 'bare',
+          url: upstream.url,
+          endpoints: [named('default'), named('locked', { auth: { type: 'apiKey', keys: ['k'] } })],
+        },
+      ],
+    });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const post = (endpoint: string, key?: string) =>
+    postText(
+      endpointUrl(service, endpoint),
+      '{}',
+      key === undefined ? JSON_HEADERS : { ...JSON_HEADERS, 'X-Api-Key': key },
+    );
+  const answered = async (endpoint: string, key?: string) => {
+    await verifyRaw(await post(endpoint, key), TEST_ADDRESS);
+  };
+  const refused = async (response: Response, error: string) => {
+    const before = upstream.requests.length;
+    await assertRefused(response, 401, error);
+    assert.equal(upstream.requests.length, before);
+  };
+
+  it('401 Missing X-Api-Key header', async () => {
+    await refused(await post('keyed/inherits'), MISSING);
+  });
+
+  it('the key in another place is a missing header', async () => {
+    const url = endpointUrl(service, 'keyed/inherits');
+    await refused(await postText(`${url}?X-Api-Key=Key-One`, '{"parameters":{"X-Api-Key":"Key-One"}}'), MISSING);
+    await refused(await postText(url, '{}', { ...JSON_HEADERS, Authorization: 'Bearer Key-One' }), MISSING);
+  });
+
+  for (const key of ['Key-One', 'key two', '0', 'a, b']) {
+    it(`every one of several keys opens: ${key}`, () => answered('keyed/inherits', key));
+  }
+
+  it('a key with a letter of Latin-1', () => answered('keyed/inherits', 'clé'));
+
+  const wrong = [
+    'wrong',
+    'key-one',
+    'KEY-ONE',
+    'Key-One1',
+    'Key-On',
+    'Key-One,',
+    'Key-One, key two',
+    'Key',
+    '"Key-One"',
+    'undefined',
+    'null',
+    'true',
+    '*',
+    '__proto__',
+    '\xff\xfe',
+    'x'.repeat(15_000),
+  ];
+  for (const key of wrong) {
+    it(`401 Invalid API key: ${key.slice(0, 40)}`, async () => refused(await post('keyed/inherits', key), WRONG));
+  }
+
+  it('an empty header is a wrong key', async () => {
+    const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
+    const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'X-Api-Key': '', 'Content-Length': '0' });
+    const response = parseResponse(await exchangeRaw(service.url, `${head}\r\n`));
+    assert.deepEqual([response.status, response.body], [401, JSON.stringify({ error: WRONG })]);
+  });
+
+  it('two headers are one wrong key, even if one of them is right', async () => {
+    const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
+    const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'X-Api-Key': 'Key-One', 'Content-Length': '0' });
+    const response = parseResponse(await exchangeRaw(service.url, `${head}x-api-key: Key-One\r\n\r\n`));
+    assert.deepEqual([response.status, response.body], [401, JSON.stringify({ error: WRONG })]);
+  });
+
+  it('the header name is case-insensitive, white space round the value is none of it', async () => {
+    const path = new URL(endpointUrl(service, 'keyed/inherits')).pathname;
+    const head = requestHead(`POST ${path}`, {
+      ...JSON_HEADERS,
+      'x-API-key': ' \t Key-One \t ',
+      'Content-Length': '0',
+    });
+    assert.equal(parseResponse(await exchangeRaw(service.url, `${head}\r\n`)).status, 200);
+  });
+
+  it('an endpoint’s auth overrides its API’s', async () => {
+    await answered('keyed/opens');
+    await answered('keyed/opens', 'wrong');
+    await answered('keyed/own', 'Own-Key');
+    await refused(await post('keyed/own', 'Key-One'), WRONG);
+    await refused(await post('keyed/inherits', 'Own-Key'), WRONG);
+    await refused(await post('bare/locked'), MISSING);
+  });
+
+  it('no auth on API and endpoint means free, with a start-up warning', async () => {
+    await answered('bare/default');
+    const warnings = service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    assert.equal(warnings.length, 1, warnings.join('\n'));
+    assert.match(warnings[0] ?? '', /^apis\[1\]\.endpoints\[0\]/);
+  });
+
+  it('async and stream ask for the key before anything starts', async () => {
+    for (const endpoint of ['keyed/async', 'keyed/stream']) {
+      await refused(await post(endpoint), MISSING);
+      await refused(await post(endpoint, 'wrong'), WRONG);
+    }
+    assert.equal((await post('keyed/async', 'Key-One')).status, 202);
+    assert.equal((await post('keyed/stream', 'Key-One')).status, 200);
+  });
+
+  it('authentication comes before the parameters are validated, and after the body', async () => {
+    const url = endpointUrl(service, 'keyed/inherits');
+    await assertRefused(await postText(url, '[]'), 400, 'Request body must be an object');
+  });
+
+  it('keys never reach the upstream or the log', () => {
+    const text = JSON.stringify([service.logs, upstream.requests]);
+    for (const key of ['Key-One', 'key two', 'Own-Key', 'wrong', 'x-api-key']) assert.ok(!text.includes(key), key);
+  });
+});

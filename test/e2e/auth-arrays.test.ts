@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+const spy = pluginFile('spy', `onError({ status, stage, error }) { note('error', [status, stage, error.message]); }`);
+/** An auth method of an operator's own: its failures must not tell more than the built-in ones'. */
+const broken = `export default {
+  name: 'broken-auth',
+  auth: { broken: { type: 'object', properties: {} } },
+  setup: () => ({ hooks: { authenticate: { broken: () => { throw new Error('secret detail'); } } } }),
+};
+`;
+
+describe('auth arrays (specification: Authentication 1: "any single success authenticates; … the last method’s error")', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/p', 1);
+    const free = { type: 'free' };
+    const one = { type: 'apiKey', keys: ['one'] };
+    const two = { type: 'apiKey', keys: ['two'] };
+    const x402 = {
+      type: 'x402',
+      network: 1,
+      rpc: 'http://127.0.0.1:9',
+      token: '0x0000000000000000000000000000000000000000',
+      amount: '1',
+      recipient: TEST_ADDRESS,
+    };
+    const auths = {
+      'key x402': [one, x402],
+      'x402 key': [x402, one],
+      'key key': [one, two],
+      'key free': [one, free],
+      'free x402': [free, x402],
+      'x402 free': [x402, free],
+      'only key': [one],
+      'broken key': [{ type: 'broken' }, one],
+      'key broken': [one, { type: 'broken' }],
+      broken: { type: 'broken' },
+    };
+    const { files, plugins } = pluginFiles({ spy });
+    const endpoints = Object.entries(auths).map(([name, auth]) => ({
+      name,
+      path: `/p?${encodeURIComponent(name)}`,
+      auth,
+    }));
+    service = await startTestService(
+      {
+        settings: { plugins: [...plugins, { source: './broken.mjs' }] },
+        apis: [{ name: 'a', url: upstream.url, auth: two, endpoints }],
+      },
+      { files: { ...files, 'broken.mjs': broken } },
+    );
+  });
+  beforeEach(() => notes.clear());
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const post = (endpoint: string, headers: Record<string, string> = {}) =>
+    postText(endpointUrl(service, `a/${endpoint}`), '{}', { ...JSON_HEADERS, ...headers });
+  const key = (value: string) => ({ 'X-Api-Key': value });
+  const proof = (value: string) => ({ 'X-Payment-Proof': value });
+  const answered = async (endpoint: string, headers?: Record<string, string>) =>
+    verifyRaw(await post(endpoint, headers), TEST_ADDRESS);
+  const refused = async (endpoint: string, status: number, error: string, headers?: Record<string, string>) => {
+    const before = upstream.requests.length;
+    await assertRefused(await post(endpoint, headers), status, error);
+    assert.equal(upstream.requests.length, before);
+  };
+  const challenged = async (endpoint: string, headers?: Record<string, string>) => {
+    const response = await post(endpoint, headers);
+    assert.equal(response.status, 402);
+    const body = (await response.json()) as object;
+    assert.deepEqual(Object.keys(body).sort(), [
+      'amount',
+      'endpointId',
+      'expiresAt',
+      'network',
+      'node',
+      'recipient',
+      'token',
+    ]);
+  };
+
+  it('[apiKey, x402]: the key opens; all else ends with x402', async () => {
+    await answered('key x402', key('one'));
+    await answered('key x402', { ...key('one'), ...proof('rubbish') });
+    await challenged('key x402');
+    await challenged('key x402', key('wrong'));
+    await refused('key x402', 401, 'Invalid payment proof', { ...key('wrong'), ...proof('rubbish') });
+  });
+
+  it('[x402, apiKey]: the key opens although x402 comes first; all else ends with the key', async () => {
+    await answered('x402 key', key('one'));
+    await answered('x402 key', { ...key('one'), ...proof('rubbish') });
+    await refused('x402 key', 401, 'Missing X-Api-Key header');
+    await refused('x402 key', 401, 'Missing X-Api-Key header', proof('rubbish'));
+    await refused('x402 key', 401, 'Invalid API key', key('wrong'));
+  });
+
+  it('[apiKey, apiKey]: either opens', async () => {
+    await answered('key key', key('one'));
+    await answered('key key', key('two'));
+    await refused('key key', 401, 'Invalid API key', key('three'));
+  });
+
+  it('an array with free in it is open, wherever it stands', async () => {
+    for (const endpoint of ['key free', 'free x402', 'x402 free']) {
+      await answered(endpoint);
+      await answered(endpoint, { ...key('wrong'), ...proof('rubbish') });
+    }
+  });
+
+  it('an array of one is that one; the array replaces the auth of the API', async () => {
+    await answered('only key', key('one'));
+    await refused('only key', 401, 'Invalid API key', key('two'));
+  });
+
+  it('a method that fails unforeseen lets nobody in, and says nothing', async () => {
+    await refused('broken', 500, 'Internal server error');
+    await refused('key broken', 500, 'Internal server error', key('wrong'));
+    await answered('key broken', key('one'));
+    await answered('broken key', key('one'));
+    await refused('broken key', 401, 'Invalid API key', key('wrong'));
+  });
+
+  it('onError gets the error that the client gets, and none for a 402', async () => {
+    await challenged('key x402', key('wrong'));
+    await refused('x402 key', 401, 'Missing X-Api-Key header');
+    await refused('broken', 500, 'Internal server error');
+    assert.deepEqual(await notes.until('error', 2), [
+      [401, 'authenticate', 'Missing X-Api-Key header'],
+      [500, 'authenticate', 'Internal server error'],
+    ]);
+  });
+});

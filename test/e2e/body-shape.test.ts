@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+type Body = NonNullable<RequestInit['body']>;
+
+const INVALID = 'Request body must be valid JSON';
+const NO_OBJECT = 'Request body must be an object';
+const NO_PARAMETERS = 'Request parameters must be an object';
+const CONTENT_TYPE = 'Content-Type must be application/json';
+
+/** Shows what `onHttpRequest` sees of the body. */
+const spy = pluginFile(
+  'spy',
+  `onHttpRequest({ parameters }) {
+    note('parameters', JSON.stringify(parameters));
+    note('prototype', Object.getPrototypeOf(parameters) === Object.prototype);
+  }`,
+);
+
+describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let url: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 7 });
+    const { files, plugins } = pluginFiles({ spy });
+    service = await startTestService(
+      {
+        settings: { plugins },
+        apis: [
+          {
+            name: 'prices',
+            url: upstream.url,
+            auth: { type: 'free' },
+            endpoints: [
+              {
+                name: 'get',
+                path: '/price',
+                method: 'POST',
+                parameters: [{ name: 'symbol' }, { name: 'nested', in: 'body' }],
+                encoding: { type: 'uint256', path: '$.price' },
+              },
+            ],
+          },
+        ],
+      },
+      { files },
+    );
+    url = endpointUrl(service, 'prices/get');
+  });
+  beforeEach(() => {
+    notes.clear();
+    upstream.requests.length = 0;
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const answered = async (body: Body | undefined, headers?: Record<string, string>) => {
+    await verifyEncoded(await postText(url, body, headers), TEST_ADDRESS);
+    return upstream.requests.at(-1)?.path;
+  };
+  const refused = async (body: Body, status: number, error: string, headers?: Record<string, string>) => {
+    await assertRefused(await postText(url, body, headers), status, error);
+    assert.equal(upstream.requests.length, 0);
+    assert.deepEqual(notes.of('parameters'), []);
+  };
+
+  describe('malformed JSON is 400 Request body must be valid JSON', () => {
+    const texts = [
+      '{',
+      '{"parameters":{}',
+      '{"parameters":{}}}',
+      '{}{}',
+      '{"parameters":{},}',
+      "{'parameters':{}}",
+      '{parameters:{}}',
+      '{"parameters":{"symbol":NaN}}',
+      '{"parameters":{"symbol":01}}',
+      '{"parameters":{"symbol":"\n"}}',
+      '{"parameters":{"symbol":"\\x"}}',
+      '{"parameters":undefined}',
+      '// comment\n{}',
+      ' ',
+      '\n',
+      'parameters=1',
+      '\0',
+      '{"a":"\0"}',
+      '<xml/>',
+    ];
+    for (const text of texts) {
+      it(JSON.stringify(text), () => refused(text, 400, INVALID));
+    }
+
+    it('bytes that are no UTF-8, in keys and in values', async () => {
+      for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80]]) {
+        const wrong = Buffer.from(bytes);
+        const value = Buffer.concat([Buffer.from('{"parameters":{"symbol":"'), wrong, Buffer.from('"}}')]);
+        const key = Buffer.concat([Buffer.from('{"'), wrong, Buffer.from('":1}')]);
+        await refused(value, 400, INVALID);
+        await refused(key, 400, INVALID);
+      }
+    });
+
+    it('UTF-16', () => refused(Buffer.from('\ufeff{"parameters":{}}', 'utf16le'), 400, INVALID));
+
+    it('a number that is beyond a double', async () => {
+      for (const number of ['1e999', '-1e999', `1${'0'.repeat(400)}`]) {
+        await refused(`{"parameters":{"symbol":${number}}}`, 400, INVALID);
+        await refused(`{"parameters":{"nested":{"list":[0,[${number}]]}}}`, 400, INVALID);
+        await refused(`{"parameters":{"undeclared":${number}}}`, 400, INVALID);
+      }
+    });
+
+    for (const [what, open, close] of [
+      ['arrays', '[', ']'],
+      ['objects', '{"a":', '}'],
+    ] as const) {
+      it(`${what} nested as deep as 64 KB hold`, async () => {
+        const levels = Math.floor(65_000 / (open.length + 1));
+        const deep = `${open.repeat(levels)}${close === '}' ? '1' : ''}${close.repeat(levels)}`;
+        for (const name of ['symbol', 'nested', 'undeclared', '__proto__']) {
+          await refused(`{"parameters":{"${name}":${deep}}}`, 400, INVALID);
+        }
+      });
+    }
+  });
+
+  describe('nesting within bounds is answered', () => {
+    it('200 levels', async () => {
+      const nested = `${'['.repeat(200)}${']'.repeat(200)}`;
+      await answered(`{"parameters":{"nested":${nested}}}`);
+      assert.equal(upstream.requests.at(-1)?.body, `{"nested":${nested}}`);
+    });
+
+    it('deep nesting beside the parameters is ignored like everything beside them', async () => {
+      await answered(`{"other":${'['.repeat(30_000)}${']'.repeat(30_000)},"parameters":{"symbol":"ETH"}}`);
+    });
+  });
+
+  describe('JSON that is no object is 400 Request body must be an object', () => {
+    for (const text of ['null', '[]', '[{"parameters":{}}]', '"parameters"', '1', 'true', '1e999', '""']) {
+      it(text, () => refused(text, 400, NO_OBJECT));
+    }
+  });
+
+  describe('parameters that is no object is 400 Request parameters must be an object', () => {
+    for (const text of ['null', '[]', '["ETH"]', '"ETH"', '""', '0', 'false', '1e999']) {
+      it(text, () => refused(`{"parameters":${text}}`, 400, NO_PARAMETERS));
+    }
+  });
+
+  describe('no parameters', () => {
+    const none: [string, Body | undefined][] = [
+      ['an empty body', ''],
+      ['no body at all', undefined],
+      ['no parameters key', '{}'],
+      ['other keys', '{"params":{"symbol":"x"},"symbol":"y"}'],
+      ['empty parameters', '{"parameters":{}}'],
+      ['white space around', ' \r\n\t{ } \n'],
+      ['a byte order mark in front', Buffer.from('\ufeff{}')],
+    ];
+    for (const [what, body] of none) {
+      it(what, async () => {
+        assert.equal(await answered(body), '/price');
+        assert.deepEqual(notes.of('parameters'), ['{}']);
+      });
+    }
+
+    it('an empty chunked body', async () => {
+      const path = new URL(url).pathname;
+      const head = requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' });
+      assert.equal(parseResponse(await exchangeRaw(service.url, `${head}\r\n0\r\n\r\n`)).status, 200);
+    });
+  });
+
+  describe('keys that objects have anyway', () => {
+    it('pollute nothing; undeclared ones reach onHttpRequest only', async () => {
+      const sent =
+        '{"__proto__":{"a":1},"constructor":{"prototype":{"polluted":1}},"toString":1,"hasOwnProperty":1,"symbol":"ETH"}';
+      assert.equal(await answered(`{"parameters":${sent}}`), '/price?symbol=ETH');
+      assert.deepEqual(notes.of('parameters'), [sent]);
+      assert.deepEqual(notes.of('prototype'), [true]);
+      assert.equal(Reflect.get({}, 'polluted'), undefined);
+    });
+
+    it('__proto__ does not stand in for a key of the body', async () => {
+      assert.equal(await answered('{"__proto__":{"parameters":{"symbol":"ETH"}}}'), '/price');
+      assert.equal(await answered('{"parameters":{"__proto__":{"symbol":"ETH"}}}'), '/price');
+    });
+  });
+
+  describe('values that are sound JSON', () => {
+    it('of duplicate keys the last wins', async () => {
+      assert.equal(await answered('{"parameters":{"symbol":"a","symbol":"b"}}'), '/price?symbol=b');
+      assert.equal(await answered('{"parameters":{"symbol":"a"},"parameters":{"symbol":"c"}}'), '/price?symbol=c');
+      const last = await postText(url, '{"parameters":{"symbol":"a"},"parameters":null}');
+      await assertRefused(last, 400, NO_PARAMETERS);
+    });
+
+    it('a NUL character is a character', async () => {
+      assert.equal(await answered('{"parameters":{"symbol":"a\\u0000b"}}'), '/price?symbol=a%00b');
+    });
+
+    it('text of all planes arrives as UTF-8', async () => {
+      assert.equal(
+        await answered('{"parameters":{"symbol":"ü€\u{1f4a5}"}}'),
+        '/price?symbol=%C3%BC%E2%82%AC%F0%9F%92%A5',
+      );
+    });
+
+    it('a lone surrogate has no UTF-8 form', async () => {
+      for (const lone of ['\\ud800', 'a\\udfffb', '\\udc00\\ud800']) {
+        await assertRefused(
+          await postText(url, `{"parameters":{"symbol":"${lone}"}}`),
+          400,
+          'Invalid parameter: symbol',
+        );
+      }
+      assert.equal(upstream.requests.length, 0);
+    });
+
+    it('1e-999 is zero, as in any JSON reader', async () => {
+      assert.equal(await answered('{"parameters":{"symbol":1e-999}}'), '/price?symbol=0');
+    });
+  });
+
+  describe('Content-Type must be application/json', () => {
+    const good = [
+      'application/json',
+      'application/json; charset=utf-8',
+      'application/json;charset=UTF-8',
+      'APPLICATION/JSON',
+      'Application/Json ; Charset="utf-8"',
+      'application/json;',
+      'application/json; charset=',
+      'application/json; charset=utf-16',
+      'application/json; charset="',
+      'application/json; @',
+      '  application/json  ',
+    ];
+    for (const type of good) {
+      it(`the media type may carry a charset: ${type}`, async () => {
+        // A body that would be skipped, not read, is found out by its content.
+        assert.equal(await answered('{"parameters":{"symbol":"ü"}}', { 'Content-Type': type }), '/price?symbol=%C3%BC');
+      });
+    }
+
+    const bad = [
+      'text/plain',
+      'text/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonp',
+      'application/json-patch+json',
+      'application/vnd.api+json',
+      'application/ld+json',
+      'application',
+      'json',
+      '*/*',
+      'application/*',
+      'application/json, text/plain',
+      'text/plain; application/json',
+      ';application/json',
+      '',
+    ];
+    for (const type of bad) {
+      it(`${type || '(empty)'} is 415`, () => refused('{}', 415, CONTENT_TYPE, { 'Content-Type': type }));
+    }
+
+    it('a missing one is 415, with and without a body', async () => {
+      const path = new URL(url).pathname;
+      for (const end of ['Content-Length: 2\r\n\r\n{}', 'Content-Length: 0\r\n\r\n', '\r\n']) {
+        const response = parseResponse(await exchangeRaw(service.url, requestHead(`POST ${path}`) + end));
+        assert.equal(response.status, 415);
+        assert.equal(response.body, JSON.stringify({ error: CONTENT_TYPE }));
+      }
+    });
+
+    it('fetch’s own default for text is 415', async () => {
+      await assertRefused(await fetch(url, { method: 'POST', body: '{}' }), 415, CONTENT_TYPE);
+    });
+  });
+
+  describe('a compressed request body is refused (415)', () => {
+    for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'GZIP', 'x-gzip', 'identity, gzip', 'gzip, identity', 'x']) {
+      it(coding, () => refused(gzipSync('{}'), 415, CONTENT_TYPE, { ...JSON_HEADERS, 'Content-Encoding': coding }));
+    }
+
+    it('identity is no compression', async () => {
+      assert.equal(await answered('{}', { ...JSON_HEADERS, 'Content-Encoding': 'Identity' }), '/price');
+    });
+
+    it('nor may the transfer be compressed', async () => {
+      const headers = { ...JSON_HEADERS, 'Transfer-Encoding': 'gzip, chunked' };
+      const head = requestHead(`POST ${new URL(url).pathname}`, headers);
+      const response = parseResponse(await exchangeRaw(service.url, `${head}\r\n2\r\n{}\r\n0\r\n\r\n`));
+      assert.deepEqual([response.status, response.body], [415, JSON.stringify({ error: CONTENT_TYPE })]);
+    });
+
+    it('a small body that would inflate to much is not inflated', () =>
+      refused(gzipSync(Buffer.alloc(50_000_000)), 415, CONTENT_TYPE, { ...JSON_HEADERS, 'Content-Encoding': 'gzip' }));
+  });
+});

@@ -1,0 +1,297 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import canonicalize from 'canonicalize';
+import { keccak256, toUtf8Bytes } from 'ethers';
+import { assertError, oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject } from '../support/config.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+const CONTRACT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
+const settings = {
+  fhe: { network: 'sepolia', rpcUrl: 'https://rpc.example', verifier: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+};
+const URL = 'https://api.example.com/v1';
+
+const parameters: readonly Block[] = [
+  { name: 'symbol', in: 'path', required: true },
+  { name: 'currency', default: 'usd' },
+  { name: 'X-Tier', in: 'header', fixed: 'gold' },
+  { name: 'currency', in: 'body', default: 1.5 },
+  { name: 'flag', fixed: false },
+  { name: 'key', fixed: '${KEY}' },
+  { name: 'token', in: 'cookie', default: 'hidden', secret: true },
+  { name: 'Ünï', in: 'query' },
+];
+const endpoint: Block = {
+  path: '/price/{symbol}',
+  method: 'POST',
+  parameters,
+  encoding: { type: 'uint256', path: '$.price', times: '*' },
+  encrypt: { type: 'euint64', contract: CONTRACT },
+};
+
+/** The hashed specification as the decisions describe it, written down by hand. */
+const specification = {
+  url: 'https://api.example.com/v1',
+  path: '/price/{symbol}',
+  method: 'POST',
+  parameters: [
+    { name: 'X-Tier', in: 'header', required: false, secret: false, fixed: 'gold' },
+    { name: 'currency', in: 'body', required: false, secret: false, default: 1.5 },
+    { name: 'currency', in: 'query', required: false, secret: false, default: 'usd' },
+    { name: 'flag', in: 'query', required: false, secret: false, fixed: false },
+    { name: 'key', in: 'query', required: false, secret: true },
+    { name: 'symbol', in: 'path', required: true, secret: false },
+    { name: 'token', in: 'cookie', required: false, secret: true },
+    { name: 'Ünï', in: 'query', required: false, secret: false },
+  ],
+  encoding: { type: 'uint256', path: '$.price', times: '*' },
+  encrypt: { type: 'euint64', contract: CONTRACT.toLowerCase() },
+};
+
+const hash = (spec: unknown) => keccak256(toUtf8Bytes(canonicalize(spec) ?? ''));
+
+async function load(config: Block, env: Record<string, string> = { KEY: 'k1' }) {
+  const { explained } = await loadObject({ settings, ...config }, env);
+  const [first] = explained;
+  assert.ok(first !== undefined);
+  return { id: first.endpoint.id, text: first.text };
+}
+
+const idOf = async (
+  own: Block,
+  { url = URL, env, api = {} }: { url?: string; env?: Record<string, string>; api?: Block } = {},
+) => (await load(oneApi(url, { e: own }, { api }), env)).id;
+
+describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', () => {
+  it('is keccak256 of the canonical JSON of the specification, computed independently', async () => {
+    const { id, text } = await load(oneApi(URL, { e: endpoint }));
+    assert.equal(text, canonicalize(specification));
+    assert.equal(id, hash(specification));
+    assert.equal(id, `0x${id.slice(2).toLowerCase()}`);
+  });
+
+  it('the least specification', async () => {
+    const { id, text } = await load(oneApi('http://a.example', { e: { path: '/x' } }));
+    const least = { url: 'http://a.example', path: '/x', method: 'GET', parameters: [], encoding: null, encrypt: null };
+    assert.equal(
+      text,
+      '{"encoding":null,"encrypt":null,"method":"GET","parameters":[],"path":"/x","url":"http://a.example"}',
+    );
+    assert.equal(id, hash(least));
+    const encoded = await load(
+      oneApi('http://a.example', { e: { path: '/x', encoding: { type: 'bool', path: '$.a' } } }),
+    );
+    assert.equal(encoded.id, hash({ ...least, encoding: { type: 'bool', path: '$.a', times: null } }));
+  });
+
+  it('defaults that are written out, and `secret: false`, change nothing', async () => {
+    const short = { path: '/x', parameters: [{ name: 'a' }] };
+    const long = {
+      path: '/x',
+      method: 'GET',
+      mode: 'sync',
+      parameters: [{ name: 'a', in: 'query', required: false, secret: false }],
+    };
+    assert.equal(await idOf(long), await idOf(short));
+  });
+
+  it('two configurations of one specification give one ID', async () => {
+    const id = await idOf(endpoint);
+    const described = parameters.map((parameter) => ({ ...parameter, description: 'Für Menschen' }));
+    const same: [string, Block, Parameters<typeof idOf>[1]?][] = [
+      ['parameters in another order', { ...endpoint, parameters: [...parameters].reverse() }],
+      ['descriptions', { ...endpoint, description: 'text', parameters: described }],
+      ['a trailing slash', endpoint, { url: `${URL}/` }],
+      ['another value of a secret variable', endpoint, { env: { KEY: 'another' } }],
+      [
+        'another secret default',
+        { ...endpoint, parameters: parameters.map((p) => (p.name === 'token' ? { ...p, default: 'x' } : p)) },
+      ],
+      [
+        'a secret without a default',
+        {
+          ...endpoint,
+          parameters: parameters.map((p) => (p.name === 'token' ? { name: 'token', in: 'cookie', secret: true } : p)),
+        },
+      ],
+      [
+        '`secret: true` written out',
+        { ...endpoint, parameters: parameters.map((p) => (p.name === 'key' ? { ...p, secret: true } : p)) },
+      ],
+      ['a contract in lower case', { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.toLowerCase() } }],
+      [
+        'a contract in upper case',
+        { ...endpoint, encrypt: { type: 'euint64', contract: `0x${CONTRACT.slice(2).toUpperCase()}` } },
+      ],
+      ['another mode', { ...endpoint, mode: 'stream' }],
+      [
+        'auth, cache, timeout and headers',
+        { ...endpoint, auth: { type: 'apiKey', keys: ['k'] }, cache: { maxAge: 1 } },
+        { api: { timeout: 5, headers: { a: 'b' } } },
+      ],
+    ];
+    for (const [what, own, options] of same) assert.equal(await idOf(own, options), id, what);
+    const renamed = oneApi(URL, { 'another name': { ...endpoint } }, { api: { name: 'another API' } });
+    assert.equal((await load(renamed)).id, id);
+    const later = oneApi(URL, { first: { path: '/other' }, e: endpoint });
+    assert.ok((await loadObject({ settings, ...later }, { KEY: 'k' })).endpoints.some((found) => found.id === id));
+  });
+
+  it('every change of the specification changes it', async () => {
+    const change = (name: string, changed: Block) => ({
+      ...endpoint,
+      parameters: parameters.map((p) => (p.name === name ? { ...p, ...changed } : p)),
+    });
+    const { encrypt: _, ...plain } = endpoint;
+    const variants: [string, Block, Parameters<typeof idOf>[1]?][] = [
+      ['nothing', endpoint],
+      ['host', endpoint, { url: 'https://api2.example.com/v1' }],
+      ['scheme', endpoint, { url: 'http://api.example.com/v1' }],
+      ['prefix', endpoint, { url: 'https://api.example.com/v2' }],
+      ['path', { ...endpoint, path: '/prices/{symbol}' }],
+      ['trailing slash of the path', { ...endpoint, path: '/price/{symbol}/' }],
+      ['method', { ...endpoint, method: 'PUT' }],
+      ['type of the encoding', { ...endpoint, encoding: { type: 'int256', path: '$.price', times: '*' } }],
+      ['path of the encoding', { ...endpoint, encoding: { type: 'uint256', path: '$.price.v', times: '*' } }],
+      ['times pinned', { ...endpoint, encoding: { type: 'uint256', path: '$.price', times: '1e18' } }],
+      ['times absent', { ...endpoint, encoding: { type: 'uint256', path: '$.price' } }],
+      ['encrypt removed', plain],
+      ['no encoding', { ...plain, encoding: undefined }],
+      ['type delegated', { ...plain, encoding: { type: '*', path: '$.price', times: '*' } }],
+      ['path delegated', { ...plain, encoding: { type: 'uint256', path: '*', times: '*' } }],
+      ['encrypt type', { ...endpoint, encrypt: { type: 'euint32', contract: CONTRACT } }],
+      [
+        'encrypt contract',
+        { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.replace('0x3C', '0x4c').toLowerCase() } },
+      ],
+      ['a parameter more', { ...endpoint, parameters: [...parameters, { name: 'more' }] }],
+      ['a parameter less', { ...endpoint, parameters: parameters.slice(0, -1) }],
+      ['a name', change('Ünï', { name: 'Uni' })],
+      ['a secret name', change('key', { name: 'apikey' })],
+      ['a place', change('Ünï', { in: 'header', name: 'Uni' })],
+      ['required', change('Ünï', { required: true })],
+      ['secret', change('Ünï', { secret: true })],
+      ['a fixed value', change('X-Tier', { fixed: 'silver' })],
+      ['a fixed value from a variable', change('X-Tier', { fixed: 'g${KEY}' }), { env: { KEY: 'old' } }],
+      ['the type of a fixed value', change('flag', { fixed: 'false' })],
+      ['a default', change('symbol', { required: false, default: 'ETH' })],
+      ['a fixed empty text', change('Ünï', { fixed: '' })],
+    ];
+    const ids = new Map<string, string>();
+    for (const [what, own, options] of variants) {
+      const id = await idOf(own, options);
+      assert.equal(ids.get(id), undefined, `${what} gives the same ID as ${ids.get(id)}`);
+      ids.set(id, what);
+    }
+  });
+
+  it('sorting is by code units, not by locale', async () => {
+    const names = ['b', 'B', 'a', 'A', 'ä', 'Z', '_', '10', '9', '\u{1f600}', '\ufb33'];
+    const { text } = await load(oneApi(URL, { e: { path: '/x', parameters: names.map((name) => ({ name })) } }));
+    const hashed = JSON.parse(text).parameters.map(({ name }: { name: string }) => name);
+    assert.deepEqual(hashed, ['10', '9', 'A', 'B', 'Z', '_', 'a', 'b', 'ä', '\u{1f600}', '\ufb33']);
+  });
+
+  it('secret values are in no hashed text', async () => {
+    const { text } = await load(oneApi(URL, { e: endpoint }), { KEY: 'TOP-SECRET' });
+    assert.ok(!text.includes('TOP-SECRET') && !text.includes('hidden'));
+    const inside = {
+      path: '/x',
+      parameters: [
+        { name: 'a', fixed: 'Bearer ${KEY}' },
+        { name: 'b', fixed: '$${KEY}' },
+      ],
+    };
+    const { text: partly } = await load(oneApi(URL, { e: inside }), { KEY: 'TOP-SECRET' });
+    assert.deepEqual(JSON.parse(partly).parameters, [
+      { name: 'a', in: 'query', required: false, secret: true },
+      { name: 'b', in: 'query', required: false, secret: false, fixed: '${KEY}' },
+    ]);
+  });
+
+  it('two endpoints that derive one ID are an error (decisions, Configuration)', async () => {
+    const parameters = [
+      { name: 'a', default: 1 },
+      { name: 'b', secret: true, default: 'x' },
+    ];
+    const twins = {
+      one: { path: '/x', parameters },
+      two: { path: '/x', parameters: [{ ...parameters[1], default: 'y' }, parameters[0]] },
+    };
+    assert.deepEqual(await errorsOf(oneApi(URL, twins)), [
+      'apis[0].endpoints[1]: "api/two" and "api/one" (apis[0].endpoints[0]) have the same endpoint ID: they are the same request',
+    ]);
+    assert.deepEqual(await errorsOf(oneApi(URL, { ...twins, two: { path: '/y', parameters } })), []);
+  });
+
+  it('a lone surrogate has no UTF-8, so what holds one has no ID', async () => {
+    const [line = ''] = await errorsOf(
+      oneApi(URL, { e: { path: '/x', parameters: [{ name: 'a', in: 'body', fixed: '\ud800' }] } }),
+    );
+    assert.match(line, /^apis\[0\]/);
+  });
+});
+
+describe('endpoint IDs over HTTP', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ v: 1 }));
+    const encoding = { type: 'int256', path: '$.v' };
+    service = await startTestService(oneApi(upstream.url, { a: { encoding }, b: { encoding, method: 'POST' } }));
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const post = (id: string) =>
+    fetch(`${service.url}/endpoints/${id}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+    });
+
+  it('start-up logs one line per endpoint, `<api_name>/<endpoint_name> <endpoint_id>`', () => {
+    const spec = (path: string, method: string) => ({
+      url: upstream.url,
+      path,
+      method,
+      parameters: [],
+      encoding: { type: 'int256', path: '$.v', times: null },
+      encrypt: null,
+    });
+    assert.deepEqual(service.ids, { 'api/a': hash(spec('/a', 'GET')), 'api/b': hash(spec('/b', 'POST')) });
+  });
+
+  it('hex is case-insensitive; the answer has it in lower case, and signs it', async () => {
+    const id = service.ids['api/a'] ?? '';
+    for (const written of [id, `0x${id.slice(2).toUpperCase()}`]) {
+      const body = await verifyEncoded(await post(written), TEST_ADDRESS);
+      assert.equal(body.endpointId, id);
+    }
+  });
+
+  it('anything else is 404 `Endpoint not found`', async () => {
+    const id = service.ids['api/a'] ?? '';
+    for (const wrong of [
+      id.slice(2),
+      id.slice(0, -1),
+      `${id}0`,
+      `0x${'0'.repeat(64)}`,
+      'x',
+      `${id.slice(0, -1)}g`,
+      '__proto__',
+    ]) {
+      await assertError(await post(wrong), 404, 'Endpoint not found');
+    }
+  });
+});

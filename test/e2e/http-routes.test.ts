@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+describe('routes (decisions, HTTP: checks in their order; every response of a route carries CORS and X-Request-Id)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let id: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 7 });
+    const encoding = { type: 'uint256', path: '$.price' };
+    service = await startTestService({
+      apis: [
+        {
+          name: 'prices',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [
+            { name: 'sync', path: '/price', encoding },
+            { name: 'async', path: '/price', encoding, mode: 'async', parameters: [{ name: 'a' }] },
+            { name: 'stream', path: '/price', encoding, mode: 'stream', parameters: [{ name: 'b' }] },
+          ],
+        },
+      ],
+    });
+    id = service.ids['prices/sync'] ?? '';
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  describe('unknown path is 404 Not Found', () => {
+    const paths = [
+      '/',
+      '/endpoints',
+      '/endpoints/',
+      '/endpoints/0x00/more',
+      '/endpoint/0x00',
+      '/requests',
+      '/requests/',
+      '/requests/a/b',
+      '/health/',
+      '/HEALTH',
+      '/%68ealth',
+      '//health',
+      '/health%00',
+      '/%zz',
+      '/%',
+      '/%ff%fe',
+      '/favicon.ico',
+      '/..%2fhealth',
+      '/__proto__',
+      '/constructor',
+    ];
+    for (const path of paths) {
+      it(`GET and POST ${path}`, async () => {
+        await assertRefused(await fetch(service.url + path), 404, 'Not Found');
+        await assertRefused(await postText(service.url + path, '{}'), 404, 'Not Found');
+      });
+    }
+
+    it('a trailing slash after an endpoint ID is another path', async () => {
+      await assertRefused(await postText(`${service.url}/endpoints/${id}/`, '{}'), 404, 'Not Found');
+    });
+
+    it('a request target that is no URL', async () => {
+      const response = parseResponse(await exchangeRaw(service.url, `${requestHead('GET http://[/health')}\r\n`));
+      assert.equal(response.status, 404);
+      assert.equal(response.body, '{"error":"Not Found"}');
+      assert.equal(response.headers['access-control-allow-origin'], '*');
+    });
+
+    it('GET * is a path, not a wildcard', async () => {
+      const response = parseResponse(await exchangeRaw(service.url, `${requestHead('GET *')}\r\n`));
+      assert.deepEqual([response.status, response.body], [404, '{"error":"Not Found"}']);
+    });
+
+    it('an endless body gets its 404', async () => {
+      const connection = openRaw(service.url);
+      connection.write(`${requestHead('POST /nowhere', { 'Transfer-Encoding': 'chunked' })}\r\n`);
+      connection.write('4\r\naaaa\r\n');
+      await connection.until((text) => text.endsWith('{"error":"Not Found"}'));
+      connection.destroy();
+    });
+  });
+
+  describe('wrong method is 405 Method Not Allowed with Allow', () => {
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
+      it(`${method} of an endpoint`, async () => {
+        const response = await fetch(endpointUrl(service, 'prices/sync'), { method });
+        await assertRefused(response, 405, 'Method Not Allowed');
+        assert.equal(response.headers.get('allow'), 'POST');
+      });
+    }
+
+    it('of an endpoint that does not exist: the method comes before the endpoint', async () => {
+      const response = await fetch(`${service.url}/endpoints/nothing`);
+      await assertRefused(response, 405, 'Method Not Allowed');
+    });
+
+    for (const path of ['/health', '/requests/0x00']) {
+      it(`POST ${path}`, async () => {
+        const response = await postText(service.url + path, '{}');
+        await assertRefused(response, 405, 'Method Not Allowed');
+        assert.deepEqual(response.headers.get('allow')?.split(', ').sort(), ['GET', 'HEAD']);
+      });
+    }
+
+    it('HEAD of an endpoint: the same without the body', async () => {
+      const response = await fetch(endpointUrl(service, 'prices/sync'), { method: 'HEAD' });
+      assert.equal(response.status, 405);
+      assert.equal(response.headers.get('allow'), 'POST');
+      assert.equal(await response.text(), '');
+      assertRouteHeaders(response);
+    });
+
+    it('TRACE does not reflect the request', async () => {
+      const text = await exchangeRaw(service.url, `${requestHead('TRACE /health', { 'X-Api-Key': 'reflected' })}\r\n`);
+      assert.equal(parseResponse(text).status, 405);
+      assert.ok(!text.includes('reflected'));
+    });
+  });
+
+  describe('endpoint 404 Endpoint not found', () => {
+    const zeros = '0'.repeat(64);
+    const ids = [
+      `0x${zeros}`,
+      zeros,
+      `0x${'0'.repeat(63)}`,
+      `0x${'0'.repeat(65)}`,
+      `0x${'g'.repeat(64)}`,
+      'not-hex',
+      '%zz',
+      '%00',
+      '%2F',
+      '__proto__',
+      'constructor',
+      '%F0%9F%92%A5',
+      'a'.repeat(8000),
+    ];
+    for (const unknown of ids) {
+      it(`id ${unknown.slice(0, 70)}`, async () => {
+        await assertRefused(await postText(`${service.url}/endpoints/${unknown}`, '{}'), 404, 'Endpoint not found');
+      });
+    }
+
+    it('a real id with one digit missing, one more, or without 0x', async () => {
+      for (const wrong of [id.slice(0, -1), `${id}0`, id.slice(2), `${id}%00`, `%20${id}`]) {
+        await assertRefused(await postText(`${service.url}/endpoints/${wrong}`, '{}'), 404, 'Endpoint not found');
+      }
+    });
+
+    it('hex is case-insensitive', async () => {
+      const url = `${service.url}/endpoints/0x${id.slice(2).toUpperCase()}`;
+      const { endpointId } = await verifyEncoded(await postText(url, '{}'), TEST_ADDRESS);
+      assert.equal(endpointId, id);
+    });
+
+    it('the endpoint comes before content type, size and shape of the body', async () => {
+      const url = `${service.url}/endpoints/0x${zeros}`;
+      await assertRefused(await postText(url, 'x', { 'Content-Type': 'text/plain' }), 404, 'Endpoint not found');
+      await assertRefused(await postText(url, 'x'.repeat(65_537)), 404, 'Endpoint not found');
+      await assertRefused(await postText(url, '{'), 404, 'Endpoint not found');
+    });
+
+    it('the body is not read: an endless one gets its 404', async () => {
+      const connection = openRaw(service.url);
+      const headers = { ...JSON_HEADERS, 'Transfer-Encoding': 'chunked' };
+      connection.write(`${requestHead(`POST /endpoints/0x${zeros}`, headers)}\r\n4\r\n{"a"\r\n`);
+      await connection.until((text) => text.endsWith('{"error":"Endpoint not found"}'));
+      connection.destroy();
+    });
+
+    it('the body is not read: one that never arrives gets its 404', async () => {
+      const connection = openRaw(service.url);
+      const headers = { ...JSON_HEADERS, 'Content-Length': '1000' };
+      connection.write(`${requestHead(`POST /endpoints/0x${zeros}`, headers)}\r\n`);
+      await connection.until((text) => text.endsWith('{"error":"Endpoint not found"}'));
+      connection.destroy();
+    });
+  });
+
+  describe('X-Request-Id', () => {
+    it('is on every response of a route, in all modes, and never the same', async () => {
+      const responses = [
+        await service.post('prices/sync'),
+        await service.post('prices/async'),
+        await service.post('prices/stream'),
+        await fetch(`${service.url}/health`),
+        await fetch(`${service.url}/health`, { method: 'HEAD' }),
+        await fetch(`${service.url}/requests/unknown`),
+        await fetch(`${service.url}/nowhere`),
+        await fetch(`${service.url}/nowhere`, { method: 'OPTIONS' }),
+        await postText(endpointUrl(service, 'prices/sync'), '{'),
+      ];
+      assert.deepEqual(
+        responses.map(({ status }) => status),
+        [200, 202, 200, 200, 200, 404, 404, 204, 400],
+      );
+      for (const response of responses) {
+        assertRouteHeaders(response);
+        await response.arrayBuffer();
+      }
+      assert.equal(new Set(responses.map(({ headers }) => headers.get('x-request-id'))).size, responses.length);
+    });
+
+    it('is the service’s own, whatever the client sends', async () => {
+      const response = await service.post('prices/sync', {}, { 'X-Request-Id': `0x${'1'.repeat(64)}` });
+      assertRouteHeaders(response);
+      assert.notEqual(response.headers.get('x-request-id'), `0x${'1'.repeat(64)}`);
+    });
+  });
+
+  describe('unusual but sound requests', () => {
+    it('a query string changes nothing', async () => {
+      await verifyEncoded(await postText(`${endpointUrl(service, 'prices/sync')}?a=%zz&b`, '{}'), TEST_ADDRESS);
+      assert.equal((await fetch(`${service.url}/health?x=1`)).status, 200);
+    });
+
+    it('a request target in absolute form (RFC 9112, section 3.2.2)', async () => {
+      const text = await exchangeRaw(service.url, `${requestHead('GET http://other.example/health')}\r\n`);
+      assert.equal(parseResponse(text).body, `{"status":"ok","node":"${TEST_ADDRESS}"}`);
+    });
+
+    it('HTTP/1.0 without Host', async () => {
+      const text = await exchangeRaw(service.url, 'GET /health HTTP/1.0\r\n\r\n');
+      assert.equal(parseResponse(text).status, 200);
+    });
+
+    it('an expectation that nobody knows (RFC 9110, section 10.1.1)', async () => {
+      const text = await exchangeRaw(service.url, `${requestHead('GET /health', { Expect: 'miracles' })}\r\n`);
+      assert.equal(parseResponse(text).status, 200);
+      assert.match(text, /\r\nX-Request-Id: 0x/);
+    });
+
+    it('an upgrade that nobody offers', async () => {
+      const headers = { Connection: 'Upgrade, close', Upgrade: 'websocket' };
+      assert.equal(
+        parseResponse(await exchangeRaw(service.url, `${requestHead('GET /health', headers)}\r\n`)).status,
+        200,
+      );
+    });
+
+    it('two requests in one packet are answered in order', async () => {
+      const first = requestHead('GET /health', { Connection: 'keep-alive' });
+      const text = await exchangeRaw(service.url, `${first}\r\n${requestHead('GET /nowhere')}\r\n`);
+      assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*HTTP\/1\.1 404 Not Found\r\n[\s\S]*\{"error":"Not Found"\}$/);
+    });
+
+    it('header names that objects have anyway', async () => {
+      const headers = { ...JSON_HEADERS, __proto__x: 'a', constructor: 'b', toString: 'c', 'Content-Length': '0' };
+      const head = `${requestHead(`POST /endpoints/${id}`, headers)}__proto__: polluted\r\n\r\n`;
+      const { status, body } = parseResponse(await exchangeRaw(service.url, head));
+      assert.equal(status, 200);
+      await verifyEncoded(JSON.parse(body), TEST_ADDRESS);
+    });
+  });
+});

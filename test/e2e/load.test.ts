@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { launch } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+
+describe('200 requests at once all verify', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    let most = 0;
+    upstream.on('*', (req, res, recorded) => {
+      most = Math.max(most, upstream.open);
+      assert.ok(most <= 50, 'never more than settings.maxConcurrentApiCalls, default 50');
+      const q = new URL(recorded.path, 'http://x').searchParams.get('q');
+      return faults.json({ value: Number(q) })(req, res, recorded);
+    });
+    const parameters = [{ name: 'q', required: true }];
+    const encoding = { type: 'uint256', path: '$.value' };
+    service = await startTestService(
+      oneApi(upstream.url, {
+        sync: { parameters, encoding },
+        raw: { parameters },
+        cached: { parameters, encoding, cache: { maxAge: 600_000 } },
+        stream: { parameters, encoding, mode: 'stream' },
+        async: { parameters, encoding, mode: 'async' },
+      }),
+    );
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const many = <T>(count: number, one: (i: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: count }, (_, i) => one(i)));
+  const address = () => service.signer.address;
+
+  for (const name of ['sync', 'cached'] as const) {
+    it(name, async () => {
+      await many(200, async (i) => {
+        const { data } = await verifyEncoded(await service.post(`api/${name}`, { q: i }), address());
+        assert.equal(BigInt(data), BigInt(i));
+      });
+    });
+  }
+
+  it('cached, again: all from the cache', async () => {
+    const calls = upstream.requests.length;
+    await many(200, async (i) => {
+      const { data } = await verifyEncoded(await service.post('api/cached', { q: i }), address());
+      assert.equal(BigInt(data), BigInt(i));
+    });
+    assert.equal(upstream.requests.length, calls);
+  });
+
+  it('raw', async () => {
+    await many(200, async (i) => {
+      const { rawData } = await verifyRaw(await service.post('api/raw', { q: i }), address());
+      assert.deepEqual(rawData, { value: i });
+    });
+  });
+
+  it('stream', async () => {
+    await many(200, async (i) => {
+      const response = await service.post('api/stream', { q: i });
+      const { done, ...signed } = JSON.parse((await response.text()).replace('data: ', ''));
+      assert.equal(done, true);
+      assert.equal(BigInt((await verifyEncoded(signed, address())).data), BigInt(i));
+    });
+  });
+
+  it('async: all that the store has room for, the others get 503; and again once these were read', async () => {
+    for (const first of [0, 200]) {
+      const outcomes = await many(200, async (i) => {
+        const response = await service.post('api/async', { q: first + i });
+        if (response.status !== 503) return { i, submission: await submitted(response) };
+        assert.deepEqual(await response.json(), { error: 'Service Unavailable' });
+        return undefined;
+      });
+      const accepted = outcomes.flatMap((outcome) => (outcome === undefined ? [] : [outcome]));
+      assert.equal(accepted.length, 100);
+      for (const { i, submission } of accepted) {
+        const { requestId, status, ...signed } = await finished(service, submission);
+        assert.deepEqual([requestId, status], [submission.requestId, 'complete']);
+        assert.equal(BigInt((await verifyEncoded(signed, address())).data), BigInt(first + i));
+      }
+    }
+  });
+});
+
+/**
+ * The flood runs in a process of its own, so that the heap is that of the service (and of a client that keeps nothing).
+ * It prints the bytes of live heap when the bounded stores have had all they hold, and after as much again.
+ */
+it('memory stays flat under floods of distinct X-Forwarded-For addresses and cache keys', async (t) => {
+  const MiB = 1024 * 1024;
+  const flood = new URL('../support/flood.ts', import.meta.url).pathname;
+  const args = ['--expose-gc', '--import', import.meta.resolve('tsx'), flood];
+  const { code, stdout, stderr } = await launch(t, process.execPath, args).ended;
+  assert.deepEqual([code, stderr], [0, '']);
+  const [before = 0, later = 0]: number[] = JSON.parse(stdout);
+  assert.ok(before > MiB && later > MiB, stdout);
+  assert.ok(later < before * 1.25, `${(before / MiB).toFixed(1)} MiB became ${(later / MiB).toFixed(1)} MiB`);
+});

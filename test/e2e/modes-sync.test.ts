@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { assertRouteHeaders } from '../support/http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+
+describe('sync mode (specification, Signed response; pipeline rows 12 and 13)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/encoded', { price: 3.7 });
+    upstream.text('/raw', '{"b": {"z": 1, "a": [true, null, "\\u00fc", 1e21]}, "a": -0.0}');
+    upstream.json('/object', {});
+    upstream.on('/empty', faults.empty(204));
+    const encoding = { type: 'int256', path: '$.price' };
+    service = await startTestService(
+      oneApi(
+        upstream.url,
+        {
+          encoded: { encoding, mode: 'sync' },
+          raw: {},
+          object: {},
+          empty: {},
+          matched: {
+            path: '/encoded?m',
+            encoding,
+            responseMatches: [{ type: 'regex', value: '"price":(?<price>[0-9.]+)' }],
+          },
+        },
+        // Nobody listens there: every proof fails.
+        { settings: { proof: { type: 'reclaim', gatewayUrl: 'http://127.0.0.1:1' } } },
+      ),
+    );
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('an encoded answer has just its members, and verifies', async () => {
+    const before = Math.floor(Date.now() / 1000);
+    const response = await service.post('api/encoded');
+    assertRouteHeaders(response);
+    assert.equal(response.headers.get('content-type'), 'application/json');
+    const body = await verifyEncoded(response, service.signer.address);
+    assert.deepEqual(Object.keys(body).sort(), ['data', 'endpointId', 'node', 'signature', 'timestamp']);
+    assert.equal(body.endpointId, service.ids['api/encoded']);
+    assert.ok(body.timestamp >= before && body.timestamp <= Math.floor(Date.now() / 1000));
+    assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['int256'], body.data)], [3n]);
+  });
+
+  it('a raw answer has rawData in place of data, and verifies', async () => {
+    const body = await verifyRaw(await service.post('api/raw'), service.signer.address);
+    assert.deepEqual(Object.keys(body).sort(), ['endpointId', 'node', 'rawData', 'signature', 'timestamp']);
+    assert.deepEqual(body.rawData, { a: 0, b: { a: [true, null, 'ü', 1e21], z: 1 } });
+  });
+
+  it('an empty object is signed as it is, an empty body as null', async () => {
+    assert.deepEqual((await verifyRaw(await service.post('api/object'), service.signer.address)).rawData, {});
+    assert.equal((await verifyRaw(await service.post('api/empty'), service.signer.address)).rawData, null);
+  });
+
+  it('a failed proof is non-fatal: the answer comes without `proof`', async () => {
+    const body = await verifyEncoded(await service.post('api/matched'), service.signer.address);
+    assert.ok(!('proof' in body));
+  });
+});

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertError, oneApi } from '../support/answers.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const path = (name: string) => ({ name, in: 'path', required: true });
+const endpoints = {
+  query: { parameters: [{ name: 'q' }, { name: 'a b&c=d' }, { name: 'ünï' }] },
+  'query-in-path': { path: '/query-in-path?fixed=1', parameters: [{ name: 'q' }] },
+  placeholder: { path: '/tail?x={x}&y=1', parameters: [{ name: 'x', in: 'path' }, { name: 'q' }] },
+  path: { path: '/path/{id}/end', parameters: [path('id')] },
+  parts: { path: '/parts/{a}{b}.json/{c}-x', parameters: [path('a'), path('b'), path('c')] },
+  dots: {
+    path: '/dots/{a}{b}',
+    parameters: [
+      { name: 'a', in: 'path', default: '' },
+      { name: 'b', in: 'path', default: '' },
+    ],
+  },
+  encoded: { path: '/encoded/%2E{a}/x', parameters: [path('a')] },
+  repeated: { path: '/repeated/{id}/{id}', parameters: [path('id')] },
+  header: {
+    parameters: [
+      { name: 'X-Value', in: 'header' },
+      { name: '__proto__', in: 'header' },
+    ],
+  },
+  cookie: {
+    parameters: [
+      { name: 'one', in: 'cookie' },
+      { name: 'two', in: 'cookie' },
+      { name: 'three', in: 'cookie', default: '3' },
+    ],
+  },
+  body: {
+    method: 'POST',
+    parameters: [
+      { name: 'b', in: 'body' },
+      { name: 'a', in: 'body' },
+      { name: '__proto__', in: 'body' },
+    ],
+  },
+  all: {
+    path: '/all/{p}',
+    method: 'PUT',
+    parameters: [
+      path('p'),
+      { name: 'q' },
+      { name: 'X-H', in: 'header' },
+      { name: 'c', in: 'cookie' },
+      { name: 'b', in: 'body' },
+    ],
+  },
+};
+
+/** Header names and values exactly as sent, without those of the HTTP client. */
+function sent({ rawHeaders }: RecordedRequest): string[] {
+  const lines: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);
+  return lines.filter((line) => !/^(host|connection|accept|user-agent|accept-encoding|content-length): /i.test(line));
+}
+
+describe('parameter placement (specification: Parameter definition, rules 4 to 6)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    service = await startTestService(oneApi(upstream.url, endpoints));
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+
+  const ask = async (endpoint: string, parameters: unknown): Promise<RecordedRequest> => {
+    const response = await service.post(`api/${endpoint}`, parameters);
+    assert.equal(response.status, 200, await response.clone().text());
+    return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
+  };
+  const refuse = async (endpoint: string, parameters: unknown, name: string) => {
+    await assertError(await service.post(`api/${endpoint}`, parameters), 400, `Invalid parameter: ${name}`);
+    assert.equal(upstream.requests.length, 0, 'before any call');
+  };
+
+  it('query values and names are percent-encoded and cannot leave their place', async () => {
+    assert.equal(
+      (await ask('query', { q: 'a b&x=1#y?z/ü€\u{1f600}+%' })).path,
+      '/query?q=a%20b%26x%3D1%23y%3Fz%2F%C3%BC%E2%82%AC%F0%9F%98%80%2B%25',
+    );
+    assert.equal((await ask('query', { 'a b&c=d': 1, ünï: 2 })).path, '/query?a%20b%26c%3Dd=1&%C3%BCn%C3%AF=2');
+    assert.equal((await ask('query', { q: '\0\r\n' })).path, '/query?q=%00%0D%0A');
+  });
+
+  it('query parameters follow a query of the configured path', async () => {
+    assert.equal((await ask('query-in-path', {})).path, '/query-in-path?fixed=1');
+    assert.equal((await ask('query-in-path', { q: 'x' })).path, '/query-in-path?fixed=1&q=x');
+  });
+
+  it('a placeholder may stand in the query of the path and takes any text there', async () => {
+    assert.equal((await ask('placeholder', { x: '../&y=2', q: 'z' })).path, '/tail?x=..%2F%26y%3D2&y=1&q=z');
+    assert.equal((await ask('placeholder', { x: '..' })).path, '/tail?x=..&y=1');
+  });
+
+  it('numbers and booleans travel as text', async () => {
+    const texts: [unknown, string][] = [
+      [1, '1'],
+      [-0.5, '-0.5'],
+      [1e21, '1e%2B21'],
+      [1e-7, '1e-7'],
+      [true, 'true'],
+      [false, 'false'],
+      [0, '0'],
+    ];
+    for (const [value, text] of texts) {
+      assert.equal((await ask('query', { q: value })).path, `/query?q=${text}`);
+      assert.equal((await ask('path', { id: value })).path, `/path/${text}/end`);
+      assert.equal((await ask('header', { 'X-Value': value })).headers['x-value'], decodeURIComponent(text));
+      assert.equal((await ask('cookie', { one: value })).headers.cookie, `one=${decodeURIComponent(text)}; three=3`);
+    }
+  });
+
+  it('objects and arrays become a placeholder everywhere but in a body', async () => {
+    assert.equal((await ask('query', { q: { a: 1 } })).path, '/query?q=%5Bobject%20Object%5D');
+    assert.equal((await ask('query', { q: [1, 2] })).path, '/query?q=%5Bobject%20Array%5D');
+    assert.equal((await ask('path', { id: { toString: 'x' } })).path, '/path/%5Bobject%20Object%5D/end');
+    assert.equal((await ask('header', { 'X-Value': [] })).headers['x-value'], '[object Array]');
+    assert.equal((await ask('cookie', { one: {} })).headers.cookie, 'one=[object Object]; three=3');
+  });
+
+  it('path values are percent-encoded: none of them changes the structure of the URL', async () => {
+    const paths: [string, string][] = [
+      ['a/b', 'a%2Fb'],
+      ['a/../b', 'a%2F..%2Fb'],
+      ['../../etc', '..%2F..%2Fetc'],
+      ['%2e%2e', '%252e%252e'],
+      ['%2e', '%252e'],
+      ['%2F', '%252F'],
+      ['?x=1', '%3Fx%3D1'],
+      ['#x', '%23x'],
+      ['a\\b', 'a%5Cb'],
+      ['..\\', '..%5C'],
+      ['\0', '%00'],
+      ['a\r\nb', 'a%0D%0Ab'],
+      ['\t..', '%09..'],
+      [' ', '%20'],
+      ['...', '...'],
+      ['.x', '.x'],
+      ['http://evil.example', 'http%3A%2F%2Fevil.example'],
+      ['@evil.example', '%40evil.example'],
+      [';a=b', '%3Ba%3Db'],
+      ['ü', '%C3%BC'],
+      ["a!'()*~b", "a!'()*~b"],
+    ];
+    for (const [value, encoded] of paths) assert.equal((await ask('path', { id: value })).path, `/path/${encoded}/end`);
+  });
+
+  it('a path value that is `.`, `..` or empty as a whole segment is 400 (decisions, Requests upstream)', async () => {
+    for (const id of ['.', '..', '']) await refuse('path', { id }, 'id');
+    await refuse('dots', {}, 'a');
+    for (const parts of [{ a: '.' }, { b: '..' }, { a: '.', b: '.' }]) await refuse('dots', parts, 'a');
+    assert.equal((await ask('dots', { a: '.', b: 'x' })).path, '/dots/.x');
+    assert.equal((await ask('parts', { a: '.', b: '.', c: '' })).path, '/parts/...json/-x');
+  });
+
+  it('a dot that the configured path holds percent-encoded counts as one', async () => {
+    await refuse('encoded', { a: '.' }, 'a');
+    await refuse('encoded', { a: '' }, 'a');
+    assert.equal((await ask('encoded', { a: 'x' })).path, '/encoded/%2Ex/x');
+  });
+
+  it('lone surrogates have no UTF-8 and are 400', async () => {
+    await refuse('path', { id: '\ud800' }, 'id');
+    await refuse('query', { q: 'a\udc00' }, 'q');
+    await refuse('header', { 'X-Value': '\ud83d' }, 'X-Value');
+    await refuse('cookie', { one: '\ud83d' }, 'one');
+  });
+
+  it('every occurrence of a placeholder is replaced', async () => {
+    assert.equal((await ask('repeated', { id: '$&' })).path, '/repeated/%24%26/%24%26');
+    assert.equal((await ask('parts', { a: '{b}', b: '{c}', c: '{a}' })).path, '/parts/%7Bb%7D%7Bc%7D.json/%7Ba%7D-x');
+  });
+
+  it('header values are sent as they are', async () => {
+    assert.deepEqual(sent(await ask('header', { 'X-Value': 'a, b;c="d"\té' })), ['X-Value: a, b;c="d"\té']);
+    assert.deepEqual(sent(await ask('header', { 'X-Value': '' })), ['X-Value: ']);
+    assert.deepEqual(sent(await ask('header', {})), []);
+    assert.deepEqual(sent(await ask('header', JSON.parse('{"__proto__":"x"}'))), ['__proto__: x']);
+  });
+
+  it('CR, LF or NUL in a header value is 400 before any call, and so is what no header can carry', async () => {
+    for (const value of ['a\rb', 'a\nb', 'a\r\nX-Injected: 1', '\0', 'a\u0001', '\u007f', '€', '\u2028']) {
+      await refuse('header', { 'X-Value': value }, 'X-Value');
+    }
+  });
+
+  it('cookies are joined into one Cookie header in the order of the config', async () => {
+    assert.deepEqual(sent(await ask('cookie', { two: 'b', one: 'a' })), ['cookie: one=a; two=b; three=3']);
+    assert.deepEqual(sent(await ask('cookie', { two: 'x=y, "z"' })), ['cookie: two=x=y, "z"; three=3']);
+  });
+
+  it('a cookie value with `;`, CR or LF is 400 (rule 6)', async () => {
+    for (const value of ['a;b', ';', 'a\rb', 'a\nb', 'a\0b']) await refuse('cookie', { one: value }, 'one');
+  });
+
+  it('body parameters make one flat JSON object in the order of the config, nested values as they are', async () => {
+    const nested = JSON.parse('{"x":[1,{"y":null}],"__proto__":{"z":"\\ud800"},"":true}');
+    const asked = await ask('body', { a: nested, b: 'text' });
+    assert.equal(asked.body, '{"b":"text","a":{"x":[1,{"y":null}],"__proto__":{"z":"\\ud800"},"":true}}');
+    assert.deepEqual(sent(asked), ['content-type: application/json']);
+    assert.equal(asked.headers['content-length'], String(asked.body.length));
+    assert.equal((await ask('body', JSON.parse('{"__proto__":[1]}'))).body, '{"__proto__":[1]}');
+    assert.equal((await ask('body', {})).body, '{}');
+  });
+
+  it('each kind goes to its own place', async () => {
+    const asked = await ask('all', { p: 1, q: 2, 'X-H': 3, c: 4, b: 5 });
+    assert.deepEqual([asked.method, asked.path, asked.body], ['PUT', '/all/1?q=2', '{"b":5}']);
+    assert.deepEqual(sent(asked), ['X-H: 3', 'cookie: c=4', 'content-type: application/json']);
+  });
+});

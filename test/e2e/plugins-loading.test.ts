@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { loadObject } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { notes, pluginFile, pluginTools } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+
+const apis = (url: string) => [
+  { name: 'x', url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }] }] },
+];
+
+describe('plugins are files that settings.plugins names (startup step 5; decisions, Plugins: "Shape")', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  const files = {
+    'object.mjs': pluginFile('object', `onHttpRequest({ parameters }) { note('ran', 'object'); }`),
+    'factory.js': `${pluginTools}
+      export default (config) => ({ name: config.name, hooks: { onHttpRequest() { note('ran', config.name); } } });`,
+    'later.mjs': `${pluginTools}
+      export default async (config) => { await sleep(1); note('config', config); return { name: 'later', hooks: {} }; };`,
+    'typed.mts': `import { definePlugin, Type } from '${SDK}';
+      import type { HttpRequestContext } from '${SDK}';
+      export const configSchema = Type.Object({ deny: Type.Array(Type.String()), status: Type.Integer({ default: 418 }) });
+      interface Config { readonly deny: readonly string[]; readonly status: number }
+      const make = (config: Config) => ({
+        name: 'typed',
+        hooks: {
+          onHttpRequest({ parameters }: HttpRequestContext) {
+            if (config.deny.includes(String(parameters['q']))) return { reject: true, status: config.status, message: 'Denied' };
+          },
+        },
+      });
+      export default make;`,
+    'parsed.ts': `
+      export const configSchema = { parse(value: { level?: number }) { return { level: (value.level ?? 1) * 2 }; } };
+      export default (config: { level: number }) => ({
+        name: 'parsed',
+        hooks: { onAfterApiCall({ response }: { response: { data: object } }) { return { data: { ...response.data, ...config } }; } },
+      });`,
+    'full.mjs': `import { definePlugin } from '${SDK}';
+      const note = globalThis.testNote;
+      export default definePlugin({
+        name: 'full',
+        setup: ({ endpoints }) => ({
+          start: () => note('full', 'start'),
+          stop: (deadline) => note('full', 'stop ' + (deadline > 0)),
+          hooks: { onHttpRequest: () => note('ran', 'full ' + endpoints.length) && undefined },
+        }),
+      });`,
+  };
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/raw', { a: 1 });
+    const plugins = [
+      { source: './object.mjs' },
+      { source: './factory.js', config: { name: 'made' } },
+      { source: './later.mjs', config: { nested: [{ key: 'value' }], from: `\${GREETING}, world` } },
+      { source: './typed.mts', config: { deny: ['bad', `\${DENIED}`] } },
+      { source: './parsed.ts', config: { level: 21 } },
+      { source: './full.mjs' },
+    ];
+    service = await startTestService(
+      { settings: { plugins }, apis: apis(upstream.url) },
+      { files, env: { GREETING: 'hello', DENIED: 'worse' } },
+    );
+  });
+  after(async () => {
+    await service.stop();
+    assert.deepEqual(notes.of('full'), ['start', 'stop true']);
+    await upstream.close();
+  });
+
+  it('of every form and extension, in the order of the config', async () => {
+    const { rawData } = await verifyRaw(await service.post('x/raw'), service.signer.address);
+    assert.deepEqual(rawData, { a: 1, level: 42 });
+    assert.deepEqual(notes.of('ran'), ['object', 'made', 'full 1']);
+    assert.deepEqual(notes.of('full'), ['start']);
+  });
+
+  it('with their config, variables replaced and defaults of the schema filled in', async () => {
+    assert.deepEqual(notes.of('config'), [{ nested: [{ key: 'value' }], from: 'hello, world' }]);
+    await assertRefused(await service.post('x/raw', { q: 'bad' }), 418, 'Denied');
+    await assertRefused(await service.post('x/raw', { q: 'worse' }), 418, 'Denied');
+  });
+
+  it('and those that can change what gets signed are named by a start-up warning', () => {
+    const warnings = service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    assert.deepEqual(
+      warnings.filter((message) => message.includes('settings.plugins')),
+      ['settings.plugins[4]: parsed: onAfterApiCall'],
+    );
+  });
+});
+
+describe('a plugin may use the SDK whatever its extension, in a folder without a package.json', () => {
+  for (const extension of ['ts', 'mts', 'js', 'mjs']) {
+    it(`.${extension}`, async () => {
+      const text = `import { Refusal, definePlugin } from '${SDK}';
+        export default definePlugin({ name: 'p', setup: () => ({ hooks: { authenticate: { free: () => { throw new Refusal(418, 'Closed'); } } } }) });`;
+      const service = await startTestService(
+        {
+          settings: { plugins: [{ source: 'builtin:auth-free', enabled: false }, { source: `./p.${extension}` }] },
+          apis: apis('http://127.0.0.1:1').map(({ auth: _, ...api }) => api),
+        },
+        { files: { [`p.${extension}`]: text } },
+      );
+      try {
+        await assertRefused(await service.post('x/raw'), 418, 'Closed');
+      } finally {
+        await service.stop();
+      }
+    });
+  }
+});
+
+describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
+  const faults: Readonly<
+    Record<string, { readonly text: string; readonly expected: RegExp; readonly config?: object }>
+  > = {
+    'throws while it is loaded': {
+      text: 'throw new Error("no\\nway");',
+      expected: /settings\.plugins\[0\]\.source: .*p\.mjs.*no/,
+    },
+    'is no JavaScript': { text: 'export default {', expected: /settings\.plugins\[0\]\.source: / },
+    'has no default export': { text: 'export const name = 1;', expected: /no default export/ },
+    'is neither object nor factory': { text: 'export default 7;', expected: /must be \{name, hooks\}/ },
+    'has no name': { text: 'export default { hooks: {} };', expected: /"name"/ },
+    'has a hook that does not exist': {
+      text: 'export default { name: "p", hooks: { onBeforeSing() {} } };',
+      expected: /unknown hook "onBeforeSing".*onBeforeSign/,
+    },
+    'has a hook that is no function': {
+      text: 'export default { name: "p", hooks: { onBeforeSign: 1 } };',
+      expected: /"onBeforeSign" must be a function/,
+    },
+    'has a factory that throws': {
+      text: 'export default () => { throw new Error("out of order"); };',
+      expected: /out of order/,
+    },
+    'has a factory that makes nothing': {
+      text: 'export default () => undefined;',
+      expected: /must be \{name, hooks\}/,
+    },
+    'has the name of a built-in': {
+      text: 'export default { name: "cache", hooks: {} };',
+      expected: /"cache" is that of a built-in/,
+    },
+    'dislikes its config': {
+      text: `export const configSchema = { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] };
+        export default (config) => ({ name: 'p', hooks: {} });`,
+      config: { ulr: 'x' },
+      expected: /settings\.plugins\[0\]\.config/,
+    },
+    'takes no config': {
+      text: 'export default { name: "p", hooks: {} };',
+      config: { a: 1 },
+      expected: /settings\.plugins\[0\]\.config: .*takes no config/,
+    },
+  };
+  const start = (plugins: object[], files: Record<string, string>) =>
+    startTestService({ settings: { plugins }, apis: apis('http://127.0.0.1:1') }, { files });
+
+  for (const [what, { text, expected, config }] of Object.entries(faults)) {
+    it(`one that ${what}`, async () => {
+      await assert.rejects(
+        start([{ source: './p.mjs', ...(config && { config }) }], { 'p.mjs': text }),
+        ({ message }) => {
+          assert.match(message, expected);
+          assert.doesNotMatch(message, /\n {4}at /);
+          return true;
+        },
+      );
+    });
+  }
+
+  it('one that is not there, and two of one name', async () => {
+    await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
+    const twice = pluginFile('same', '');
+    await assert.rejects(
+      start([{ source: './a.mjs' }, { source: './b.mjs' }], { 'a.mjs': twice, 'b.mjs': twice }),
+      /settings\.plugins\[1\].*"same"/,
+    );
+  });
+
+  it('an unknown built-in and one that cannot be left out', async () => {
+    const load = (plugin: object) => loadObject({ settings: { plugins: [plugin] }, apis: apis('http://127.0.0.1:1') });
+    await assert.rejects(load({ source: 'builtin:cahce' }), /unknown built-in plugin "cahce".*cache/);
+    await assert.rejects(load({ source: 'builtin:sign-eip191', enabled: false }), /cannot be left out/);
+    await load({ source: 'builtin:cache', enabled: false });
+    await assert.rejects(load({ source: './p.mjs', timeout: 0 }), /settings\.plugins\[0\]\.timeout/);
+  });
+});

@@ -1,0 +1,432 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+
+const DROPPED = [403, { error: 'Request dropped by plugin "puppet"' }];
+const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
+type Mutation = (typeof MUTATIONS)[number];
+
+let upstream: Upstream;
+let service: RunningService;
+
+before(async () => {
+  upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') });
+  const parameters = [
+    { name: 'q', in: 'query', required: true },
+    { name: 'note', in: 'body' },
+  ];
+  service = await startTestService(
+    {
+      settings: { plugins },
+      apis: [
+        {
+          name: 'x',
+          url: upstream.url,
+          auth: { type: 'apiKey', keys: ['k'] },
+          endpoints: [
+            { name: 'encoded', path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
+            { name: 'raw', path: '/price', parameters: [] },
+          ],
+        },
+      ],
+    },
+    { files },
+  );
+});
+after(async () => {
+  await service.stop();
+  await upstream.close();
+});
+beforeEach(() => {
+  acts.clear();
+  notes.clear();
+  upstream.requests.length = 0;
+});
+
+const encoded = (parameters: unknown = { q: 'a' }) => service.post('x/encoded', parameters, { 'X-Api-Key': 'k' });
+const raw = () => service.post('x/raw', {}, { 'X-Api-Key': 'k' });
+const on = (hook: string, act: (context: Readonly<Record<string, unknown>>) => unknown) => {
+  acts.set(`puppet ${hook}`, act);
+};
+
+async function outcome(response: Response): Promise<[number, unknown]> {
+  assert.equal(response.headers.get('content-type'), 'application/json');
+  const text = await response.text();
+  assert.ok(!text.includes('LEAK'), text);
+  return [response.status, JSON.parse(text)];
+}
+
+/** The request is dropped, with the plugin's name and nothing else, and observers learn the stage. */
+async function assertDropped(hook: Mutation, what: string): Promise<void> {
+  on('onError', ({ stage, status, error }) => {
+    notes.add('error', [stage, status, (error as Error).message]);
+  });
+  assert.deepEqual(await outcome(await encoded()), DROPPED, what);
+  assert.deepEqual(await notes.until('error'), [[hook, 403, 'Request dropped by plugin "puppet"']], what);
+  assert.equal(upstream.requests.length, hook === 'onHttpRequest' || hook === 'onBeforeApiCall' ? 0 : 1, what);
+  acts.clear();
+  notes.clear();
+  upstream.requests.length = 0;
+}
+
+describe('onHttpRequest may reject (pipeline row 2; decisions: `{reject: true, status?, message?}` (default 403))', () => {
+  it('with 403 by default, before authentication and before any API call', async () => {
+    on('onHttpRequest', () => ({ reject: true }));
+    const [status, body] = await outcome(await service.post('x/encoded', { q: 'a' }));
+    assert.equal(status, 403);
+    assert.deepEqual(Object.keys(body as object), ['error']);
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  it('with the status and message given', async () => {
+    for (const [status, message] of [
+      [400, 'no'],
+      [451, 'Not "here"\n\u2028'],
+      [599, ''],
+    ] as const) {
+      on('onHttpRequest', async () => ({ reject: true, status, message }));
+      assert.deepEqual(await outcome(await encoded()), [status, { error: message }]);
+    }
+  });
+
+  it('or not: undefined and {reject: false} pass', async () => {
+    for (const value of [undefined, { reject: false }, { reject: false, status: 403 }]) {
+      on('onHttpRequest', () => value);
+      await verifyEncoded(await encoded(), service.signer.address);
+    }
+  });
+
+  it('on requests that authentication or validation would refuse too', async () => {
+    on('onHttpRequest', ({ parameters }) => {
+      notes.add('seen', parameters);
+    });
+    assert.deepEqual(await outcome(await service.post('x/encoded', { undeclared: [1] })), [
+      401,
+      { error: 'Missing X-Api-Key header' },
+    ]);
+    assert.deepEqual(await outcome(await encoded({})), [400, { error: 'Missing required parameter(s): q' }]);
+    assert.deepEqual(notes.of('seen'), [{ undeclared: [1] }, {}]);
+  });
+});
+
+describe('onBeforeApiCall changes what is asked (pipeline row 6)', () => {
+  it('within what the endpoint declares', async () => {
+    on('onBeforeApiCall', () => ({ parameters: { q: 'b c', extra: 1, absent: undefined } }));
+    await verifyEncoded(await encoded(), service.signer.address);
+    assert.deepEqual(
+      upstream.requests.map(({ path }) => path),
+      ['/price?q=b%20c'],
+    );
+  });
+
+  it('and passes the same checks as what a client sends', async () => {
+    for (const [parameters, message] of [
+      [{}, 'Missing required parameter(s): q'],
+      [{ q: null }, 'Missing required parameter(s): q'],
+      [{ q: '\ud800' }, 'Invalid parameter: q'],
+    ] as const) {
+      on('onBeforeApiCall', () => ({ parameters }));
+      assert.deepEqual(await outcome(await encoded()), [400, { error: message }]);
+      assert.equal(upstream.requests.length, 0);
+    }
+  });
+});
+
+describe('onAfterApiCall changes what was answered (pipeline row 8)', () => {
+  it('data of any JSON kind, undefined being null', async () => {
+    for (const data of [
+      null,
+      0,
+      -0,
+      '',
+      'x',
+      false,
+      [],
+      {},
+      [1, [2, { a: null }]],
+      JSON.parse('{"__proto__": {"a": 1}}'),
+    ]) {
+      on('onAfterApiCall', () => ({ data }));
+      const { rawData } = await verifyRaw(await raw(), service.signer.address);
+      assert.equal(JSON.stringify(rawData), JSON.stringify(data));
+    }
+    on('onAfterApiCall', () => ({ data: { kept: 1, gone: undefined, list: [undefined] } }));
+    assert.deepEqual((await verifyRaw(await raw(), service.signer.address)).rawData, { kept: 1, list: [null] });
+    on('onAfterApiCall', () => ({ data: undefined }));
+    assert.deepEqual((await verifyRaw(await raw(), service.signer.address)).rawData, null);
+  });
+
+  it('a status that is not 2xx is never signed', async () => {
+    for (const status of [100, 199, 300, 304, 404, 500, 599]) {
+      on('onAfterApiCall', () => ({ data: { price: 1 }, status }));
+      assert.deepEqual(await outcome(await encoded()), [502, { error: 'API call failed' }], String(status));
+    }
+    for (const status of [200, 204, 299]) {
+      on('onAfterApiCall', () => ({ data: { price: 1 }, status }));
+      const { data } = await verifyEncoded(await encoded(), service.signer.address);
+      assert.equal(BigInt(data), 1n);
+    }
+  });
+});
+
+describe('onBeforeSign changes what is signed (pipeline row 11)', () => {
+  it('to any whole number of hex bytes', async () => {
+    for (const data of ['0x', '0xab', '0xAbCd', `0x${'11'.repeat(1000)}`]) {
+      on('onBeforeSign', () => ({ data }));
+      const body = await verifyEncoded(await encoded(), service.signer.address);
+      assert.equal(body.data, data);
+    }
+  });
+
+  it('or leaves it with undefined', async () => {
+    on('onBeforeSign', async () => undefined);
+    assert.equal(BigInt((await verifyEncoded(await encoded(), service.signer.address)).data), 7n);
+  });
+});
+
+/** `depth` levels of an array that holds the level below twice: 2^depth values out of a few objects. */
+function exponential(depth: number): unknown {
+  let value: unknown = 1;
+  for (let i = 0; i < depth; i++) value = [value, value];
+  return value;
+}
+
+function cyclic(): object {
+  const circle: Record<string, unknown> = {};
+  circle.self = { circle };
+  return circle;
+}
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let i = 0; i < depth; i++) value = { value };
+  return value;
+}
+
+class Instance {
+  readonly price = 1;
+}
+
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  return proxy;
+};
+
+/** Values that JSON cannot carry unchanged. */
+const notJson: Readonly<Record<string, () => unknown>> = {
+  NaN: () => Number.NaN,
+  Infinity: () => Number.POSITIVE_INFINITY,
+  'a bigint': () => 1n,
+  'a symbol': () => Symbol('x'),
+  'a function': () => () => 1,
+  'a date': () => new Date(),
+  'a map': () => new Map(),
+  'a buffer': () => Buffer.from('x'),
+  'an error': () => new Error('LEAK'),
+  'a promise': () => Promise.resolve(1),
+  'a boxed number': () => Object(1),
+  'a class instance': () => new Instance(),
+  'a toJSON method': () => ({ toJSON: () => 1 }),
+  'a cycle': cyclic,
+  'an exponential structure': () => exponential(64),
+  'an array of four thousand million holes': () => new Array(2 ** 32 - 1),
+  'nesting too deep': () => nested(1000),
+  'nesting that would end the stack': () => nested(1_000_000),
+  'a getter that throws': () => ({
+    get price() {
+      throw new Error('LEAK');
+    },
+  }),
+  'a proxy that throws': throwingProxy,
+  'a revoked proxy': revoked,
+};
+
+const common: Readonly<Record<string, () => unknown>> = {
+  null: () => null,
+  'a number': () => 0,
+  'a text': () => 'LEAK',
+  'an empty text': () => '',
+  true: () => true,
+  false: () => false,
+  'a bigint': () => 1n,
+  'a symbol': () => Symbol('LEAK'),
+  'a function': () => () => undefined,
+  'an array': () => [],
+  'an empty object': () => ({}),
+  'another key': () => ({ rejected: true, params: {}, response: {}, bytes: '0x' }),
+  'a proxy that throws': throwingProxy,
+  'a revoked proxy': revoked,
+};
+
+const at = (key: string, values: Readonly<Record<string, () => unknown>>) =>
+  Object.fromEntries(
+    Object.entries(values).map(([what, make]) => [`${what} in "${key}"`, () => ({ [key]: make() })] as const),
+  );
+const each = (...values: unknown[]) =>
+  Object.fromEntries(values.map((value, index) => [`case ${index}`, () => value] as const));
+
+const wrong: Readonly<Record<Mutation, Readonly<Record<string, () => unknown>>>> = {
+  onHttpRequest: {
+    ...common,
+    ...each(
+      { reject: 'yes' },
+      { reject: 1 },
+      { reject: null },
+      { reject: true, status: 200 },
+      { reject: true, status: 302 },
+      { reject: true, status: 399 },
+      { reject: true, status: 600 },
+      { reject: true, status: 403.5 },
+      { reject: true, status: '403' },
+      { reject: true, status: null },
+      { reject: true, message: 7 },
+      { reject: true, message: null },
+      { reject: true, message: { LEAK: 1 } },
+    ),
+    'a getter that throws': () => ({
+      get reject() {
+        throw throwingProxy();
+      },
+    }),
+  },
+  onBeforeApiCall: {
+    ...common,
+    ...at('parameters', { null: () => null, 'a text': () => 'q=1', 'an array': () => [['q', 1]] }),
+    ...at('parameters', notJson),
+    ...Object.fromEntries(
+      Object.entries(notJson).map(([what, make]) => [`${what} in a value`, () => ({ parameters: { q: make() } })]),
+    ),
+  },
+  onAfterApiCall: {
+    ...common,
+    ...at('data', notJson),
+    ...each(
+      { status: 200 },
+      { data: {}, status: 99 },
+      { data: {}, status: 600 },
+      { data: {}, status: '200' },
+      { data: {}, status: null },
+      { data: {}, status: 200.5 },
+    ),
+  },
+  onBeforeSign: {
+    ...common,
+    ...each(
+      { data: null },
+      { data: undefined },
+      { data: 17 },
+      { data: '' },
+      { data: '0' },
+      { data: '0x1' },
+      { data: '0X12' },
+      { data: '1234' },
+      { data: '0xzz' },
+      { data: '0x12 ' },
+      { data: '0x12\n' },
+      { data: ['0x12'] },
+      { data: Buffer.from([1]) },
+      { data: Object('0x12') },
+    ),
+  },
+};
+
+for (const hook of MUTATIONS) {
+  describe(`${hook}: a result of the wrong shape is 403 \`Request dropped by plugin "<name>"\``, () => {
+    for (const [what, make] of Object.entries(wrong[hook])) {
+      it(what, async () => {
+        on(hook, make);
+        await assertDropped(hook, 'returned');
+        on(hook, async () => make());
+        await assertDropped(hook, 'resolved');
+      });
+    }
+  });
+
+  describe(`${hook}: whatever it throws is 403 \`Request dropped by plugin "<name>"\` and never reaches the client`, () => {
+    for (const [what, make] of Object.entries(hostileThrows)) {
+      it(what, async () => {
+        on(hook, () => {
+          throw make();
+        });
+        await assertDropped(hook, 'thrown');
+        on(hook, () => Promise.reject(make()));
+        await assertDropped(hook, 'rejected');
+      });
+    }
+
+    it('a promise of another make that fails on its way', async () => {
+      const thenables: Readonly<Record<string, () => object>> = {
+        'then throws': () => ({
+          // biome-ignore lint/suspicious/noThenProperty: a hostile thenable is what is tested
+          then() {
+            throw throwingProxy();
+          },
+        }),
+        'then is a getter that throws': () => ({
+          // biome-ignore lint/suspicious/noThenProperty: a hostile thenable is what is tested
+          get then() {
+            throw throwingProxy();
+          },
+        }),
+        'then rejects with nothing': () => ({
+          // biome-ignore lint/suspicious/noThenProperty: a hostile thenable is what is tested
+          then: (_: unknown, reject: (error?: unknown) => void) => reject(),
+        }),
+        'then answers twice and throws': () => ({
+          // biome-ignore lint/suspicious/noThenProperty: a hostile thenable is what is tested
+          then(resolve: (value: unknown) => void, reject: (error: unknown) => void) {
+            resolve(throwingProxy());
+            reject(new Error('LEAK'));
+            throw new Error('LEAK');
+          },
+        }),
+      };
+      for (const [what, make] of Object.entries(thenables)) {
+        on(hook, make);
+        await assertDropped(hook, what);
+      }
+    });
+
+    it('and the next request is served', async () => {
+      await verifyEncoded(await encoded(), service.signer.address);
+    });
+  });
+}
+
+it('a dropped request is in the log at a level that operators see, with plugin and reason', async () => {
+  on('onBeforeSign', () => {
+    throw new TypeError('the oracle is out');
+  });
+  service.logs.length = 0;
+  const response = await encoded();
+  assert.deepEqual(await outcome(response), DROPPED);
+  const line = service.logs.find(({ level, message, fields }) => {
+    return (
+      (level === 'warn' || level === 'error') && `${message}${JSON.stringify(fields)}`.includes('the oracle is out')
+    );
+  });
+  assert.ok(line !== undefined, JSON.stringify(service.logs));
+  assert.match(`${line.message}${JSON.stringify(line.fields)}`, /puppet/);
+  assert.match(`${line.message}${JSON.stringify(line.fields)}`, /onBeforeSign/);
+  assert.equal(line.fields.requestId, response.headers.get('x-request-id'));
+});
+
+it('what a hook keeps of its context or its result changes nothing later', async () => {
+  const list = [1];
+  const data: Record<string, unknown> = { price: 1, list };
+  on('onAfterApiCall', () => {
+    queueMicrotask(() => {
+      data.price = 2;
+      list.push(2);
+    });
+    return { data };
+  });
+  const { rawData } = await verifyRaw(await raw(), service.signer.address);
+  assert.deepEqual(rawData, { price: 1, list: [1] });
+});

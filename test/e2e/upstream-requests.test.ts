@@ -1,0 +1,237 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertError, oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+const endpoints = {
+  plain: {},
+  ...Object.fromEntries(METHODS.map((method) => [`bare-${method}`, { method }])),
+  ...Object.fromEntries(
+    METHODS.map((method) => [`full-${method}`, { method, parameters: [{ name: 'b', in: 'body' }] }]),
+  ),
+  overridden: {
+    parameters: [
+      { name: 'authorization', in: 'header' },
+      { name: 'X-TIER', in: 'header' },
+      { name: 'Accept', in: 'header', default: 'application/vnd.api+json' },
+      { name: 'User-Agent', in: 'header' },
+      { name: 'X-Own', in: 'header' },
+    ],
+  },
+  'own-type': {
+    method: 'POST',
+    parameters: [
+      { name: 'b', in: 'body' },
+      { name: 'Content-Type', in: 'header', fixed: 'application/merge-patch+json' },
+    ],
+  },
+  none: { path: '' },
+  'no-slash': { path: 'no-slash' },
+  'only-query': { path: '?a=1', parameters: [{ name: 'q' }] },
+};
+
+describe('what the upstream receives (specification: API and endpoint definition; pipeline row 7)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let slashed: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    const headers = { Authorization: 'Bearer ${TOKEN}', 'x-tier': 'gold' };
+
+    service = await startTestService(oneApi(`${upstream.url}/v1/base`, endpoints, { api: { headers } }), {
+      env: { TOKEN: 'Zm9v' },
+    });
+    slashed = await startTestService(
+      oneApi(`${upstream.url}/v1/`, { e: {}, none: { path: '' }, bare: { path: 'bare' } }),
+    );
+  });
+  after(async () => {
+    await Promise.all([service.stop(), slashed.stop()]);
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+
+  const ask = async (endpoint: string, parameters?: unknown, from = service): Promise<RecordedRequest> => {
+    const response = await from.post(`api/${endpoint}`, parameters);
+    assert.equal(response.status, 200, await response.clone().text());
+    return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
+  };
+
+  it('the path is appended to the URL, whose own path stays', async () => {
+    assert.equal((await ask('plain')).path, '/v1/base/plain');
+    assert.equal((await ask('none')).path, '/v1/base');
+    assert.equal((await ask('no-slash')).path, '/v1/base/no-slash');
+    assert.equal((await ask('only-query')).path, '/v1/base?a=1');
+    assert.equal((await ask('only-query', { q: 2 })).path, '/v1/base?a=1&q=2');
+  });
+
+  it('a trailing slash of the URL is not doubled', async () => {
+    assert.equal((await ask('e', {}, slashed)).path, '/v1/e');
+    assert.equal((await ask('none', {}, slashed)).path, '/v1');
+    assert.equal((await ask('bare', {}, slashed)).path, '/v1/bare');
+  });
+
+  it('the method is GET unless configured, and a body goes with any method that has body parameters', async () => {
+    assert.equal((await ask('plain')).method, 'GET');
+    for (const method of METHODS) {
+      const bare = await ask(`bare-${method}`);
+      assert.deepEqual([bare.method, bare.body, bare.headers['content-type']], [method, '', undefined]);
+      const full = await ask(`full-${method}`, { b: [1] });
+      assert.deepEqual(
+        [full.method, full.body, full.headers['content-type']],
+        [method, '{"b":[1]}', 'application/json'],
+      );
+      assert.equal(full.headers['content-length'], '9');
+    }
+  });
+
+  it('the headers of the API go with every request, values from variables included', async () => {
+    const { headers, rawHeaders } = await ask('plain');
+    assert.equal(headers.authorization, 'Bearer Zm9v');
+    assert.equal(headers['x-tier'], 'gold');
+    assert.equal(headers.accept, 'application/json');
+    assert.equal(headers['user-agent'], 'signed-data-proxy');
+    assert.equal(headers.host, new URL(upstream.url).host);
+    assert.equal(rawHeaders.filter((_, i) => i % 2 === 0).length, Object.keys(headers).length, 'none twice');
+  });
+
+  it("nothing of the client's own headers goes upstream", async () => {
+    const secret = {
+      'X-Api-Key': 'k',
+      Cookie: 'c=1',
+      'X-Forwarded-For': '1.2.3.4',
+      Referer: 'http://x/',
+      'X-Own': 'client',
+    };
+    const response = await service.post('api/plain', {}, secret);
+    assert.equal(response.status, 200);
+    const names = Object.keys(upstream.requests.at(-1)?.headers ?? {}).sort();
+    assert.deepEqual(names, [
+      'accept',
+      'accept-encoding',
+      'authorization',
+      'connection',
+      'host',
+      'user-agent',
+      'x-tier',
+    ]);
+  });
+
+  it('API headers win over a header parameter of the same name in any case (decisions, Requests upstream)', async () => {
+    const given = { authorization: 'mine', 'X-TIER': 'mine', 'User-Agent': 'mine', 'X-Own': 'mine' };
+    const { headers, rawHeaders } = await ask('overridden', given);
+    assert.equal(headers.authorization, 'Bearer Zm9v');
+    assert.equal(headers['x-tier'], 'gold');
+    assert.deepEqual(rawHeaders.filter((text) => text === 'mine').length, 2);
+    assert.deepEqual([headers['x-own'], headers['user-agent']], ['mine', 'mine']);
+    assert.equal(rawHeaders.filter((_, i) => i % 2 === 0).length, Object.keys(headers).length, 'none twice');
+  });
+
+  it("header parameters win over the service's own headers", async () => {
+    assert.equal((await ask('overridden')).headers.accept, 'application/vnd.api+json');
+    const typed = await ask('own-type', { b: 1 });
+    assert.equal(typed.headers['content-type'], 'application/merge-patch+json');
+    assert.equal(typed.body, '{"b":1}');
+  });
+
+  it('redirects are not followed: a 3xx is an upstream error', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      upstream.on('/v1/base/plain', faults.redirect(`${upstream.url}/v1/base/bare-GET`, status));
+      await assertError(await service.post('api/plain'), 502, 'API call failed');
+    }
+    upstream.on('/v1/base/plain', faults.empty(304));
+    await assertError(await service.post('api/plain'), 502, 'API call failed');
+    upstream.on('/v1/base/plain', faults.json({ value: 7 }));
+    assert.deepEqual([...new Set(upstream.requests.map(({ path }) => path))], ['/v1/base/plain']);
+  });
+});
+
+describe('the configured URL, path and headers', () => {
+  const url = (text: string) => errorsOf(oneApi(text, { e: {} }));
+  const path = (text: string) => errorsOf(oneApi('http://upstream.example', { e: { path: text } }));
+
+  it('`url` is an http or https URL without credentials, query or fragment', async () => {
+    for (const good of [
+      'http://a.example',
+      'https://a.example/v1/',
+      'http://[::1]:8080',
+      'https://a.example:444/x%20y',
+    ]) {
+      assert.deepEqual(await url(good), [], good);
+    }
+    const bad: [string, string][] = [
+      ['nonsense', 'is no valid URL'],
+      ['http://', 'is no valid URL'],
+      ['', 'is no valid URL'],
+      ['ftp://a.example', 'must be an http or https URL'],
+      ['file:///etc/passwd', 'must be an http or https URL'],
+      ['http://user:secret@a.example', 'must hold no user name or password: use headers'],
+      ['http://a.example?x=1', 'must hold no query or fragment: use parameters'],
+      ['http://a.example/?', 'must hold no query or fragment: use parameters'],
+      ['http://a.example/#', 'must hold no query or fragment: use parameters'],
+      ['http://a.example/x y', 'holds a character that must be percent-encoded'],
+      [' http://a.example', 'holds a character that must be percent-encoded'],
+      ['http:\\\\a.example', 'holds a character that must be percent-encoded'],
+      ['http://a.exa\nmple', 'holds a character that must be percent-encoded'],
+    ];
+    for (const [text, message] of bad) assert.deepEqual(await url(text), [`apis[0].url: ${message}`], text);
+  });
+
+  it('`path` cannot leave the URL it is appended to', async () => {
+    for (const good of ['/x', 'x', '', '?a=1', '/x/...', '/x?a=../b', '//x', '/a%2Fb'])
+      assert.deepEqual(await path(good), [], good);
+    const dots = 'must hold no . or .. segment';
+    const odd = 'holds a character that must be percent-encoded';
+    const bad: [string, string][] = [
+      ['/../x', dots],
+      ['..', dots],
+      ['/x/.', dots],
+      ['/%2e%2E/x', dots],
+      ['/.%2e', dots],
+      ['/x#y', 'must hold no fragment'],
+      ['/x y', odd],
+      ['/x\\..\\y', odd],
+      ['/x\ty', odd],
+      ['/ü', odd],
+    ];
+    for (const [text, message] of bad)
+      assert.deepEqual(await path(text), [`apis[0].endpoints[0].path: ${message}`], text);
+  });
+
+  it('`method` is one of five, in upper case', async () => {
+    const method = (text: string) => errorsOf(oneApi('http://upstream.example', { e: { method: text } }));
+    for (const good of METHODS) assert.deepEqual(await method(good), []);
+    for (const bad of ['get', 'HEAD', 'OPTIONS', '']) assert.equal((await method(bad)).length, 1, bad);
+  });
+
+  it('API headers have names and values that HTTP can carry', async () => {
+    const headers = (value: Record<string, string>) =>
+      errorsOf(oneApi('http://upstream.example', { e: {} }, { api: { headers: value } }));
+    assert.deepEqual(await headers({ 'X-A': 'a b', 'x-b': '' }), []);
+    assert.deepEqual(await headers({ 'X-A': 'a\r\nX-B: c' }), [
+      'apis[0].headers.X-A: holds a character that no header can carry',
+    ]);
+    assert.deepEqual(await headers({ 'a:b': 'x' }), ['apis[0].headers.a:b: is no valid header name']);
+  });
+
+  it('`timeout` is a positive number of milliseconds that a timer can hold', async () => {
+    const timeout = (value: unknown) =>
+      errorsOf(oneApi('http://upstream.example', { e: {} }, { api: { timeout: value } }));
+    for (const good of [1, 10_000, 2_147_483_647]) assert.deepEqual(await timeout(good), []);
+    for (const bad of [0, -1, 1.5, 2_147_483_648, '10s', null])
+      assert.equal((await timeout(bad)).length, 1, String(bad));
+  });
+
+  it('an API has at least one endpoint', async () => {
+    assert.equal((await errorsOf(oneApi('http://upstream.example', {}))).length, 1);
+  });
+});

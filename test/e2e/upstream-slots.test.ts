@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { assertError } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+const free = { type: 'free' };
+
+describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; decisions, Configuration)', {
+  timeout: 60_000,
+}, () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  /** Answers that the upstream owes. */
+  const held: ServerResponse[] = [];
+  const arrivals = new EventEmitter();
+  const untilHeld = async (count: number) => {
+    while (held.length < count) await once(arrivals, 'held');
+  };
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', (_, res) => {
+      held.push(res);
+      arrivals.emit('held');
+    });
+    upstream.json('/quick', { value: 1 });
+    service = await startTestService({
+      settings: { maxConcurrentApiCalls: 2 },
+      apis: [
+        {
+          name: 'patient',
+          url: upstream.url,
+          auth: free,
+          timeout: 30_000,
+          endpoints: [{ name: 'held', path: '/held', parameters: [{ name: 'n' }] }],
+        },
+        {
+          name: 'hasty',
+          url: upstream.url,
+          auth: free,
+          timeout: 100,
+          endpoints: [{ name: 'quick', path: '/quick' }],
+        },
+        {
+          name: 'cached',
+          url: upstream.url,
+          auth: free,
+          timeout: 100,
+          cache: { maxAge: 60_000 },
+          endpoints: [{ name: 'quick', path: '/quick', parameters: [{ name: 'n' }] }],
+        },
+      ],
+    });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+    held.length = 0;
+  });
+
+  const occupy = async () => {
+    const answers = [service.post('patient/held', { n: 1 }), service.post('patient/held', { n: 2 })];
+    await untilHeld(2);
+    return answers;
+  };
+  const release = () => {
+    for (const res of held.splice(0)) res.end('{"value":1}');
+  };
+  const url = (endpoint: string) => `${service.url}/endpoints/${service.ids[endpoint]}`;
+
+  it('503 `Server busy` when no slot came free within the timeout of the API; the upstream is not asked', async () => {
+    const answers = await occupy();
+    await assertError(await service.post('hasty/quick'), 503, 'Server busy');
+    assert.deepEqual(
+      upstream.requests.map(({ path }) => path.split('?')[0]),
+      ['/held', '/held'],
+    );
+    release();
+    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
+    await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
+  });
+
+  it('never more calls than slots; who waits gets a slot when one comes free', async () => {
+    const answers = await occupy();
+    const waiting = [3, 4, 5, 6].map((n) => service.post('patient/held', { n }));
+    let most = 0;
+    for (let asked = 2; asked < 6; asked++) {
+      held.shift()?.end('{"value":1}');
+      await untilHeld(2);
+      most = Math.max(most, upstream.open);
+    }
+    release();
+    for (const answer of [...answers, ...waiting]) await verifyRaw(await answer, TEST_ADDRESS);
+    assert.equal(most, 2);
+    assert.deepEqual(
+      upstream.requests.map(({ path }) => path).sort(),
+      [1, 2, 3, 4, 5, 6].map((n) => `/held?n=${n}`),
+    );
+  });
+
+  it('a client that leaves while it waits leaves the queue, and its upstream is never asked', async () => {
+    const answers = await occupy();
+    const controller = new AbortController();
+    const gone = fetch(url('patient/held'), {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"parameters":{"n":"gone"}}',
+      signal: controller.signal,
+    });
+    gone.catch(() => undefined);
+    // The service has the request once another one that was sent later has its answer.
+    await assertError(await service.post('hasty/quick'), 503, 'Server busy');
+    controller.abort();
+    await assert.rejects(gone);
+    while (!service.logs.some(({ message }) => message.includes(' 499 '))) await setTimeout(5);
+    release();
+    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
+    await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
+    assert.ok(!upstream.requests.some(({ path }) => path.includes('gone')));
+  });
+
+  it('a client that leaves during the call frees its slot and ends the upstream call', async () => {
+    const controllers = [new AbortController(), new AbortController()];
+    for (const { signal } of controllers) {
+      fetch(url('patient/held'), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{}',
+        signal,
+      }).catch(() => undefined);
+    }
+    await untilHeld(2);
+    for (const controller of controllers) controller.abort();
+    await upstream.untilAborted('/held', 2);
+    await verifyRaw(await service.post('hasty/quick'), TEST_ADDRESS);
+  });
+
+  it('a cached answer needs no slot', async () => {
+    const first = await verifyRaw(await service.post('cached/quick', { n: 1 }), TEST_ADDRESS);
+    const answers = await occupy();
+    assert.deepEqual(await verifyRaw(await service.post('cached/quick', { n: 1 }), TEST_ADDRESS), first);
+    await assertError(await service.post('cached/quick', { n: 2 }), 503, 'Server busy');
+    release();
+    for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
+  });
+
+  it('is a positive integer', async () => {
+    const config = (value: unknown) => ({
+      settings: { maxConcurrentApiCalls: value },
+      apis: [{ name: 'a', url: upstream.url, auth: free, endpoints: [{ name: 'e', path: '/e' }] }],
+    });
+    assert.deepEqual(await errorsOf(config(1)), []);
+    for (const bad of [0, -1, 1.5, '2', null]) assert.equal((await errorsOf(config(bad))).length, 1, String(bad));
+  });
+});

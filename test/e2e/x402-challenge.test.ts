@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const NATIVE = '0x0000000000000000000000000000000000000000';
+const SLOW_DOWN = 'Too many x402 verification attempts — slow down';
+const INVALID = 'Invalid payment proof';
+const UNAVAILABLE = 'Payment verification unavailable';
+
+const spy = pluginFile(
+  'spy',
+  `onHttpRequest({ headers }) { note('headers', Object.keys(headers)); },
+   onError({ status, error }) { note('error', [status, error.message]); }`,
+);
+
+const soon = () => Math.floor(Date.now() / 1000) + 300;
+const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), signature: `0x${'cd'.repeat(65)}` });
+
+describe('x402: the challenge and the shape of the proof (specification: Authentication 4; decisions, Access)', () => {
+  let upstream: Upstream;
+  /** Stands where the RPC is configured: nothing asks it yet. */
+  let rpc: Upstream;
+  const services: RunningService[] = [];
+  let service: RunningService;
+
+  const terms = () => ({
+    type: 'x402',
+    network: 8453,
+    rpc: rpc.url,
+    token: TOKEN,
+    amount: '1500000',
+    recipient: RECIPIENT,
+  });
+
+  const start = async (x402: object) => {
+    const { files, plugins } = pluginFiles({ spy });
+    const named = (name: string, auth: unknown, more: object = {}) => ({ name, path: `/p?${name}`, auth, ...more });
+    const native = { ...terms(), token: NATIVE, amount: `1${'0'.repeat(77)}`, network: 1, expiry: 1000 };
+    const started = await startTestService(
+      {
+        server: { rateLimit: { max: 1_000_000, trustForwardedFor: true, x402 } },
+        settings: { plugins },
+        apis: [
+          {
+            name: 'a',
+            url: upstream.url,
+            auth: terms(),
+            endpoints: [
+              { name: 'paid', path: '/p' },
+              named('native', native),
+              named('async', terms(), { mode: 'async' }),
+              named('stream', terms(), { mode: 'stream' }),
+              named('either', [terms(), native]),
+              named('keyed', [terms(), { type: 'apiKey', keys: ['key'] }]),
+            ],
+          },
+        ],
+      },
+      { files },
+    );
+    services.push(started);
+    return started;
+  };
+
+  before(async () => {
+    upstream = await startUpstream();
+    rpc = await startUpstream();
+    upstream.json('/p', 1);
+    service = await start({ max: 1_000_000 });
+  });
+  after(async () => {
+    for (const started of services) await started.stop();
+    assert.deepEqual(rpc.requests, []);
+    await upstream.close();
+    await rpc.close();
+  });
+
+  const post = (on: RunningService, endpoint: string, proof?: string, headers: Record<string, string> = {}) =>
+    postText(endpointUrl(on, endpoint), '{}', {
+      ...JSON_HEADERS,
+      ...(proof === undefined ? {} : { 'X-Payment-Proof': proof }),
+      ...headers,
+    });
+
+  const challenged = async (endpoint: string, response: Response, expected: object, expiry: number) => {
+    const text = await response.text();
+    assert.equal(response.status, 402, text);
+    assert.equal(response.headers.get('content-type'), 'application/json');
+    assertRouteHeaders(response);
+    const { expiresAt, ...body } = JSON.parse(text);
+    assert.deepEqual(body, {
+      node: TEST_ADDRESS,
+      endpointId: service.ids[endpoint],
+      recipient: RECIPIENT,
+      ...expected,
+    });
+    assert.ok(Number.isInteger(expiresAt));
+    // The clock moves on between the challenge and this look at it; an hour tells seconds from milliseconds.
+    assert.ok(Math.abs(expiresAt - (Date.now() + expiry) / 1000) < 3600);
+    assert.ok(expiresAt <= Math.floor((Date.now() + expiry) / 1000));
+    return expiresAt;
+  };
+  const ERC20 = { amount: '1500000', token: TOKEN, network: 8453 };
+
+  describe('402 Payment required: the body is the challenge', () => {
+    it('node, endpointId, amount, token, network, recipient, expiresAt and nothing else', async () => {
+      const earliest = Math.floor((Date.now() + 300_000) / 1000);
+      const expiresAt = await challenged('a/paid', await post(service, 'a/paid'), ERC20, 300_000);
+      assert.ok(expiresAt >= earliest, 'expiry is 300000 ms by default');
+    });
+
+    it('the native asset, an amount beyond 64 bits as text, an expiry of its own', async () => {
+      const expected = { amount: `1${'0'.repeat(77)}`, token: NATIVE, network: 1 };
+      const earliest = Math.floor((Date.now() + 1000) / 1000);
+      assert.ok((await challenged('a/native', await post(service, 'a/native'), expected, 1000)) >= earliest);
+    });
+
+    it('in async and stream mode too, before anything starts', async () => {
+      for (const endpoint of ['a/async', 'a/stream']) {
+        await challenged(endpoint, await post(service, endpoint), ERC20, 300_000);
+      }
+      assert.deepEqual(upstream.requests, []);
+    });
+
+    it('a client with other credentials is asked all the same', async () => {
+      const headers = { 'X-Api-Key': 'key', 'X-PAYMENT': '{}', Authorization: 'Bearer x' };
+      await challenged('a/paid', await post(service, 'a/paid', undefined, headers), ERC20, 300_000);
+    });
+
+    it('the body of the request comes first', async () => {
+      await assertRefused(await postText(endpointUrl(service, 'a/paid'), '{'), 400, 'Request body must be valid JSON');
+    });
+
+    it('is no error: onError does not fire', async () => {
+      notes.clear();
+      await (await post(service, 'a/paid')).arrayBuffer();
+      // A refusal that is an error follows; observers run in the order of the responses.
+      await assertRefused(await post(service, 'a/paid', 'x'), 401, INVALID);
+      assert.deepEqual(await notes.until('error'), [[401, INVALID]]);
+    });
+  });
+
+  describe('a malformed proof is 401 Invalid payment proof', () => {
+    const good = { txHash: `0x${'ab'.repeat(32)}`, expiresAt: 4_000_000_000, signature: `0x${'cd'.repeat(65)}` };
+    const json = (changes: object) => JSON.stringify({ ...good, ...changes });
+    const proofs: [string, string][] = [
+      ['empty', ''],
+      ['no JSON', 'x'],
+      ['half of one', JSON.stringify(good).slice(0, -1)],
+      ['two', JSON.stringify(good).repeat(2)],
+      ['a list of two', `${JSON.stringify(good)}, ${JSON.stringify(good)}`],
+      ['base64', Buffer.from(JSON.stringify(good)).toString('base64')],
+      ['percent-encoded', encodeURIComponent(JSON.stringify(good))],
+      ['null', 'null'],
+      ['true', 'true'],
+      ['a number', '1'],
+      ['a string', '"proof"'],
+      ['the hash alone', good.txHash],
+      ['an empty array', '[]'],
+      ['an array of one', JSON.stringify([good])],
+      ['an empty object', '{}'],
+      ['in __proto__', `{"__proto__":${JSON.stringify(good)}}`],
+      ['nested', '['.repeat(4000)],
+      ['larger than any proof', json({ padding: 'x'.repeat(8000) })],
+      ['as large as headers may be', 'x'.repeat(15_000)],
+      ...['txHash', 'expiresAt', 'signature'].flatMap((field): [string, string][] => [
+        [`${field} missing`, json({ [field]: undefined })],
+        [`${field} null`, json({ [field]: null })],
+        [`${field} an array`, json({ [field]: [good.txHash] })],
+        [`${field} an object`, json({ [field]: {} })],
+        [`${field} a boolean`, json({ [field]: true })],
+        [`${field} empty`, json({ [field]: '' })],
+      ]),
+      ['txHash a number', json({ txHash: 1 })],
+      ['txHash of 31 bytes', json({ txHash: `0x${'ab'.repeat(31)}` })],
+      ['txHash of 33 bytes', json({ txHash: `0x${'ab'.repeat(33)}` })],
+      ['txHash of 31.5 bytes', json({ txHash: good.txHash.slice(0, -1) })],
+      ['txHash without 0x', json({ txHash: 'ab'.repeat(32) })],
+      ['txHash with 0X', json({ txHash: `0X${'ab'.repeat(32)}` })],
+      ['txHash with a letter that is no hex', json({ txHash: `0x${'ag'.repeat(32)}` })],
+      ['txHash with a line end', json({ txHash: `0x${'ab'.repeat(31)}a\n` })],
+      ['signature of 64 bytes', json({ signature: `0x${'cd'.repeat(64)}` })],
+      ['signature of 66 bytes', json({ signature: `0x${'cd'.repeat(66)}` })],
+      ['signature without 0x', json({ signature: 'cd'.repeat(65) })],
+      ['signature with white space', json({ signature: ` 0x${'cd'.repeat(65)}` })],
+      ['expiresAt a text', json({ expiresAt: '4000000000' })],
+      ['expiresAt with a fraction', json({ expiresAt: 4e9 + 0.5 })],
+      ['expiresAt negative', json({ expiresAt: -1 })],
+      ['expiresAt infinite', JSON.stringify(good).replace('4000000000', '1e999')],
+      ['expiresAt beyond exact integers', JSON.stringify(good).replace('4000000000', '9007199254740993')],
+    ];
+    for (const [what, proof] of proofs) {
+      it(what, async () => assertRefused(await post(service, 'a/paid', proof), 401, INVALID));
+    }
+
+    it('two headers', async () => {
+      const path = new URL(endpointUrl(service, 'a/paid')).pathname;
+      const headers = { ...JSON_HEADERS, 'X-Payment-Proof': JSON.stringify(good), 'Content-Length': '0' };
+      const head = requestHead(`POST ${path}`, headers);
+      const text = await exchangeRaw(service.url, `${head}x-payment-proof: ${JSON.stringify(good)}\r\n\r\n`);
+      assert.deepEqual(
+        [parseResponse(text).status, parseResponse(text).body],
+        [401, JSON.stringify({ error: INVALID })],
+      );
+    });
+  });
+
+  describe('a well-formed proof is not accepted before the chain checks are there', () => {
+    for (const endpoint of ['a/paid', 'a/native', 'a/async', 'a/stream']) {
+      it(`${endpoint}: 401 Payment verification unavailable`, async () => {
+        await assertRefused(await post(service, endpoint, JSON.stringify(goodProof())), 401, UNAVAILABLE);
+        assert.deepEqual(upstream.requests, []);
+      });
+    }
+
+    it('upper-case hex and further members make no difference', async () => {
+      const { txHash, ...rest } = goodProof();
+      const proof = { ...rest, txHash: `0x${txHash.slice(2).toUpperCase()}`, more: 1 };
+      await assertRefused(await post(service, 'a/paid', JSON.stringify(proof)), 401, UNAVAILABLE);
+    });
+  });
+
+  describe('the proof bucket (limits: "separate per-IP bucket server.rateLimit.x402.max")', () => {
+    const client = (() => {
+      let last = 0;
+      return () => ({ 'X-Forwarded-For': `192.0.2.${++last}` });
+    })();
+    let limited: RunningService;
+    before(async () => {
+      limited = await start({ max: 2, window: 3_600_000 });
+    });
+
+    it('every request with the header draws, whatever its shape; then 401', async () => {
+      const headers = client();
+      await assertRefused(await post(limited, 'a/paid', '', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'x'.repeat(10_000), headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'null', headers), 401, SLOW_DOWN);
+      const response = await post(limited, 'a/paid', JSON.stringify(goodProof()), headers);
+      assert.equal(response.headers.get('retry-after'), null);
+      await assertRefused(response, 401, SLOW_DOWN);
+    });
+
+    it('is one bucket for all endpoints', async () => {
+      const headers = client();
+      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/native', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/async', 'x', headers), 401, SLOW_DOWN);
+    });
+
+    it('the unpaid challenge does not draw and is not limited', async () => {
+      const headers = client();
+      for (let count = 0; count < 5; count++)
+        assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
+      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, SLOW_DOWN);
+      assert.equal((await post(limited, 'a/paid', undefined, headers)).status, 402);
+    });
+
+    it('each client has its own; IPv6 by /64', async () => {
+      await assertRefused(await post(limited, 'a/paid', 'x', client()), 401, INVALID);
+      const from = (address: string) => ({ 'X-Forwarded-For': address });
+      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::1')), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::2')), 401, INVALID);
+      await assertRefused(await post(limited, 'a/paid', 'x', from('2001:db8::3')), 401, SLOW_DOWN);
+    });
+
+    it('a request draws once, however many payments the endpoint accepts', async () => {
+      const headers = client();
+      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, INVALID);
+      await assertRefused(await post(limited, 'a/either', 'x', headers), 401, SLOW_DOWN);
+    });
+
+    it('a key that opens does not help past it: x402 comes first there and draws', async () => {
+      const headers = { ...client(), 'X-Api-Key': 'key' };
+      for (let count = 0; count < 3; count++) assert.equal((await post(limited, 'a/keyed', 'x', headers)).status, 200);
+      await assertRefused(await post(limited, 'a/paid', 'x', headers), 401, SLOW_DOWN);
+    });
+
+    it('holds 30 proofs a minute unless configured', async () => {
+      const usual = await start({});
+      const texts = await Promise.all(
+        Array.from({ length: 45 }, async () => (await post(usual, 'a/paid', 'x')).text()),
+      );
+      const checked = texts.filter((text) => text === JSON.stringify({ error: INVALID })).length;
+      const slowed = texts.filter((text) => text === JSON.stringify({ error: SLOW_DOWN })).length;
+      assert.equal(checked + slowed, 45);
+      assert.ok(checked >= 30 && slowed > 0, `${checked} were checked`);
+    });
+  });
+
+  it('the proof header is hidden from plugins, and neither log nor upstream ever shows it', async () => {
+    notes.clear();
+    await post(service, 'a/paid', JSON.stringify({ ...goodProof(), marker: 'never-shown' }));
+    await post(service, 'a/keyed', 'never-shown', { 'X-Api-Key': 'key' });
+    for (const names of notes.of('headers')) {
+      assert.ok(Array.isArray(names) && names.includes('content-type'));
+      assert.ok(!names.includes('x-payment-proof') && !names.includes('x-api-key'));
+    }
+    const seen = JSON.stringify([services.map(({ logs }) => logs), upstream.requests]);
+    for (const secret of ['never-shown', 'abababab', 'cdcdcdcd']) assert.ok(!seen.includes(secret), secret);
+  });
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { definitions } from '../../cli/service.ts';
+import { loadConfig } from '../../config/index.ts';
+
+const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/configs/${name}.yaml`, import.meta.url));
+
+const variables = {
+  ZAMA_API_KEY: 'relayer-key',
+  HEARTBEAT_ID: 'abc',
+  SLACK_WEBHOOK: 'https://hooks.example.com/services/T/B/X',
+  PRICE_API_KEY: 'upstream-key',
+  CLIENT_KEY: 'client-key-of-some-length',
+  CLIENT_KEY_NEXT: 'next-client-key-of-some-length',
+  SESSION: 'session-id',
+};
+
+describe('the example configs', () => {
+  it('minimal: one endpoint, nothing to warn of', async () => {
+    const { endpoints, warnings } = await loadConfig({ file: fileOf('minimal'), env: {}, builtins: definitions() });
+    assert.deepEqual(
+      endpoints.map(({ api, name, id }) => [api, name, id]),
+      [['prices', 'eth-usd', '0xb957de181f1b103b90c4e12b3d22061bc78e1029799d013f2a0c49287df585ab']],
+    );
+    assert.deepEqual(warnings, []);
+  });
+
+  it('complete: every feature, warned of what is not built yet', async () => {
+    const { endpoints, plugins, warnings } = await loadConfig({
+      file: fileOf('complete'),
+      env: variables,
+      builtins: definitions(),
+    });
+    assert.deepEqual(
+      endpoints.map(({ api, name, mode }) => `${api}/${name} ${mode}`),
+      [
+        'prices/pinned sync',
+        'prices/several-values sync',
+        'prices/requester-chosen sync',
+        'prices/proven sync',
+        'prices/encrypted sync',
+        'reports/raw sync',
+        'reports/slow async',
+        'reports/streamed stream',
+      ],
+    );
+    assert.deepEqual(
+      plugins.filter(({ operator }) => operator).map(({ definition, budget }) => [definition.name, budget]),
+      [
+        ['ip-allow-list', 1000],
+        ['request-logger', 1000],
+        ['heartbeat', 2000],
+        ['slack-alerts', 1000],
+      ],
+    );
+    assert.deepEqual(
+      warnings.map(({ path }) => path),
+      [
+        'server.rateLimit.trustForwardedFor',
+        'settings.proof',
+        'apis[0].endpoints[4].encrypt',
+        'apis[1].endpoints[1].cache',
+        'apis[1].endpoints[2].cache',
+      ],
+    );
+  });
+
+  it('complete: every variable that it names is reported when it is not set', async () => {
+    await assert.rejects(loadConfig({ file: fileOf('complete'), env: {}, builtins: definitions() }), (error: Error) => {
+      for (const name of Object.keys(variables))
+        assert.match(error.message, new RegExp(`the variable ${name} is not set`));
+      return true;
+    });
+  });
+});
