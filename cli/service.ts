@@ -69,6 +69,7 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     log.info(`${what} ${status} ${milliseconds}ms`, { requestId });
   };
   const server = createHttpServer(sealed, pipeline, served, failureLog(log));
+  const inFlight = countRequests(server);
   try {
     await listen(server, portKey.in(loaded.config) ?? 3000, hostKey.in(loaded.config) ?? '127.0.0.1');
   } catch (error) {
@@ -82,7 +83,7 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     url,
     signer: theSigner(),
     stop: () => {
-      stopping ??= stop(server, pipeline, sealed, log);
+      stopping ??= stop(server, inFlight, pipeline, sealed, log);
       return stopping;
     },
   };
@@ -136,9 +137,9 @@ function setUp({ definition, source }: PluginChoice, services: Services, config:
 }
 
 function failureLog(log: Log): Runtime['failed'] {
-  return ({ requestId, resolved }, { stage, status, message, reason }) => {
+  return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
     const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
-    if (status >= 500) log.warn(message, fields);
+    if (fault) log.warn(message, fields);
     else log.debug(message, fields);
   };
 }
@@ -210,11 +211,36 @@ async function within(milliseconds: number, work: Promise<unknown>): Promise<boo
   }
 }
 
-async function stop(server: Server, pipeline: Pipeline, sealed: Sealed, log: Log): Promise<void> {
+/** Counts the requests that have arrived and whose response is not out yet. */
+function countRequests(server: Server): () => number {
+  let count = 0;
+  server.on('request', (_, response) => {
+    count += 1;
+    response.once('close', () => {
+      count -= 1;
+    });
+  });
+  return () => count;
+}
+
+async function stop(
+  server: Server,
+  inFlight: () => number,
+  pipeline: Pipeline,
+  sealed: Sealed,
+  log: Log,
+): Promise<void> {
   const started = performance.now();
+  // A client that pipelines one request after the other would keep its connection open.
+  server.prependListener('request', (_, response) => {
+    response.shouldKeepAlive = false;
+  });
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A kept-alive connection that becomes idle while we wait would hold the exit up.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  // To node a connection that has never sent anything is not idle: without requests in flight none has to wait.
+  const sweep = setInterval(() => {
+    if (inFlight() === 0) server.closeAllConnections();
+    else server.closeIdleConnections();
+  }, 50);
   const drained = await within(
     DRAIN_TIME,
     closed.then(() => pipeline.drained()),

@@ -10,6 +10,8 @@ export interface RefusalOptions {
   readonly reason?: string | undefined;
   /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
   readonly failure?: boolean;
+  /** `true` where a plugin or the service itself is to blame, whatever the status: operators hear of it. */
+  readonly fault?: boolean;
   /** The stage that refused; the kernel fills it in. */
   readonly stage?: string | undefined;
 }
@@ -25,6 +27,7 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly reason: string | undefined;
   readonly failure: boolean;
+  readonly fault: boolean;
   readonly stage: string | undefined;
 
   /**
@@ -42,6 +45,7 @@ export class Refusal extends Error {
     this.headers = options.headers ?? {};
     this.reason = options.reason;
     this.failure = options.failure ?? true;
+    this.fault = options.fault ?? status >= 500;
     this.stage = options.stage;
   }
 }
@@ -65,8 +69,10 @@ export const refusals = {
   endpointNotFound: () => new Refusal(404, 'Endpoint not found'),
   unauthenticated: () => new Refusal(401, 'Unauthorized'),
   upstreamStatus: (status: number) => new Refusal(502, 'API call failed', { reason: `status ${status}` }),
-  dropped: (plugin: string, reason: string) => new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason }),
-  exhausted: (plugin: string, reason: string) => new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason }),
+  dropped: (plugin: string, reason: string) =>
+    new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason, fault: true }),
+  exhausted: (plugin: string, reason: string) =>
+    new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason, fault: true }),
   /** The client is gone and reads no answer; 499 is what access logs commonly show for it. */
   abandoned: () => new Refusal(499, 'Client closed request', { failure: false }),
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),

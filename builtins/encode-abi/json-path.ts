@@ -53,7 +53,7 @@ interface Segment {
 
 type Container = Record<string, unknown> | readonly unknown[];
 
-const FULL_BUDGET = 250_000;
+const FULL_BUDGET = 400_000;
 /** Prices of what takes longer than looking at one value. */
 const SLICE_STEPS = 6;
 const MEMBER_STEPS = 3;

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { register } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { isRecord } from '../path.ts';
 import { PluginProblem } from './problem.ts';
 
@@ -7,9 +10,22 @@ export interface PluginModule {
   readonly configSchema: unknown;
 }
 
+let registered = false;
+
+/**
+ * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
+ * of everything that it imports: the SDK, which awaits at its top level, could not be loaded at all.
+ */
+function asModule(url: string): string {
+  if (!/\.[jt]s$/.test(url) || !/^\s*(?:import|export)\b/m.test(readFileSync(fileURLToPath(url), 'utf8'))) return url;
+  if (!registered) register('./as-module.mjs', import.meta.url);
+  registered = true;
+  return `${url}#module`;
+}
+
 /** @throws PluginProblem, and whatever the module throws while it is evaluated. */
 export async function importPlugin(url: string): Promise<PluginModule> {
-  const namespace: unknown = await import(url);
+  const namespace: unknown = await import(asModule(url));
   const exports = isRecord(namespace) ? namespace : {};
   // A CommonJS module made from an ES module has its exports one level further down.
   const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;
