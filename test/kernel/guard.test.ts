@@ -694,6 +694,7 @@ function reasonOf(value: unknown): string {
 const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   admit: [null, false, 1, {}],
   resolve: [null, true, {}, { id: 1 }, '0x11'],
+  read: [null, true, 'a'],
   authenticate: [null, false, 1, 'ada'],
   validate: [null, true, 'a'],
   deliver: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
