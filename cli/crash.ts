@@ -11,16 +11,22 @@ export function reportCrashesTo(next: Report): void {
   report = next;
 }
 
+function textOf(error: unknown): string {
+  return escapeUnprintable(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+}
+
 /**
- * Ends the process, with exit code 1 and one line, on an error that nobody caught: what runs on after it would be in an
- * unknown state, holding a key.
+ * Ends the process, with exit code 1 and one line, on an exception that nobody caught: what runs on after it would be in
+ * an unknown state, holding a key. A promise that a plugin forgot to await leaves nobody's state half changed, and
+ * clients could cause one at will by disconnecting: it is reported, and the service goes on.
  */
 export function watchForCrashes(): void {
-  process.on('uncaughtException', (error: unknown, origin) => {
+  process.on('unhandledRejection', (error: unknown) => {
+    void report(`unhandled rejection, of a promise that nobody awaits: ${textOf(error)}`);
+  });
+  process.on('uncaughtException', (error: unknown) => {
     if (crashed) return;
     crashed = true;
-    const what = origin === 'unhandledRejection' ? 'unhandled rejection' : 'uncaught exception';
-    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    void report(`${what}: ${escapeUnprintable(text)}`).finally(() => process.exit(1));
+    void report(`uncaught exception: ${textOf(error)}`).finally(() => process.exit(1));
   });
 }

@@ -1,12 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { builtins } from '../builtins/index.ts';
-import { type LoadedConfig, loadConfig, type PluginChoice } from '../config/index.ts';
+import { type LoadedConfig, loadConfig, type PluginChoice, signingHooks } from '../config/index.ts';
 import { createHttpServer, type Served } from '../kernel/http.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
-import { configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
+import { type Behaviour, configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
 import { publicHooks } from '../plugins-sdk/public-hooks.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 
@@ -38,6 +38,12 @@ const listener = {
   keys: [portKey, hostKey],
   setup: () => ({}),
 } as const;
+
+/** Milliseconds that plugins have to stop. */
+const STOP_TIME = 5000;
+
+/** Milliseconds that a plugin has to start. */
+const START_TIME = 30_000;
 
 /** Milliseconds that work in flight has to finish after a signal. */
 const DRAIN_TIME = 25_000;
@@ -118,6 +124,7 @@ function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
       now: Date.now,
     };
     const plugin = setUp(choice, services, config);
+    warnOfSigning(choice, plugin, loaded, log);
     registry.register({
       name: definition.name,
       budget,
@@ -130,10 +137,32 @@ function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
 
 function setUp({ definition, source }: PluginChoice, services: Services, config: unknown) {
   try {
-    return definition.setup(services, config);
+    return behaviourOf(definition.setup(services, config));
   } catch (error) {
     throw new RegistrationError(`plugin ${source} cannot be set up: ${messageOf(error)}`);
   }
+}
+
+/** What has to wait belongs in `start`: a promise would be a plugin without hooks. */
+function behaviourOf(made: Behaviour): Behaviour {
+  if (typeof made !== 'object' || made === null || 'then' in made) {
+    throw new Error('"setup" must return {hooks, routes, start, stop} at once');
+  }
+  const odd = Object.keys(made).find((member) => !['hooks', 'routes', 'start', 'stop'].includes(member));
+  if (odd !== undefined) throw new Error(`"setup" returned an unknown member "${odd}"`);
+  return made;
+}
+
+/** The loader knows the hooks of simple plugins and has warned of them; those of others are known only now. */
+function warnOfSigning(
+  { definition, operator }: PluginChoice,
+  { hooks = {} }: Behaviour,
+  loaded: LoadedConfig,
+  log: Log,
+): void {
+  const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
+  const known = loaded.warnings.some(({ message }) => message === warning);
+  if (operator && !known && signingHooks(hooks).length > 0) log.warn(warning);
 }
 
 function failureLog(log: Log): Runtime['failed'] {
@@ -157,7 +186,8 @@ function createPipeline(sealed: Sealed, log: Log, tracing: boolean): Pipeline {
 async function startPlugins(sealed: Sealed): Promise<void> {
   for (const { name, plugin } of sealed.plugins) {
     try {
-      await plugin.start?.();
+      const ready = await within(START_TIME, Promise.resolve(plugin.start?.()));
+      if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
     } catch (error) {
       throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
     }
@@ -165,14 +195,16 @@ async function startPlugins(sealed: Sealed): Promise<void> {
 }
 
 async function stopPlugins(sealed: Sealed, deadline: number, log: Log): Promise<void> {
+  const patience = Math.min(Math.max(deadline, 1000), STOP_TIME);
   const stops = sealed.plugins.map(async ({ name, plugin }) => {
     try {
-      await plugin.stop?.(deadline);
+      const stopped = await within(patience, Promise.resolve(plugin.stop?.(patience)));
+      if (!stopped) log.error(`plugin "${name}" did not stop in time`);
     } catch (error) {
       log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
     }
   });
-  await within(Math.max(deadline, 1000), Promise.all(stops));
+  await Promise.all(stops);
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

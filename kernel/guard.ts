@@ -16,8 +16,8 @@ export type Complain = (complaint: { plugin: string; stage: string; requestId: s
 type Done = (error: unknown, result?: unknown) => void;
 type AnyFunction = (...args: unknown[]) => unknown;
 
-/** Observation happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
-const observers: ReadonlySet<string> = new Set(['onResponseSent', 'onError']);
+/** Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
+const observers: ReadonlySet<string> = new Set(['settle', 'store', 'onResponseSent', 'onError']);
 
 /** For observers without a budget. */
 const unhurried: Call = Object.freeze({
@@ -45,7 +45,7 @@ function unclocked(value: unknown, watch: Stopwatch): unknown {
   if (typeof value !== 'function') return value;
   return (...args: unknown[]) => {
     watch.pause();
-    const work = Promise.resolve(value(...args)).finally(() => watch.resume());
+    const work = (async () => value(...args))().finally(() => watch.resume());
     // The plugin may not wait for it.
     work.catch(() => undefined);
     return work;

@@ -125,7 +125,13 @@ function hasPath(ctx: Context): boolean {
 }
 
 function replyTo(refusal: Refusal): Reply {
-  return { status: refusal.status, headers: refusal.headers, body: JSON.stringify(refusal.body) };
+  try {
+    const reply = { status: refusal.status, headers: refusal.headers, body: JSON.stringify(refusal.body) };
+    if (refusal.status >= 400 && isReply(reply)) return reply;
+  } catch {
+    // A plugin's body that JSON cannot carry.
+  }
+  return replyTo(refusals.internal('a refusal that HTTP cannot carry'));
 }
 
 function send(ctx: Context, exchange: Exchange, reply: Reply, headers: Readonly<Record<string, string>>): void {

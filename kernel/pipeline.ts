@@ -164,8 +164,7 @@ export class Pipeline {
   async #conclude(exchange: Exchange, state: State, refusal: Refusal): Promise<Refusal> {
     if (refusal === state.concluded) return refusal;
     const abandoned = exchange.abandoned;
-    if (!state.settled)
-      await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
     state.concluded = abandoned ? at(refusal.stage ?? 'deliver', refusals.abandoned()) : refusal;
     if (abandoned) return state.concluded;
     this.#runtime.failed(exchange, refusal);
@@ -176,6 +175,7 @@ export class Pipeline {
   }
 
   async #settle(exchange: Exchange, state: State, outcome: Outcome): Promise<void> {
+    if (state.settled) return;
     state.settled = true;
     await this.#ask('settle', outcome, exchange);
   }

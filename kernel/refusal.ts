@@ -92,6 +92,7 @@ export function asRefusal(error: unknown): Refusal {
 /** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */
 export function describe(error: unknown): string {
   try {
+    if (isRefusal(error)) return String(error.reason ?? error.message);
     return error instanceof Error ? String(error.stack ?? error.message) : String(error);
   } catch {
     return 'an error that cannot be shown';

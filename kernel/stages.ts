@@ -38,7 +38,6 @@ export interface SignRequest {
   readonly data: Hex;
 }
 
-/** What the prover needs beyond the exchange. */
 export type Headers = Readonly<Record<string, string>>;
 export type Proof = Readonly<Record<string, unknown>>;
 
@@ -172,6 +171,14 @@ function has(value: unknown, key: string, check: (member: unknown) => boolean): 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const isString = (value: unknown) => typeof value === 'string';
 
+function isJsonObject(value: unknown): boolean {
+  try {
+    return isObject(value) && JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether HTTP can carry them all. */
 function areHeaders(value: unknown): value is Headers {
   try {
@@ -204,6 +211,6 @@ export const shapes: { readonly [N in Exclude<StageName, PublicStage>]?: (value:
   encode: (value) => has(value, 'bytes', isHexData) && has(value, 'field', isString),
   encrypt: isHexData,
   sign: (value) => has(value, 'node', isHexData) && has(value, 'signature', isHexData),
-  prove: isObject,
+  prove: isJsonObject,
   respond: areHeaders,
 };

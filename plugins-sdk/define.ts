@@ -24,7 +24,7 @@ export interface ConfigKey<S extends TSchema = TSchema> {
  * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in both
  * (`shared`: the endpoint's value overrides the API's).
  * @param path dotted path below that level.
- * @param schema TypeBox schema of the value; its `description` goes into the published JSON Schema.
+ * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */
 export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
   const narrow = (value: unknown): Static<S> | undefined => {
@@ -144,5 +144,5 @@ export function definePlugin(definition: Definition): Definition {
 /** The shape that a plugin file's default export has, or that its factory returns. */
 export interface SimplePlugin {
   readonly name: string;
-  readonly hooks: Taps;
+  readonly hooks: { readonly [N in keyof PublicHooks]?: PublicHooks[N] };
 }

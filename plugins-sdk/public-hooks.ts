@@ -91,24 +91,34 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Values of a plugin's result: more than an upstream answer could hold come from a value that refers to itself. */
-const MAX_VALUES = 600_000;
+/** Characters of a plugin's result, about as JSON text: what an upstream answer may hold. */
+const MAX_SIZE = 1024 * 1024;
 const MAX_DEPTH = 256;
 
 /**
  * A copy that is plain JSON through and through.
  * @throws WrongShape on anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles.
  */
-function plainJson(value: unknown, depth = 0, count = { values: 0 }): Json {
-  count.values += 1;
-  if (depth > MAX_DEPTH || count.values > MAX_VALUES) throw new WrongShape('is too deep, too large or in a cycle');
+function plainJson(value: unknown, depth = 0, count = { size: 0 }): Json {
+  count.size += typeof value === 'string' ? value.length + 2 : 2;
+  if (depth > MAX_DEPTH || count.size > MAX_SIZE) throw new WrongShape('is too deep, too large or in a cycle');
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (Array.isArray(value)) return Array.from(value, (item) => plainJson(item ?? null, depth + 1, count));
   if (!isObject(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
   if (!isPlain(value)) throw new WrongShape('holds a class instance');
-  const members = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(members.map(([key, item]) => [key, plainJson(item, depth + 1, count)]));
+  const copy: { [key: string]: Json } = {};
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === undefined) continue;
+    const member = plainJson(item, depth + 1, count);
+    count.size += key.length;
+    // Assigned, it would set the prototype.
+    if (key === '__proto__')
+      Object.defineProperty(copy, key, { value: member, configurable: true, enumerable: true, writable: true });
+    else copy[key] = member;
+  }
+  return copy;
 }
 
 function isPlain(value: object): boolean {
@@ -149,7 +159,7 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
   const data = member(result, 'data');
   const { status = current.status } = isObject(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
-  return { data: data === undefined ? null : plainJson(data), status };
+  return { data: plainJson(data), status };
 }
 
 /** Reads what `onBeforeSign` returned. */

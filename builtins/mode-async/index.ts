@@ -23,7 +23,7 @@ async function finish(store: AsyncRecords<Answer>, requestId: string, run: Run, 
     await store.complete(requestId, await run({ detached: true }));
   } catch (error) {
     if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
-    await store.fail(requestId, isRefusal(error) ? error.message : 'Internal server error');
+    await store.fail(requestId, isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error');
   }
 }
 
@@ -49,7 +49,9 @@ export const modeAsync = definePlugin({
           async: async (run) => {
             const requestId = randomId();
             if (!(await store.reserve(requestId))) throw new Refusal(503, 'Service Unavailable', { headers });
-            void finish(store, requestId, run, log);
+            finish(store, requestId, run, log).catch((error) =>
+              log.error('an async record was lost', { error: String(error) }),
+            );
             return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
           },
         },

@@ -42,6 +42,7 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
       ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
         ? [error(`${at}.name`, 'is no valid cookie name')]
         : []),
+      ...(place === 'path' && /[/?]/.test(name) ? [error(`${at}.name`, 'a path parameter must hold no / or ?')] : []),
       ...(place === 'path' && !placeholders.has(name)
         ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
         : []),

@@ -1,11 +1,11 @@
 import { failure } from '../../kernel/stages.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
 import { isRecord } from '../path.ts';
 import { hint } from '../suggest.ts';
 import { PluginProblem } from './problem.ts';
 
-const STAGES: readonly string[] = Object.keys(failure);
-const WITH_VARIANTS = new Set(['authenticate', 'deliver']);
+const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
 const LONGEST_NAME = 100;
 /** What only a plugin with `setup` can have. */
@@ -28,12 +28,11 @@ function assertSimplePlugin(value: unknown, what: string): asserts value is Simp
 }
 
 function checkHook(stage: string, hook: unknown): void {
-  if (!STAGES.includes(stage)) throw new PluginProblem(`unknown hook "${stage}"${hint(stage, STAGES, 'known hooks')}`);
-  if (!WITH_VARIANTS.has(stage)) {
-    if (typeof hook !== 'function') throw new PluginProblem(`the hook "${stage}" must be a function`);
-  } else if (!isRecord(hook) || !Object.values(hook).every((variant) => typeof variant === 'function')) {
-    throw new PluginProblem(`the hook "${stage}" must be an object of functions`);
+  if (Object.hasOwn(failure, stage) && !HOOKS.includes(stage)) {
+    throw new PluginProblem(`the hook "${stage}" needs a plugin with "setup"`);
   }
+  if (!HOOKS.includes(stage)) throw new PluginProblem(`unknown hook "${stage}"${hint(stage, HOOKS, 'known hooks')}`);
+  if (typeof hook !== 'function') throw new PluginProblem(`the hook "${stage}" must be a function`);
 }
 
 function checkName(name: unknown, what: string): void {
@@ -81,7 +80,20 @@ function isConfigKey(value: unknown): boolean {
   return typeof value.path === 'string' && /^[\w-]+(?:\.[\w-]+)*$/.test(value.path);
 }
 
-/** The hooks with which a plugin can change what gets signed, in the order in which they run. */
+const SIGNING = [
+  'validate',
+  'deliver',
+  'lookup',
+  'onBeforeApiCall',
+  'callApi',
+  'onAfterApiCall',
+  'encode',
+  'encrypt',
+  'onBeforeSign',
+  'sign',
+];
+
+/** The hooks with which a plugin can change what gets signed or sent as signed, in the order in which they run. */
 export function signingHooks(hooks: object): string[] {
-  return ['onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'].filter((name) => Reflect.get(hooks, name) !== undefined);
+  return SIGNING.filter((name) => Reflect.get(hooks, name) !== undefined);
 }

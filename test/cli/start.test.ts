@@ -233,7 +233,6 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
     );
   const cases: [string, string, string][] = [
     ['an exception', 'throw new TypeError("one\\ntwo");', 'uncaught exception: TypeError: one\\\\ntwo'],
-    ['a rejection', 'Promise.reject(new Error("lost"));', 'unhandled rejection: Error: lost'],
     ['what is no error', 'throw undefined;', 'uncaught exception: undefined'],
     ['a second one on top', 'setImmediate(() => { throw 2; }); throw 1;', 'uncaught exception: 1'],
   ];
@@ -247,6 +246,16 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
       assert.match(stdout, new RegExp(`\\n${TIME} ERROR ${text}\\n$`));
     });
   }
+
+  it('but a promise that nobody awaits, which a client could provoke, is a line in the log only', async (t) => {
+    const running = await startIn(t, plugin('Promise.reject(new Error("lost"));'));
+    await running.output(lastLine);
+    running.child.kill('SIGUSR2');
+    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost\n/);
+    assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  });
 });
 
 describe('npm start', { concurrency: 4 }, () => {
