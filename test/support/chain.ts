@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { JsonRpcProvider, Network } from 'ethers';
+
+/** A real EVM node on loopback, with ten rich unlocked accounts. */
+export interface Chain {
+  readonly url: string;
+  readonly chainId: number;
+  readonly provider: JsonRpcProvider;
+  stop(): Promise<void>;
+}
+
+/** The binary of the package for this platform, or a Foundry installation's. */
+function binary(): string {
+  try {
+    const manifest = createRequire(import.meta.url).resolve('@foundry-rs/anvil-linux-amd64/package.json');
+    const file = join(dirname(manifest), 'bin', 'anvil');
+    if (existsSync(file)) return file;
+  } catch {
+    // No package for this platform.
+  }
+  return 'anvil';
+}
+
+/**
+ * Starts a chain on a free port.
+ *
+ * @param options further arguments for anvil, such as `['--block-time', '1']`.
+ */
+export async function startChain(chainId = 31337, options: readonly string[] = []): Promise<Chain> {
+  const args = ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId), ...options];
+  const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const gone = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.on('error', (error) => reject(new Error('anvil is needed: https://getfoundry.sh', { cause: error })));
+    child.on('exit', (code) => reject(new Error(`anvil ended with exit code ${code}: ${text}`)));
+    // Read to the end: a pipe that nobody reads would block the node.
+    child.stdout.on('data', (chunk) => {
+      if (text.length < 100_000) text += String(chunk);
+      const [, address] = /Listening on (\S+)/.exec(text) ?? [];
+      if (address !== undefined) resolve(`http://${address}`);
+    });
+  });
+  const network = Network.from(chainId);
+  const provider = new JsonRpcProvider(url, network, { staticNetwork: network, batchMaxCount: 1, cacheTimeout: -1 });
+  provider.pollingInterval = 50;
+  return {
+    url,
+    chainId,
+    provider,
+    stop: async () => {
+      provider.destroy();
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+}

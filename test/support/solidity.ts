@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { InterfaceAbi } from 'ethers';
+
+/** What `ContractFactory` wants. */
+export interface Compiled {
+  readonly abi: InterfaceAbi;
+  /** `0x` hex. */
+  readonly bytecode: string;
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const cache = join(root, '.cache', 'solidity');
+
+// The compiler is a large synchronous program: in a process of its own it neither blocks nor stays.
+const COMPILER = `
+const { readFileSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const solc = require('solc');
+const input = JSON.parse(readFileSync(0, 'utf8'));
+const find = (path) => {
+  try { return { contents: readFileSync(createRequire(process.cwd() + '/').resolve(path), 'utf8') }; }
+  catch (error) { return { error: String(error) }; }
+};
+process.stdout.write(solc.compile(JSON.stringify(input), { import: find }));
+`;
+
+function compilerOutput(input: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      process.execPath,
+      ['-e', COMPILER],
+      { cwd: root, maxBuffer: 64 * 1024 * 1024, timeout: 90_000 },
+      (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+interface CompilerOutput {
+  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[];
+  readonly contracts?: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, { readonly abi: InterfaceAbi; readonly evm: { readonly bytecode: { object: string } } }>>
+    >
+  >;
+}
+
+/**
+ * Compiles one Solidity file, optimised; imports resolve as Node packages. Results are kept by content under `.cache`.
+ *
+ * @param file path from the project's root.
+ * @throws Error with the compiler's own text, warnings included: a contract here compiles without any.
+ * @returns every contract of that file by name.
+ */
+export async function compile(file: string): Promise<Readonly<Record<string, Compiled>>> {
+  const content = await readFile(join(root, file), 'utf8');
+  const input = JSON.stringify({
+    language: 'Solidity',
+    sources: { [file]: { content } },
+    settings: {
+      evmVersion: 'cancun',
+      optimizer: { enabled: true, runs: 200 },
+      outputSelection: { [file]: { '*': ['abi', 'evm.bytecode.object'] } },
+    },
+  });
+  const lock = await readFile(join(root, 'package-lock.json'), 'utf8');
+  const kept = join(cache, `${createHash('sha256').update(input).update(lock).digest('hex')}.json`);
+  const known = await readFile(kept, 'utf8').catch(() => undefined);
+  const text = known ?? (await compilerOutput(input));
+  const output: CompilerOutput = JSON.parse(text);
+  const errors = output.errors ?? [];
+  if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join('\n'));
+  if (known === undefined) {
+    await mkdir(cache, { recursive: true });
+    // Test files run in parallel: none may read a half-written file.
+    await writeFile(`${kept}.${process.pid}`, text);
+    await rename(`${kept}.${process.pid}`, kept);
+  }
+  const contracts = Object.entries(output.contracts?.[file] ?? {});
+  return Object.fromEntries(
+    contracts.map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]),
+  );
+}
