@@ -8,6 +8,7 @@ import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
 import { type Behaviour, configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
 import { publicHooks } from '../plugins-sdk/public-hooks.ts';
+import { shapes } from '../plugins-sdk/shapes.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -108,6 +109,7 @@ const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothi
 function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
   const registry = new Registry({
     adapters: publicHooks,
+    shapes,
     complain: ({ plugin, stage, requestId, error }) => {
       log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
     },

@@ -1,7 +1,15 @@
 import type { Exchange } from './exchange.ts';
 import { type Call, Ledger, Stopwatch } from './ledger.ts';
 import { describe, isRefusal, type Refusal, refusals } from './refusal.ts';
-import { type Adapters, failure, type PublicStage, type StageName, shapes, WrongShape } from './stages.ts';
+import {
+  type Adapters,
+  failure,
+  type PublicStage,
+  type Reply,
+  type Shapes,
+  type StageName,
+  WrongShape,
+} from './stages.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
 export interface Guarded {
@@ -122,6 +130,7 @@ function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal
 /** How functions of public stages are spoken to, and what they must not see. */
 export interface House {
   readonly adapters: Adapters;
+  readonly shapes: Shapes;
   /** Lower-case names of request headers that carry credentials. */
   readonly hidden: ReadonlySet<string>;
   readonly complain: Complain;
@@ -138,7 +147,7 @@ function adapterOf(adapters: Adapters, stage: StageName): AnyAdapter | undefined
 }
 
 /** `undefined` always means "nothing to say". */
-function checked(stage: StageName, result: unknown): unknown {
+function checked(shapes: Shapes, stage: string, result: unknown): unknown {
   const check = (shapes as Readonly<Record<string, ((value: unknown) => boolean) | undefined>>)[stage];
   if (result !== undefined && check?.(result) === false) throw new WrongShape('returned something of the wrong shape');
   return result;
@@ -153,7 +162,7 @@ export function guarded(
   stage: StageName,
   tap: Guarded,
   fn: AnyFunction,
-  { adapters, hidden, complain }: House,
+  { adapters, shapes, hidden, complain }: House,
 ): (...args: unknown[]) => void {
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
@@ -183,7 +192,7 @@ export function guarded(
       if (error !== undefined) return fail(error);
       let result: unknown;
       try {
-        result = raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(stage, raw);
+        result = raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(shapes, stage, raw);
       } catch (wrong) {
         return fail(wrong);
       }
@@ -192,22 +201,25 @@ export function guarded(
   };
 }
 
-/** Runs a function that belongs to no stage (a route's handler) under the same rules; failures are closed. */
-export function guardedCall<T>(
+/** Runs the handler of a route under the same rules; failures are closed. */
+export function guardedRoute(
   tap: Guarded,
-  name: string,
   exchange: Exchange,
-  fn: (call: Call) => T | Promise<T>,
-): Promise<T> {
-  const ledger = ledgerFor(tap, name, exchange);
-  return new Promise<T>((resolve, reject) => {
+  handle: (call: Call) => Reply | Promise<Reply>,
+  { shapes }: House,
+): Promise<Reply> {
+  const ledger = ledgerFor(tap, 'route', exchange);
+  return new Promise((resolve, reject) => {
     invoke(
       ledger,
-      () => fn(ledger ?? exchange),
+      () => handle(ledger ?? exchange),
       (error, result) => {
-        if (error === undefined) resolve(result as T);
-        else if (Exhausted.is(error)) reject(refusals.exhausted(tap.plugin, error.message));
-        else reject(isRefusal(error) ? error : refusals.internal(`plugin "${tap.plugin}": ${describe(error)}`));
+        try {
+          if (error !== undefined) throw error;
+          resolve(checked(shapes, 'route', result ?? null) as Reply);
+        } catch (wrong) {
+          reject(refusalFor(tap, wrong, false));
+        }
       },
     );
   });

@@ -2,11 +2,11 @@ import { createServer, type Server } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { Exchange } from './exchange.ts';
-import { guardedCall } from './guard.ts';
+import { guardedRoute } from './guard.ts';
 import type { Pipeline } from './pipeline.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
-import { isReply, type Reply } from './stages.ts';
+import type { Reply } from './stages.ts';
 
 /** Told of every response, once it is on its way or the client is gone. */
 export type Served = (exchange: Exchange, status: number) => void;
@@ -22,6 +22,15 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
     const refusal = asRefusal(error);
     if (refusal.failure) failed(exchange, refusal);
     throw refusal;
+  };
+  const replyTo = (refusal: Refusal): Reply => {
+    try {
+      const reply = { status: refusal.status, headers: refusal.headers, body: JSON.stringify(refusal.body) };
+      if (reply.status >= 400 && sealed.house.shapes.route?.(reply) !== false) return reply;
+    } catch {
+      // A plugin's body that JSON cannot carry.
+    }
+    return replyTo(refusals.internal('a refusal that HTTP cannot carry'));
   };
   const admit = (exchange: Exchange) => pipeline.admit(exchange).catch((error) => report(exchange, error));
   const serve = (route: string, answer: (exchange: Exchange, ctx: Context, later: Tasks) => Promise<Reply>) => {
@@ -57,15 +66,8 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
     for (const route of routes) {
       const handle = serve(route.path, async (exchange) => {
         if (route.admit) await admit(exchange);
-        try {
-          const reply = await guardedCall({ plugin, budget }, 'route', exchange, (call) =>
-            route.handle(exchange, call),
-          );
-          if (isReply(reply)) return reply;
-          throw refusals.internal(`plugin "${plugin}" made a reply that HTTP cannot carry`);
-        } catch (error) {
-          return report(exchange, error);
-        }
+        const work = guardedRoute({ plugin, budget }, exchange, (call) => route.handle(exchange, call), sealed.house);
+        return work.catch((error) => report(exchange, error));
       });
       if (route.path === '*') anywhere.set(route.method, handle);
       else router.register(route.path, [route.method.toLowerCase()], handle);
@@ -122,16 +124,6 @@ function hasPath(ctx: Context): boolean {
   } catch {
     return false;
   }
-}
-
-function replyTo(refusal: Refusal): Reply {
-  try {
-    const reply = { status: refusal.status, headers: refusal.headers, body: JSON.stringify(refusal.body) };
-    if (refusal.status >= 400 && isReply(reply)) return reply;
-  } catch {
-    // A plugin's body that JSON cannot carry.
-  }
-  return replyTo(refusals.internal('a refusal that HTTP cannot carry'));
 }
 
 function send(ctx: Context, exchange: Exchange, reply: Reply, headers: Readonly<Record<string, string>>): void {

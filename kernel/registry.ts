@@ -107,7 +107,7 @@ export class Registry {
     return {
       hooks: this.#hooks,
       plugins: this.#registrations,
-      credentials: [...this.#hidden],
+      house: this.#house,
       stages: Object.keys(this.#hooks).map((name) => {
         const stage = name as StageName;
         return { stage, failure: failure[stage], taps: this.#described.get(stage) ?? [] };
@@ -162,7 +162,6 @@ export class Registry {
 export interface Sealed {
   readonly hooks: Hooks;
   readonly plugins: readonly Registration[];
-  /** Lower-case names of the request headers that carry credentials. */
-  readonly credentials: readonly string[];
+  readonly house: House;
   readonly stages: readonly StageDescription[];
 }

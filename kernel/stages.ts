@@ -1,4 +1,3 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Context } from 'koa';
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap } from 'tapable';
 import type { Answer, Encoded, Signed } from './answer.ts';
@@ -157,60 +156,11 @@ export interface Adapter<N extends StageName> {
 
 export type Adapters = { readonly [N in PublicStage]: Adapter<N> };
 
+/**
+ * What the functions of the other stages, and the handlers of routes, may return; without an entry the value is ignored.
+ * Those of public stages are checked by their adapters.
+ */
+export type Shapes = { readonly [N in Exclude<StageName, PublicStage> | 'route']?: (value: unknown) => boolean };
+
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
-
-export function isHexData(value: unknown): value is Hex {
-  return typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value);
-}
-
-function has(value: unknown, key: string, check: (member: unknown) => boolean): boolean {
-  return typeof value === 'object' && value !== null && check(Reflect.get(value, key));
-}
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-const isString = (value: unknown) => typeof value === 'string';
-
-function isJsonObject(value: unknown): boolean {
-  try {
-    return isObject(value) && JSON.stringify(value) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether HTTP can carry them all. */
-function areHeaders(value: unknown): value is Headers {
-  try {
-    for (const [name, text] of Object.entries(isObject(value) ? value : { '': value })) {
-      validateHeaderName(name);
-      validateHeaderValue(name, text);
-    }
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-export function isReply(value: unknown): value is Reply {
-  const isStatus = (status: unknown) => Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599;
-  const fitting = (headers: unknown) => headers === undefined || areHeaders(headers);
-  return has(value, 'status', isStatus) && has(value, 'body', isString) && has(value, 'headers', fitting);
-}
-
-/** What the other stages may return; without an entry the value is ignored. */
-export const shapes: { readonly [N in Exclude<StageName, PublicStage>]?: (value: unknown) => boolean } = {
-  admit: (value) => value === true,
-  resolve: (value) => has(value, 'id', isHexData),
-  read: isObject,
-  authenticate: (value) => value === true,
-  validate: isObject,
-  deliver: isReply,
-  lookup: (value) => has(value, 'json', isString),
-  callApi: (value) => has(value, 'status', Number.isInteger) && has(value, 'data', (data) => data !== undefined),
-  encode: (value) => has(value, 'bytes', isHexData) && has(value, 'field', isString),
-  encrypt: isHexData,
-  sign: (value) => has(value, 'node', isHexData) && has(value, 'signature', isHexData),
-  prove: isJsonObject,
-  respond: areHeaders,
-};

@@ -26,6 +26,7 @@ import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, Json, Parameters, PublicStage } from './kernel.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
+import { shapes } from './shapes.ts';
 
 /** What becomes of a request at one stage. */
 export type Outcome<Value> =
@@ -145,6 +146,7 @@ export async function testPlugin(
   const complaints: Complaint[] = [];
   const registry = new Registry({
     adapters: publicHooks,
+    shapes,
     complain: ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
   });
   registry.register({

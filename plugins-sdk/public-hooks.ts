@@ -1,6 +1,6 @@
-import type { Hex } from './hex.ts';
+import { type Hex, isHex } from './hex.ts';
 import type { Adapters, Exchange, Json, Parameters } from './kernel.ts';
-import { type ApiResponse, type Awaitable, type Call, isHexData, Refusal, WrongShape } from './kernel.ts';
+import { type ApiResponse, type Awaitable, type Call, Refusal, WrongShape } from './kernel.ts';
 
 /** What every public hook gets. Frozen; the only way to change something is to return it. */
 export interface HookContext extends Call {
@@ -165,7 +165,7 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
 /** Reads what `onBeforeSign` returned. */
 export function takeData(result: unknown): Hex {
   const data = member(result, 'data');
-  if (!isHexData(data)) throw new WrongShape('"data" is no hex string of whole bytes');
+  if (!isHex(data)) throw new WrongShape('"data" is no hex string of whole bytes');
   return data;
 }
 

@@ -6,7 +6,7 @@ import {
   configKey,
   definePlugin,
   type Exchange,
-  isHexData,
+  isHex,
   MillisecondsSchema,
   perMethod,
   Refusal,
@@ -52,7 +52,7 @@ interface PaymentProof {
 }
 
 function isBytes(value: unknown, length: number): value is string {
-  return isHexData(value) && value.length === 2 + 2 * length;
+  return isHex(value) && value.length === 2 + 2 * length;
 }
 
 /** @throws Refusal 401 */

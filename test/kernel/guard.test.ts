@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Exchange } from '../../kernel/exchange.ts';
-import { guardedCall } from '../../kernel/guard.ts';
+import { guardedRoute } from '../../kernel/guard.ts';
 import type { Call } from '../../kernel/ledger.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Registration, Registry } from '../../kernel/registry.ts';
-import { type AnyHook, failure, hasVariants, hookAt, type StageName } from '../../kernel/stages.ts';
+import { type AnyHook, failure, hasVariants, hookAt, type Reply, type StageName } from '../../kernel/stages.ts';
 import {
   type AfterApiCallContext,
   type BeforeApiCallContext,
@@ -14,6 +14,7 @@ import {
   type HttpRequestContext,
   publicHooks,
 } from '../../plugins-sdk/public-hooks.ts';
+import { shapes } from '../../plugins-sdk/shapes.ts';
 
 type Hooks = Readonly<Record<string, unknown>>;
 
@@ -23,7 +24,11 @@ const PLENTY = 10_000;
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
 function seal(tables: readonly Hooks[], budget: number | 'none' = PLENTY) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
-  const registry = new Registry({ adapters: publicHooks, complain: (complaint) => void complaints.push(complaint) });
+  const registry = new Registry({
+    adapters: publicHooks,
+    shapes,
+    complain: (complaint) => void complaints.push(complaint),
+  });
   for (const [index, hooks] of tables.entries()) {
     registry.register({ name: String.fromCharCode(112 + index), budget, plugin: { hooks } } satisfies Registration);
   }
@@ -923,14 +928,14 @@ describe('what a hook gets', () => {
 
   it('has no headers that carry credentials, whoever was registered first', async () => {
     const seen: unknown[] = [];
-    const registry = new Registry({ adapters: publicHooks, complain: () => undefined });
+    const registry = new Registry({ adapters: publicHooks, shapes, complain: () => undefined });
     const onHttpRequest = ({ headers }: HttpRequestContext) => void seen.push(headers);
     registry.register({ name: 'p', budget: 10_000, plugin: { hooks: { onHttpRequest } } });
     registry.register({ name: 'q', budget: 10_000, credentials: ['X-Token'], plugin: {} });
-    const { hooks, credentials } = registry.seal();
+    const { hooks, house } = registry.seal();
     await hooks.onHttpRequest.promise(newExchange({ 'x-token': 'secret', accept: '*/*' }));
     assert.deepEqual(seen, [{ accept: '*/*' }]);
-    assert.deepEqual(credentials, ['x-token']);
+    assert.deepEqual([...house.hidden], ['x-token']);
   });
 
   it('names the request, and nothing else', async () => {
@@ -971,9 +976,13 @@ describe('what a hook gets', () => {
 });
 
 describe('the handler of a route', () => {
+  const { house } = new Registry({ adapters: publicHooks, shapes, complain: () => undefined }).seal();
+  const reply = (body: string) => ({ status: 200, body });
+
+  // What a handler returns is checked: tests make it return anything.
   async function handled(fn: (call: Call) => unknown, budget: number | 'none' = PLENTY, exchange = newExchange()) {
     try {
-      return { value: await guardedCall({ plugin: 'p', budget }, 'route', exchange, fn) };
+      return { value: await guardedRoute({ plugin: 'p', budget }, exchange, fn as () => Reply, house) };
     } catch (error) {
       const { status, message, reason } = asRefusal(error);
       return { status, message, reason: reason?.split('\n')[0] };
@@ -981,8 +990,25 @@ describe('the handler of a route', () => {
   }
 
   it('answers', async () => {
-    assert.deepEqual(await handled(() => 'now'), { value: 'now' });
-    assert.deepEqual(await handled(async () => 'later', 'none'), { value: 'later' });
+    assert.deepEqual(await handled(() => reply('now')), { value: reply('now') });
+    assert.deepEqual(await handled(async () => reply('later'), 'none'), { value: reply('later') });
+  });
+
+  it('answers with what HTTP can carry, or with a 500', async () => {
+    for (const odd of [
+      undefined,
+      null,
+      'text',
+      {},
+      { status: 200 },
+      { status: 199, body: '' },
+      { status: 600, body: '' },
+    ]) {
+      const reason = 'plugin "p": Error: returned something of the wrong shape';
+      assert.deepEqual(await handled(() => odd), { status: 500, message: 'Internal server error', reason });
+    }
+    const headers = { 'x-a': 'b\r\nx-c: d' };
+    assert.equal('value' in (await handled(() => ({ ...reply(''), headers }))), false);
   });
 
   it('may refuse; whatever else it throws is a 500', async () => {
@@ -1008,6 +1034,12 @@ describe('the handler of a route', () => {
 
   it('has, without a budget, the signal of the client', async () => {
     const exchange = newExchange();
-    assert.deepEqual(await handled(({ signal }) => signal, 'none', exchange), { value: exchange.signal });
+    let seen: AbortSignal | undefined;
+    const look = (given: Call) => {
+      seen = given.signal;
+      return reply('');
+    };
+    assert.deepEqual(await handled(look, 'none', exchange), { value: reply('') });
+    assert.equal(seen, exchange.signal);
   });
 });
