@@ -1,4 +1,4 @@
-import { configKey, definePlugin, Type } from '../plugins-sdk/index.ts';
+import { configKey, definePlugin, error, Type } from '../plugins-sdk/index.ts';
 
 const origins = configKey(
   'server',
@@ -8,6 +8,14 @@ const origins = configKey(
   ),
 );
 
+/** What a browser can send as `Origin` (RFC 6454, section 6.2): scheme, host and port, all in lower case. */
+function isOrigin(text: string): boolean {
+  if (text === '*' || text === 'null') return true;
+  if (!URL.canParse(text)) return false;
+  const { origin } = new URL(text);
+  return origin === 'null' ? /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text) : origin === text;
+}
+
 const PREFLIGHT_SECONDS = '86400';
 
 /** CORS headers on every response, and the answer to preflights (Fetch standard, section 3.2). */
@@ -15,6 +23,12 @@ export const cors = definePlugin({
   name: 'cors',
   budget: 'none',
   keys: [origins],
+  check: ({ config }) =>
+    (origins.in(config) ?? []).flatMap((origin, i) =>
+      isOrigin(origin)
+        ? []
+        : [error(`server.cors.origins[${i}]`, 'is no origin such as https://example.com, without path or slash')],
+    ),
   setup({ config, credentials }) {
     const allowed = origins.in(config);
     const everyone = allowed === undefined || allowed.includes('*');

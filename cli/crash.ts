@@ -11,8 +11,11 @@ export function reportCrashesTo(next: Report): void {
   report = next;
 }
 
+/** The error in one line, with the place where it was thrown: plugins share the process, and one must be found. */
 function textOf(error: unknown): string {
-  return escapeUnprintable(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+  if (!(error instanceof Error)) return escapeUnprintable(String(error));
+  const place = error.stack?.split('\n').find((line) => /^ +at /.test(line));
+  return escapeUnprintable(`${error.name}: ${error.message}${place === undefined ? '' : ` (${place.trim()})`}`);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { cac } from 'cac';
 import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError } from './arguments.ts';
 import { type CommandSpec, commands } from './commands/table.ts';
@@ -15,13 +16,16 @@ const everywhere = [help, version];
 async function main(argv: readonly string[]): Promise<number> {
   const words = readWords(argv, [...everywhere, ...commands.flatMap(({ options }) => options)]);
   const asked = (option: OptionSpec) => words.options.some(({ name }) => name === option.long);
-  const { command, group, surplus } = findCommand(words.positionals);
+  const { command, group, argument, surplus } = findCommand(words.positionals);
   if (asked(help)) return showHelp(group, command);
   if (asked(version)) return showVersion();
   const given = checkOptions(words.options, [...(command?.options ?? []), ...everywhere]);
   if (command === undefined) throw new UsageError(missingCommand(group));
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
-  return command.run(given);
+  if (command.argument !== undefined && argument === undefined) {
+    throw new UsageError(`missing argument <${command.argument}>`);
+  }
+  return command.run(given, argument ?? '');
 }
 
 interface Found {
@@ -29,21 +33,28 @@ interface Found {
   readonly command?: CommandSpec;
   /** The first word of a two-word command, or nothing. */
   readonly group: string;
+  /** The word behind those of a command that takes one. */
+  readonly argument?: string | undefined;
   readonly surplus?: string | undefined;
 }
 
 /** @throws UsageError when the words name no command and no group of commands. */
-function findCommand([first, second, third]: readonly string[]): Found {
+function findCommand(words: readonly string[]): Found {
+  const [first, second] = words;
   if (first === undefined) return { group: '' };
   const single = commands.find(({ name }) => name === first);
-  if (single !== undefined) return { command: single, group: '', surplus: second };
+  if (single !== undefined) return { command: single, group: '', ...operands(single, words.slice(1)) };
   const isGroup = commands.some(({ name }) => name.startsWith(`${first} `));
   if (isGroup && second === undefined) return { group: first };
   const typed = isGroup ? `${first} ${second}` : first;
   const double = commands.find(({ name }) => name === typed);
-  if (double !== undefined) return { command: double, group: first, surplus: third };
+  if (double !== undefined) return { command: double, group: first, ...operands(double, words.slice(2)) };
   const known = commands.map(({ name }) => name).filter((name) => !isGroup || name.startsWith(`${first} `));
   throw new UsageError(`unknown command "${typed}"${suggestion(typed, known)}`);
+}
+
+function operands(command: CommandSpec, [first, second]: readonly string[]): Pick<Found, 'argument' | 'surplus'> {
+  return command.argument === undefined ? { surplus: first } : { argument: first, surplus: second };
 }
 
 function missingCommand(group: string): string {
@@ -65,7 +76,7 @@ async function showHelp(group: string, chosen: CommandSpec | undefined): Promise
   for (const spec of commands) {
     if (chosen === undefined && group !== '' && !spec.name.startsWith(`${group} `)) continue;
     const name = chosen === undefined && group !== '' ? spec.name.slice(group.length + 1) : spec.name;
-    const command = cli.command(name, spec.description).usage(usage(name, spec.options));
+    const command = cli.command(name, spec.description).usage(usage(name, spec));
     for (const option of spec.options) command.option(flags(option), option.description);
     if (spec === chosen) cli.matchedCommand = command;
   }
@@ -80,12 +91,12 @@ async function showHelp(group: string, chosen: CommandSpec | undefined): Promise
   return 0;
 }
 
-function usage(name: string, options: readonly OptionSpec[]): string {
+function usage(name: string, { argument, options }: CommandSpec): string {
   const words = options.map((option) => {
     const text = `${option.short === undefined ? `--${option.long}` : `-${option.short}`}${option.value ? ` <${option.value}>` : ''}`;
     return option.required ? text : `[${text}]`;
   });
-  return [name, ...words].join(' ');
+  return [name, ...(argument === undefined ? [] : [`<${argument}>`]), ...words].join(' ');
 }
 
 async function showVersion(): Promise<number> {
@@ -93,11 +104,19 @@ async function showVersion(): Promise<number> {
   return 0;
 }
 
+let done = false;
 watchForCrashes();
+process.on('exit', (code) => {
+  if (done || code !== 0) return;
+  writeSync(2, 'error: the process was ended by code that is not its own, such as process.exit() in a plugin\n');
+  process.exitCode = 1;
+});
 // A reader that has gone away is no error of ours.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 try {
-  process.exit(await main(process.argv.slice(2)));
+  const code = await main(process.argv.slice(2));
+  done = true;
+  process.exit(code);
 } catch (error) {
   await complain('error', describeError(error));
   process.exit(1);

@@ -73,7 +73,8 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     const { requestId, method, route, resolved } = exchange;
     const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
     const what = resolved === undefined ? `${method} ${route}` : resolved.id;
-    log.info(`${what} ${status} ${milliseconds}ms`, { requestId });
+    const endpoint = resolved === undefined ? undefined : `${resolved.api}/${resolved.name}`;
+    log.info(`${what} ${status} ${milliseconds}ms`, endpoint === undefined ? { requestId } : { requestId, endpoint });
   };
   const server = createHttpServer(sealed, pipeline, served, failureLog(log));
   const inFlight = countRequests(server);
@@ -171,6 +172,8 @@ function failureLog(log: Log): Runtime['failed'] {
   return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
     const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
     if (fault) log.warn(message, fields);
+    // A plugin's rejection is an operator's own rule at work.
+    else if (stage === 'onHttpRequest') log.info(message, fields);
     else log.debug(message, fields);
   };
 }
@@ -180,7 +183,8 @@ function createPipeline(sealed: Sealed, log: Log, tracing: boolean): Pipeline {
     now: Date.now,
     failed: failureLog(log),
     trace: tracing
-      ? ({ requestId }, stage, milliseconds) => log.debug(`stage ${stage}`, { requestId, milliseconds })
+      ? ({ requestId }, stage, milliseconds) =>
+          log.debug(`stage ${stage}`, { requestId, milliseconds: Math.round(milliseconds * 100) / 100 })
       : undefined,
   });
 }

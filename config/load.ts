@@ -10,7 +10,7 @@ import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import { redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
-import { freeEndpoints, publicVariables } from './warnings.ts';
+import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
 import { readConfigFile } from './yaml.ts';
 
 export interface LoadOptions {
@@ -77,6 +77,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...sameIds(identified),
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
+    ...literalDollars(tree),
   ];
   const ordered = inFileOrder(findings, tree);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);

@@ -1,7 +1,7 @@
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
-import { isRecord } from './path.ts';
+import { childPath, isRecord } from './path.ts';
 
 /** Endpoints that anybody may ask because nobody said otherwise. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
@@ -10,6 +10,15 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
     .map(({ api, name, path }) =>
       warningAt(path, `no auth on the API or the endpoint: "${api}/${name}" is free for everyone`),
     );
+}
+
+/** Texts that look like a variable of a shell and are none here. */
+export function literalDollars(value: unknown, path = ''): Finding[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => literalDollars(item, childPath(path, index)));
+  if (isRecord(value))
+    return Object.entries(value).flatMap(([key, item]) => literalDollars(item, childPath(path, key)));
+  const [, name] = (typeof value === 'string' && /^\$([A-Z_][A-Z0-9_]+)$/.exec(value)) || [];
+  return name === undefined ? [] : [warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`)];
 }
 
 const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';

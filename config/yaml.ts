@@ -41,7 +41,7 @@ export function parseConfig(text: string, file: string): Tree {
   };
   const document = parse(text, lines, at);
   const problems = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_ERRORS);
-  refuse(problems.map(({ pos: [offset], message }) => at(offset, firstLine(message))));
+  refuse(problems.map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), lineAt(text, offset)))));
   if (document.contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
   if (!isMap(document.contents)) {
     throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
@@ -90,6 +90,19 @@ function* boundedTokens(text: string, lines: LineCounter, at: At): Generator<CST
     }
   }
   yield* parser.end();
+}
+
+function lineAt(text: string, offset: number): string {
+  const end = text.indexOf('\n', offset);
+  return text.slice(text.lastIndexOf('\n', offset - 1) + 1, end === -1 ? text.length : end);
+}
+
+/** The mistakes that this file's own syntax invites, with what to write instead. */
+function withCure(message: string, line: string): string {
+  if (message.startsWith('Alias cannot')) return `${message}: write * in quotes, '*'`;
+  if (message.startsWith('Plain value cannot start')) return `${message}: write the value in quotes`;
+  if (/[[{,:]\s*\$\{/.test(line)) return `${message}: write values with \${…} in quotes`;
+  return message;
 }
 
 function firstLine(message: string): string {

@@ -1,7 +1,37 @@
-/** Customization hook (node:module): a specifier that ends in `#module` is an ES module, whatever package it lies in. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Customization hooks (node:module) for plugins, wherever they lie:
+ *
+ * - `signed-data-proxy/plugins-sdk` is the SDK of the service that runs, so that a folder with a config and a plugin
+ *   needs no installation, and there is never a second copy.
+ * - A `.ts` or `.js` file in the syntax of ES modules is one, also where no package.json says `"type": "module"`; so
+ *   is what it imports by a relative path. A specifier that ends in `#module` is where that begins.
+ */
 const MARK = '#module';
+const modules = new Set();
 
 export async function resolve(specifier, context, next) {
-  if (!specifier.endsWith(MARK)) return next(specifier, context);
-  return { ...(await next(specifier.slice(0, -MARK.length), context)), format: 'module' };
+  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
+  const url = candidate(specifier, context.parentURL);
+  if (url === undefined || !isModule(url)) return next(specifier.replace(MARK, ''), context);
+  modules.add(url);
+  return { url, format: 'module', shortCircuit: true };
+}
+
+/** The file that is perhaps to be taken as an ES module. */
+function candidate(specifier, parentURL) {
+  if (specifier.endsWith(MARK)) return specifier.slice(0, -MARK.length);
+  return modules.has(parentURL) && /^\.{1,2}\//.test(specifier) ? new URL(specifier, parentURL).href : undefined;
+}
+
+function isModule(url) {
+  if (!/^file:.*\.[jt]s$/.test(url)) return false;
+  try {
+    return /^\s*(?:import|export)\b/m.test(readFileSync(fileURLToPath(url), 'utf8'));
+  } catch {
+    // No such file: the loader that comes next knows how to say so.
+    return false;
+  }
 }

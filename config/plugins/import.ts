@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { isRecord } from '../path.ts';
 import { PluginProblem } from './problem.ts';
 
@@ -17,10 +15,9 @@ let registered = false;
  * of everything that it imports: the SDK, which awaits at its top level, could not be loaded at all.
  */
 function asModule(url: string): string {
-  if (!/\.[jt]s$/.test(url) || !/^\s*(?:import|export)\b/m.test(readFileSync(fileURLToPath(url), 'utf8'))) return url;
   if (!registered) register('./as-module.mjs', import.meta.url);
   registered = true;
-  return `${url}#module`;
+  return /\.[jt]s$/.test(url) ? `${url}#module` : url;
 }
 
 /** @throws PluginProblem, and whatever the module throws while it is evaluated. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { folderWith, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
@@ -161,7 +162,19 @@ describe('config validate', { concurrency: 4 }, () => {
         'setImmediate(() => { throw new Error("one\\ntwo"); }); await new Promise((done) => setTimeout(done, 60_000));',
     });
     const ended = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
-    assert.deepEqual(ended, failed('uncaught exception: Error: one\\ntwo'));
+    const place = `(at Immediate.<anonymous> (${pathToFileURL(join(cwd, 'crash.mjs'))}:1:28))`;
+    assert.deepEqual(ended, failed(`uncaught exception: Error: one\\ntwo ${place}`));
+  });
+
+  it('is no success when a plugin ends the process', async (t) => {
+    const cwd = await folderWith(t, {
+      'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./exit.mjs }] }'),
+      'exit.mjs': 'process.exit(0);',
+    });
+    assert.deepEqual(
+      await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }),
+      failed('the process was ended by code that is not its own, such as process.exit() in a plugin'),
+    );
   });
 
   it('ends although a plugin keeps a timer', async (t) => {

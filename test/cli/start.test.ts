@@ -232,7 +232,11 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
       `process.on('SIGUSR2', () => { ${body} }); export default { name: 'p', hooks: { onResponseSent() {} } };`,
     );
   const cases: [string, string, string][] = [
-    ['an exception', 'throw new TypeError("one\\ntwo");', 'uncaught exception: TypeError: one\\\\ntwo'],
+    [
+      'an exception',
+      'throw new TypeError("one\\ntwo");',
+      'uncaught exception: TypeError: one\\\\ntwo \\(at .*/p\\.mjs:\\d+:\\d+\\)\\)',
+    ],
     ['what is no error', 'throw undefined;', 'uncaught exception: undefined'],
     ['a second one on top', 'setImmediate(() => { throw 2; }); throw 1;', 'uncaught exception: 1'],
   ];
@@ -251,7 +255,7 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
     const running = await startIn(t, plugin('Promise.reject(new Error("lost"));'));
     await running.output(lastLine);
     running.child.kill('SIGUSR2');
-    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost\n/);
+    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost \(at .*\)\n/);
     assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);

@@ -168,3 +168,17 @@ test('a byte order mark does not matter', async (t) => {
   const text = JSON.stringify(config());
   assert.equal((await load(t, `\ufeff${text}`)).endpoints.length, 1);
 });
+
+test('what this file invites one to forget comes with its cure', () => {
+  const at = (text: string) => syntaxErrors(`a: 1\n${text}\n`).split('\n')[0];
+  assert.equal(at('type: *'), "c.yaml:2:7: Alias cannot be an empty string: write * in quotes, '*'");
+  assert.equal(
+    at(`keys: [\${KEY}]`),
+    `c.yaml:2:9: Missing , or : between flow sequence items: write values with \${…} in quotes`,
+  );
+  assert.equal(
+    at('url: @x'),
+    'c.yaml:2:6: Plain value cannot start with reserved character @: write the value in quotes',
+  );
+  assert.equal(at("type: '*'"), '');
+});

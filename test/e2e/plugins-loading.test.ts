@@ -42,6 +42,10 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
         name: 'parsed',
         hooks: { onAfterApiCall({ response }: { response: { data: object } }) { return { data: { ...response.data, ...config } }; } },
       });`,
+    'by-name.ts': `import { digits } from './by-name-part.ts';
+      export default { name: 'by-name', hooks: { onHttpRequest() { globalThis.testNote('ran', digits); } } };`,
+    'by-name-part.ts': `import { isHex } from 'signed-data-proxy/plugins-sdk';
+      export const digits: string = 'by-name ' + isHex('0x00');`,
     'full.mjs': `import { definePlugin } from '${SDK}';
       const note = globalThis.testNote;
       export default definePlugin({
@@ -64,6 +68,7 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
       { source: './typed.mts', config: { deny: ['bad', `\${DENIED}`] } },
       { source: './parsed.ts', config: { level: 21 } },
       { source: './full.mjs' },
+      { source: './by-name.ts' },
     ];
     service = await startTestService(
       { settings: { plugins }, apis: apis(upstream.url) },
@@ -79,7 +84,7 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
   it('of every form and extension, in the order of the config', async () => {
     const { rawData } = await verifyRaw(await service.post('x/raw'), service.signer.address);
     assert.deepEqual(rawData, { a: 1, level: 42 });
-    assert.deepEqual(notes.of('ran'), ['object', 'made', 'full 1']);
+    assert.deepEqual(notes.of('ran'), ['object', 'made', 'full 1', 'by-name true']);
     assert.deepEqual(notes.of('full'), ['start']);
   });
 

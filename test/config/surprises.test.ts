@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { errorsOf, warningsOf } from '../support/config.ts';
+
+const api = (more: object = {}) => ({
+  name: 'a',
+  url: 'https://api.example.com',
+  auth: { type: 'free' },
+  endpoints: [{ name: 'e', path: '/p' }],
+  ...more,
+});
+
+describe('what would work in silence, and otherwise than meant', () => {
+  it('origins that no browser sends', async () => {
+    const bad = [
+      'https://example.com/',
+      'example.com',
+      'https://Example.com',
+      'https://example.com:443',
+      'https://a/b',
+    ];
+    assert.deepEqual(
+      await errorsOf({ server: { cors: { origins: bad } }, apis: [api()] }),
+      bad.map((_, i) => `server.cors.origins[${i}]: is no origin such as https://example.com, without path or slash`),
+    );
+    const good = [
+      'https://example.com',
+      'http://localhost:5173',
+      'null',
+      '*',
+      'chrome-extension://abcdef',
+      'http://[::1]:80',
+    ];
+    assert.deepEqual(await errorsOf({ server: { cors: { origins: good.slice(0, 5) } }, apis: [api()] }), []);
+  });
+
+  it('two API headers of one name', async () => {
+    assert.deepEqual(await errorsOf({ apis: [api({ headers: { 'X-Key': '1', 'x-key': '2' } })] }), [
+      'apis[0].headers.x-key: is there twice: case does not count',
+    ]);
+  });
+
+  it('a text that looks like a variable of a shell', async () => {
+    const keys = ['$API_KEY', `\${API_KEY}`, '$', '$lower', '$API_KEY '];
+    assert.deepEqual(await warningsOf({ apis: [api({ auth: { type: 'apiKey', keys } })] }, { API_KEY: '$SECRET' }), [
+      `apis[0].auth.keys[0]: the text $API_KEY is taken as it is: a variable is \${API_KEY}`,
+    ]);
+  });
+});
