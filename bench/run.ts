@@ -1,125 +1,165 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import autocannon from 'autocannon';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { verifyResponse } from '../verify/index.ts';
+import { largeConfig, measuredConfig } from './configs.ts';
+import { cpuShares } from './cpu-share.ts';
+import { load, once, type Turn } from './load.ts';
+import { type ServerProcess, startServer } from './server-process.ts';
 
 /**
- * Requests per second of the service against a bare koa server in the same run: A B A B, each on its own core, the load
- * generator and the upstream on the other. `--seconds N` sets how long each turn takes (default 5).
+ * Measures the service against servers that do the same work, or none, on the same stack in the same run.
+ * `bench/README.md` says how to read what it prints.
  */
-const CONNECTIONS = 32;
-const SERVER_CORE = '0';
-const OTHER_CORE = '1';
-const root = new URL('..', import.meta.url).pathname;
 
-interface Child {
-  readonly process: ChildProcess;
-  readonly url: string;
-  readonly log: string;
-}
-
-/** Starts a program on one core; its output goes to a file, because a pipe that nobody reads would block it. */
-async function start(folder: string, name: string, core: string, args: string[], env = {}): Promise<Child> {
-  const log = join(folder, `${name}.log`);
-  const output = await open(log, 'w');
-  const command = ['-c', core, process.execPath, '--import', 'tsx', ...args];
-  const child = spawn('taskset', command, {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', output.fd, output.fd],
-  });
-  await output.close();
-  for (let tries = 0; tries < 200; tries++) {
-    const url = /listening on (http:[^\s"]+)/.exec(await readFile(log, 'utf8'))?.[1];
-    if (url !== undefined) return { process: child, url, log };
-    if (child.exitCode !== null) break;
-    await sleep(50);
-  }
-  throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
-}
-
-function configFor(upstream: string): string {
-  const endpoint = (name: string, path: string, rest: string) =>
-    `      - { name: ${name}, path: ${path}, parameters: [{ name: symbol, required: true }]${rest} }\n`;
-  const encoding = ", encoding: { type: int256, path: $.price, times: '1e18' }";
-  return `version: '1.0'
-server: { port: 0, rateLimit: { max: 1000000000 } }
-apis:
-  - name: bench
-    url: ${upstream}
-    auth: { type: apiKey, keys: [benchmark-key-of-16] }
-    endpoints:
-${endpoint('encoded', '/small', encoding)}${endpoint('raw', '/large', '')}${endpoint('cached', '/small/kept', `${encoding}, cache: { maxAge: 3600000 }`)}`;
-}
+const { values: options } = parseArgs({
+  options: {
+    /** Seconds of each turn. */
+    seconds: { type: 'string', default: '5' },
+    /** How often each server has its turn. */
+    rounds: { type: 'string', default: '3' },
+    /** Requests before resident memory is read, in all. */
+    requests: { type: 'string', default: '200000' },
+    /** Leaves `service.cpuprofile` in the working directory. */
+    profile: { type: 'boolean', default: false },
+  },
+});
+const SERVER = 0;
+const OTHERS = 1;
+const seconds = Number(options.seconds);
+const dist = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
 
 interface Measured {
-  readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
+  readonly name: string;
+  readonly url: string;
+  /** Name of what it is measured against. */
+  readonly against?: string;
 }
 
-async function load(url: string, seconds: number): Promise<Measured> {
-  const result = await autocannon({
-    url,
-    connections: CONNECTIONS,
-    duration: seconds,
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' },
-    body: '{"parameters":{"symbol":"ETHUSD"}}',
-  });
-  if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${result.non2xx} refusals, ${result.errors} errors at ${url}`);
-  return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+const folder = await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-'));
+const servers: ServerProcess[] = [];
+
+async function start(name: string, core: number, args: readonly string[], more: Record<string, string> = {}) {
+  const server = await startServer({ name, core, args, env: { ...env, ...more }, folder });
+  servers.push(server);
+  return server;
 }
 
-function best(turns: readonly Measured[]): Measured {
+async function startService(name: string, config: string, nodeOptions: readonly string[] = []) {
+  const file = join(folder, `${name}.yaml`);
+  await writeFile(file, config);
+  const server = await start(name, SERVER, [...nodeOptions, join(dist, 'cli/main.js'), 'start', '-c', file]);
+  const ids = (await readFile(server.log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
+  return {
+    ...server,
+    urls: Object.fromEntries([...ids].map(([, endpoint, id]) => [endpoint, `${server.url}/endpoints/${id}`])),
+  };
+}
+
+/** What is fast must be right first. */
+async function verified(url: string): Promise<void> {
+  const result = verifyResponse(await once(url), { node: null });
+  if (!result.ok) throw new Error(`${url}: ${result.message}`);
+}
+
+function best(turns: readonly Turn[]): Turn {
   return turns.reduce((a, b) => (b.perSecond > a.perSecond ? b : a));
 }
 
-async function main(): Promise<void> {
-  const at = process.argv.indexOf('--seconds');
-  const seconds = at === -1 ? 5 : Number(process.argv[at + 1]);
-  const folder = await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-'));
-  const children: Child[] = [];
-  try {
-    const upstream = await start(folder, 'upstream', OTHER_CORE, ['bench/upstream.ts']);
-    children.push(upstream);
-    const config = join(folder, 'config.yaml');
-    await writeFile(config, configFor(upstream.url));
-    const bare = await start(folder, 'bare-koa', SERVER_CORE, ['bench/bare-koa.ts']);
-    children.push(bare);
-    const key = `0x${'11'.repeat(32)}`;
-    const service = await start(folder, 'service', SERVER_CORE, ['cli/main.ts', 'start', '-c', config], {
-      SERVICE_PRIVATE_KEY: key,
-      LOG_FORMAT: 'json',
-    });
-    children.push(service);
-    const log = await readFile(service.log, 'utf8');
-    const urls = new Map([['bare koa', bare.url]]);
-    for (const [, name = '', id = ''] of log.matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g))
-      urls.set(name, `${service.url}/endpoints/${id}`);
-    const turns = new Map<string, Measured[]>();
-    for (const round of [1, 2]) {
-      for (const [name, url] of urls) {
-        await load(url, 1);
-        turns.set(name, [...(turns.get(name) ?? []), await load(url, seconds)]);
-        process.stderr.write(`round ${round}: ${name}\n`);
-      }
+async function throughput(works: readonly Measured[]): Promise<void> {
+  const turns = new Map<string, Turn[]>();
+  for (const { url } of works) await load(url, { duration: 2 });
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const { name, url } of works) {
+      turns.set(name, [...(turns.get(name) ?? []), await load(url, { duration: seconds })]);
+      process.stderr.write(`round ${round + 1}: ${name}\n`);
     }
-    const floor = best(turns.get('bare koa') ?? []).perSecond;
-    process.stdout.write('| work | requests/s | of bare koa | p50 ms | p99 ms |\n|---|---|---|---|---|\n');
-    for (const [name, measured] of turns) {
-      const { perSecond, p50, p99 } = best(measured);
-      process.stdout.write(
-        `| ${name} | ${perSecond.toFixed(0)} | ${(perSecond / floor).toFixed(2)} | ${p50} | ${p99} |\n`,
-      );
-    }
-  } finally {
-    for (const child of children) child.process.kill();
-    await rm(folder, { recursive: true });
+  }
+  print('\n| work | requests/s | ratio | p50 ms | p99 ms |\n|---|---|---|---|---|');
+  for (const { name, against } of works) {
+    const { perSecond, p50, p99 } = best(turns.get(name) ?? []);
+    const other = against === undefined ? undefined : best(turns.get(against) ?? []);
+    const ratio = other === undefined ? '' : `${(perSecond / other.perSecond).toFixed(2)} of ${against}`;
+    print(`| ${name} | ${perSecond.toFixed(0)} | ${ratio} | ${p50} | ${p99} |`);
   }
 }
 
-await main();
+async function shares(upstream: string): Promise<void> {
+  const profiled = await startService('profiled', measuredConfig(upstream), ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
+  await load(profiled.urls.encoded ?? '', { duration: seconds });
+  await profiled.stop();
+  const file = (await readdir(folder)).find((name) => name.endsWith('.cpuprofile'));
+  if (file === undefined) throw new Error('node left no profile');
+  print('\n| part, encoded requests | share of busy CPU |\n|---|---|');
+  for (const [part, share] of await cpuShares(join(folder, file))) {
+    if (share >= 0.005) print(`| ${part} | ${(100 * share).toFixed(1)} % |`);
+  }
+  if (options.profile) await copyFile(join(folder, file), join(process.cwd(), 'service.cpuprofile'));
+}
+
+async function startTimes(upstream: string): Promise<void> {
+  print('\n| start to listening, ms (best of 5) | built | from source |\n|---|---|---|');
+  for (const count of [1, 1000]) {
+    const file = join(folder, 'large.yaml');
+    await writeFile(file, largeConfig(upstream, count));
+    const time = async (args: readonly string[]) => {
+      const times: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        const server = await start('starting', SERVER, [...args, 'start', '-c', file]);
+        times.push(server.started);
+        await server.stop();
+      }
+      return Math.min(...times).toFixed(0);
+    };
+    const built = await time([join(dist, 'cli/main.js')]);
+    const source = await time(['--import', 'tsx', join(root, 'cli/main.ts')]);
+    print(`| ${count} endpoints | ${built} | ${source} |`);
+  }
+}
+
+async function memory(upstream: string): Promise<void> {
+  const service = await startService('memory', measuredConfig(upstream));
+  print('\n| requests so far | resident MiB |\n|---|---|');
+  print(`| 0 | ${(await service.memory()).toFixed(0)} |`);
+  const portions = 4;
+  for (let i = 1; i <= portions; i++) {
+    const amount = Math.ceil(Number(options.requests) / portions);
+    await load(service.urls.encoded ?? '', { amount });
+    print(`| ${i * amount} | ${(await service.memory()).toFixed(0)} |`);
+  }
+  await service.stop();
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+try {
+  const upstream = await start('upstream', OTHERS, [join(dist, 'bench/upstream.js')]);
+  const floor = await start('floor', SERVER, [join(dist, 'bench/floor.js')], { UPSTREAM: upstream.url });
+  const noOp = await start('no-op', SERVER, [join(dist, 'bench/no-op.js')]);
+  const service = await startService('service', measuredConfig(upstream.url));
+  const hooked = await startService('hooked', measuredConfig(upstream.url, [join(root, 'bench/six-hooks.mjs')]));
+  const works: Measured[] = [
+    { name: 'floor, encoded', url: `${floor.url}/encoded` },
+    { name: 'encoded', url: service.urls.encoded ?? '', against: 'floor, encoded' },
+    { name: 'encoded, six hooks', url: hooked.urls.encoded ?? '', against: 'encoded' },
+    { name: 'floor, raw', url: `${floor.url}/raw` },
+    { name: 'raw', url: service.urls.raw ?? '', against: 'floor, raw' },
+    { name: 'no-op', url: `${noOp.url}/kept` },
+    { name: 'cached', url: service.urls.cached ?? '', against: 'no-op' },
+  ];
+  for (const { name, url } of works) if (name !== 'no-op') await verified(url);
+  await throughput(works);
+  await Promise.all([floor, noOp, service, hooked].map((server) => server.stop()));
+  await shares(upstream.url);
+  await startTimes(upstream.url);
+  await memory(upstream.url);
+} finally {
+  await Promise.all(servers.map((server) => server.stop()));
+  await rm(folder, { recursive: true });
+}

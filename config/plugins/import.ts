@@ -8,21 +8,27 @@ export interface PluginModule {
   readonly configSchema: unknown;
 }
 
-let registered = false;
+let hooked = false;
+let typeScript = import.meta.url.endsWith('.ts');
 
 /**
  * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
  * of everything that it imports: the SDK, which awaits at its top level, could not be loaded at all.
  */
-function asModule(url: string): string {
-  if (!registered) register('./as-module.mjs', import.meta.url);
-  registered = true;
+async function asModule(url: string): Promise<string> {
+  // From source the service itself runs under tsx; once built, TypeScript is a matter of its plugins only.
+  if (/\.m?ts$/.test(url) && !typeScript) {
+    typeScript = true;
+    (await import('tsx/esm/api')).register();
+  }
+  if (!hooked) register('./as-module.mjs', import.meta.url);
+  hooked = true;
   return /\.[jt]s$/.test(url) ? `${url}#module` : url;
 }
 
 /** @throws PluginProblem, and whatever the module throws while it is evaluated. */
 export async function importPlugin(url: string): Promise<PluginModule> {
-  const namespace: unknown = await import(asModule(url));
+  const namespace: unknown = await import(await asModule(url));
   const exports = isRecord(namespace) ? namespace : {};
   // A CommonJS module made from an ES module has its exports one level further down.
   const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;

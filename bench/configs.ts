@@ -1,0 +1,29 @@
+import { stringify } from 'yaml';
+
+const parameters = [{ name: 'symbol', required: true }];
+const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+
+function config(upstream: string, endpoints: readonly object[], settings: object): string {
+  return stringify({
+    version: '1.0',
+    server: { port: 0, rateLimit: { max: 1_000_000_000 } },
+    settings,
+    apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],
+  });
+}
+
+/** An encoded, a raw and a cached endpoint; `plugins` are files. */
+export function measuredConfig(upstream: string, plugins: readonly string[] = []): string {
+  const endpoints = [
+    { name: 'encoded', path: '/small', parameters, encoding },
+    { name: 'raw', path: '/large', parameters },
+    { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
+  ];
+  return config(upstream, endpoints, { plugins: plugins.map((source) => ({ source })) });
+}
+
+/** Many endpoints, for the time to start. */
+export function largeConfig(upstream: string, count: number): string {
+  const endpoints = Array.from({ length: count }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding }));
+  return config(upstream, endpoints, {});
+}

@@ -1,0 +1,35 @@
+import autocannon from 'autocannon';
+
+export const CONNECTIONS = 32;
+
+const request = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' },
+  body: '{"parameters":{"symbol":"ETHUSD"}}',
+} as const;
+
+/** One turn at one URL; latencies in milliseconds. */
+export interface Turn {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** @throws Error when an answer was not 2xx: a fast refusal is no result. */
+export async function load(
+  url: string,
+  amount: { readonly duration: number } | { readonly amount: number },
+): Promise<Turn> {
+  const result = await autocannon({ ...request, url, connections: CONNECTIONS, ...amount });
+  if (result.non2xx > 0 || result.errors > 0) {
+    throw new Error(`${result.non2xx} refusals and ${result.errors} errors at ${url}`);
+  }
+  return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+}
+
+/** One answer, parsed. */
+export async function once(url: string): Promise<unknown> {
+  const response = await fetch(url, request);
+  if (!response.ok) throw new Error(`status ${response.status} at ${url}`);
+  return response.json();
+}

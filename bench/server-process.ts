@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A measured program, pinned to one core. */
+export interface ServerProcess {
+  readonly url: string;
+  /** File with what it printed. */
+  readonly log: string;
+  /** Milliseconds from spawn until it listened. */
+  readonly started: number;
+  /** Resident memory in MiB (VmRSS). */
+  memory(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly name: string;
+  readonly core: number;
+  /** Arguments of node. */
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly folder: string;
+}
+
+/** Starts a program and waits for its line `listening on <url>`. Output goes to a file: a pipe that nobody reads blocks. */
+export async function startServer({ name, core, args, env, folder }: StartOptions): Promise<ServerProcess> {
+  const log = join(folder, `${name}.log`);
+  const output = await open(log, 'w');
+  const began = performance.now();
+  const child = spawn('taskset', ['-c', String(core), process.execPath, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', output.fd, output.fd],
+  });
+  await output.close();
+  const url = await listening(child, log, name);
+  const started = performance.now() - began;
+  return {
+    url,
+    log,
+    started,
+    memory: async () => {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+      return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    },
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
+}
+
+async function listening(child: ChildProcess, log: string, name: string): Promise<string> {
+  const deadline = performance.now() + 30_000;
+  while (child.exitCode === null && performance.now() < deadline) {
+    const url = /listening on (http:[^\s"]+)/.exec(await readFile(log, 'utf8'))?.[1];
+    if (url !== undefined) return url;
+    await sleep(2);
+  }
+  throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
+}
