@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-
 /** How many arrays and objects may lie inside each other. */
 export const MAX_JSON_DEPTH = 256;
 
@@ -64,7 +62,8 @@ export async function canonicalJsonInSteps(value: unknown): Promise<string> {
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
-    await setImmediate();
+    // The global one: the rest of this file also runs in browsers, which have no Node modules.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -4,10 +4,12 @@ import type { Given, OptionSpec } from '../arguments.ts';
 export interface CommandSpec {
   /** One or two words. */
   readonly name: string;
+  /** What to call its one argument in texts, for a command that takes one and needs it. */
+  readonly argument?: string;
   readonly description: string;
   readonly options: readonly OptionSpec[];
   /** Does the work and resolves with the exit code. */
-  run(given: Given): Promise<number>;
+  run(given: Given, argument: string): Promise<number>;
 }
 
 const config: OptionSpec = {
@@ -23,6 +25,9 @@ const env: OptionSpec = {
   description: 'Variables file (default: .env, where there is one)',
 };
 const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
+const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
+const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
+const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
 
 export const commands: readonly CommandSpec[] = [
   {
@@ -60,5 +65,12 @@ export const commands: readonly CommandSpec[] = [
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
+  },
+  {
+    name: 'verify',
+    argument: 'file|-',
+    description: 'Check the signature of a saved answer, or of one on stdin',
+    options: [node, endpointId, maxAge],
+    run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
 ];

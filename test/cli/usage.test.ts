@@ -13,7 +13,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, plugins',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, plugins, verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -57,6 +57,8 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['an argument too many before the option', ['start', 'b', '-c', 'a'], 'unexpected argument "b"'],
     ['an argument too many after --', ['start', '-c', 'a', '--', '-b'], 'unexpected argument "-b"'],
     ['an argument too many for two words', ['config', 'schema', 'x'], 'unexpected argument "x"'],
+    ['a missing argument', ['verify', '--max-age', '5'], 'missing argument <file|->'],
+    ['an argument too many behind an argument', ['verify', 'a', 'b'], 'unexpected argument "b"'],
     ['an argument too many for a command without options', ['generate-mnemonic', '24'], 'unexpected argument "24"'],
   ];
   for (const [what, args, message] of cases) {
@@ -107,6 +109,7 @@ Commands:
   config validate    Check a config file and print the ID of every endpoint
   config schema      Print the JSON Schema of the config file
   plugins            Print every stage with its failure policy and its plugins in order
+  verify             Check the signature of a saved answer, or of one on stdin
 
 For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy start --help
@@ -115,6 +118,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy config validate --help
   $ signed-data-proxy config schema --help
   $ signed-data-proxy plugins --help
+  $ signed-data-proxy verify --help
 
 Options:
   -v, --version  Display version number
@@ -169,6 +173,14 @@ Options:
     ],
     ['config schema', 'config schema', '  -h, --help  Display this message\n'],
     ['generate-mnemonic', 'generate-mnemonic', '  -h, --help  Display this message\n'],
+    [
+      'verify',
+      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--max-age <seconds>]',
+      `  --node <address>     Signer that must have signed
+  --endpoint-id <id>   Endpoint that must have answered
+  --max-age <seconds>  Refuse an older answer
+${helpOption}`,
+    ],
     [
       'address',
       'address [--env <path>]',

@@ -1,0 +1,116 @@
+import { createReadStream } from 'node:fs';
+import { isAddress, isBytes32 } from '../../plugins-sdk/hex.ts';
+import { type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { userPath } from '../surroundings.ts';
+import { print } from '../terminal.ts';
+
+/** Several times what the service answers with at most: 1 MiB from upstream, of which encoding or numbers make more. */
+const MAX_MEBIBYTES = 16;
+
+/**
+ * Checks a saved answer, off chain: the JSON body of a sync response, a complete async record, or an SSE frame.
+ *
+ * @param file its path, or `-` for stdin.
+ * @returns 0; an answer that is refused is an error.
+ */
+export async function verify(given: Given, file: string): Promise<number> {
+  const options = readOptions(given);
+  const source = file === '-' ? 'stdin' : userPath(file);
+  const answer = parse(source, await readBounded(source, file === '-'));
+  const result = verifyResponse(answer, options);
+  if (!result.ok) throw new Error(`${source}: ${result.message}`);
+  await print(`${describe(result).join('\n')}\n`);
+  return 0;
+}
+
+function readOptions(given: Given): VerifyOptions {
+  const node = given.optional('node');
+  const endpointId = given.optional('endpoint-id');
+  const maxAge = given.optional('max-age');
+  if (node !== undefined && !isAddress(node)) {
+    throw new UsageError(
+      'option --node <address> must be 0x and 40 hex digits, mixed-case only with the right checksum',
+    );
+  }
+  if (endpointId !== undefined && !isBytes32(endpointId)) {
+    throw new UsageError('option --endpoint-id <id> must be 0x and 64 hex digits');
+  }
+  if (maxAge !== undefined && !/^\d{1,15}$/.test(maxAge)) {
+    throw new UsageError('option --max-age <seconds> must be a whole number');
+  }
+  return {
+    node: node ?? null,
+    ...(endpointId === undefined ? {} : { endpointId }),
+    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
+  };
+}
+
+function describe(result: Exclude<Verification, { ok: false }>): string[] {
+  const { signer, pinned, digest, endpointId, timestamp, signedData, kind } = result;
+  return [
+    `Signer: ${signer}`,
+    pinned ? 'Pinned: yes' : 'Pinned: no, any signer was accepted; say with --node whose signature it must be',
+    `Digest: ${digest}`,
+    `Endpoint ID: ${endpointId}`,
+    `Timestamp: ${timeOf(timestamp)}`,
+    kind === 'encoded'
+      ? `Signed data: ${signedData}`
+      : `Signed data: ${signedData} (hash of the canonical JSON of rawData)`,
+  ];
+}
+
+/** In ISO 8601 and in Unix seconds; a moment that a Date cannot hold only in seconds. */
+function timeOf(timestamp: number): string {
+  const date = new Date(timestamp * 1000);
+  return Number.isNaN(date.getTime()) ? `${timestamp}` : `${date.toISOString()} (${timestamp})`;
+}
+
+async function readBounded(source: string, isStdin: boolean): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of isStdin ? process.stdin : createReadStream(source)) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_MEBIBYTES * 1024 * 1024) break;
+    }
+  } catch (error) {
+    throw new Error(`${source}: ${readFault(error)}`);
+  }
+  if (size > MAX_MEBIBYTES * 1024 * 1024) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
+  return Buffer.concat(chunks);
+}
+
+function readFault(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' ? 'file not found' : `cannot be read (${String(code)})`;
+}
+
+function parse(source: string, bytes: Buffer): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${source}: not UTF-8`);
+  }
+  const json = /^\s*\{/.test(text) ? text : eventData(source, text);
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new Error(`${source}: malformed JSON`);
+  }
+}
+
+/** The data of the one event in an event stream (WHATWG HTML, section 9.2), whose last blank line may be missing. */
+function eventData(source: string, text: string): string {
+  const events = text
+    .replace(/\r\n?/g, '\n')
+    .split(/\n{2,}/)
+    .map((block) => block.split('\n').flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? []))
+    .filter((lines) => lines.length > 0);
+  const [event, ...more] = events;
+  if (event === undefined) throw new Error(`${source}: neither a JSON object nor an SSE frame`);
+  if (more.length > 0) throw new Error(`${source}: more than one SSE frame`);
+  return event.join('\n');
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+/// @title Delivers answers of a signed-data proxy to consumer contracts
+/// @notice Anyone may deliver any answer of any signer to any contract, once. The verifier proves one thing to the
+/// callback: that `node` signed `endpointId`, `timestamp` and `data`. Whether that signer, that endpoint and that moment
+/// are acceptable is for the callback to decide: here is no owner, no registry of signers, no fee and no upgrade.
+///
+/// A callback must check all of this itself, as `PriceConsumer.sol` shows:
+/// 1. `msg.sender` is this verifier, or anyone could call it with made-up arguments;
+/// 2. `node` is a signer that it trusts, or anyone could sign with a key of their own;
+/// 3. `endpointId` is the endpoint that it asks, or another answer of the trusted signer would do;
+/// 4. `timestamp` is recent, not in the future and newer than what it has, or an old answer would do.
+///
+/// What is signed names no chain, no verifier and no consumer: an answer may also be delivered elsewhere, and to every
+/// callback once. It names no request parameters either: pin endpoints whose answer the requester cannot steer.
+///
+/// @dev This contract calls whatever it is told to, with arguments of which the deliverer chooses all but the digest. It
+/// must therefore never hold or be granted anything: no tokens, no approvals, no roles. It takes no ether and needs none.
+contract SignedDataVerifier {
+    /// @notice An answer was delivered. Logged before the callback runs, and gone with everything else if that fails.
+    /// @param digest What was signed; see {digestOf}.
+    event Fulfilled(
+        bytes32 indexed digest,
+        address indexed node,
+        bytes32 indexed endpointId,
+        uint256 timestamp,
+        address callback,
+        bytes4 selector
+    );
+
+    /// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
+    uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
+
+    /// Deliveries made, by the hash of digest, signer, callback and selector. The signature is not part of it: a signer
+    /// can make many for one digest, and all of them are the same delivery.
+    mapping(bytes32 delivery => bool) private _fulfilled;
+
+    /// @notice Checks an answer's signature and calls `callback.selector(bytes32 digest, address node, bytes32 endpointId,
+    /// uint256 timestamp, bytes data)`.
+    /// @dev The delivery is marked before the call: a callback that delivers it again gets `Already fulfilled`. If the
+    /// callback reverts, so does everything, with the callback's own reason; the delivery can then be tried again. The
+    /// deliverer chooses the gas: a callback must not catch a failure that it cannot do without.
+    /// @param node The field `node` of the answer: the signer's address.
+    /// @param endpointId The field `endpointId`.
+    /// @param timestamp The field `timestamp`: Unix seconds at signing.
+    /// @param data The field `data`; for an answer with `rawData` the 32 bytes keccak256(canonical JSON text of `rawData`).
+    /// @param signature The field `signature`: r, s and v (27 or 28), 65 bytes.
+    /// @param callback A contract. Accounts without code are refused, since a call to them succeeds and does nothing.
+    /// @param selector The function of the callback to call.
+    function verifyAndFulfill(
+        address node,
+        bytes32 endpointId,
+        uint256 timestamp,
+        bytes calldata data,
+        bytes calldata signature,
+        address callback,
+        bytes4 selector
+    ) external {
+        bytes32 digest = digestOf(endpointId, timestamp, data);
+        require(_signerOf(digest, signature) == node, "Signature mismatch");
+        require(callback.code.length != 0, "Callback has no code");
+        bytes32 delivery = _deliveryOf(digest, node, callback, selector);
+        require(!_fulfilled[delivery], "Already fulfilled");
+
+        _fulfilled[delivery] = true;
+        emit Fulfilled(digest, node, endpointId, timestamp, callback, selector);
+
+        _call(callback, abi.encodeWithSelector(selector, digest, node, endpointId, timestamp, data));
+    }
+
+    /// @notice Whether a delivery has been made: {verifyAndFulfill} would revert with `Already fulfilled`.
+    /// @param digest What was signed; see {digestOf}.
+    function isFulfilled(bytes32 digest, address node, address callback, bytes4 selector) external view returns (bool) {
+        return _fulfilled[_deliveryOf(digest, node, callback, selector)];
+    }
+
+    /// @notice What a signer signs, as an EIP-191 personal message of 32 bytes.
+    function digestOf(bytes32 endpointId, uint256 timestamp, bytes calldata data) public pure returns (bytes32) {
+        // Only the last member has no fixed length, so no two answers pack to the same bytes.
+        return keccak256(abi.encodePacked(endpointId, timestamp, data));
+    }
+
+    function _deliveryOf(bytes32 digest, address node, address callback, bytes4 selector) private pure returns (bytes32) {
+        return keccak256(abi.encode(digest, node, callback, selector));
+    }
+
+    /// Never the zero address, which `ecrecover` returns for what is no signature.
+    function _signerOf(bytes32 digest, bytes calldata signature) private pure returns (address signer) {
+        require(signature.length == 65, "Invalid signature length");
+        bytes32 r = bytes32(signature[0:32]);
+        bytes32 s = bytes32(signature[32:64]);
+        uint8 v = uint8(signature[64]);
+        require(v == 27 || v == 28, "Invalid signature v");
+        require(uint256(s) <= MAX_S, "Invalid signature s");
+        signer = ecrecover(keccak256(abi.encodePacked("\x19Ethereum Signed Message:\n32", digest)), v, r, s);
+        require(signer != address(0), "Invalid signature");
+    }
+
+    /// Reverts with just the bytes that the callback reverted with. What it returns on success is not even copied, so
+    /// that long return data costs the deliverer nothing here.
+    function _call(address callback, bytes memory payload) private {
+        assembly ("memory-safe") {
+            if iszero(call(gas(), callback, 0, add(payload, 0x20), mload(payload), 0, 0)) {
+                let reason := mload(0x40)
+                returndatacopy(reason, 0, returndatasize())
+                revert(reason, returndatasize())
+            }
+        }
+    }
+}

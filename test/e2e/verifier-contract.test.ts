@@ -1,0 +1,589 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import {
+  type BaseContract,
+  ContractFactory,
+  getBytes,
+  Interface,
+  isError,
+  type JsonRpcSigner,
+  keccak256,
+  type LogDescription,
+  Signature,
+  solidityPackedKeccak256,
+  toUtf8Bytes,
+  Wallet,
+  ZeroAddress,
+} from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { type Compiled, compile } from '../support/solidity.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type SignedBody, stable } from '../support/verify.ts';
+
+const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
+const PRICE = 3_141_592_653_589_793_238n;
+const NO_REASON = '0x';
+
+/** The arguments of `verifyAndFulfill` that come from an answer. */
+interface Answer {
+  readonly node: string;
+  readonly endpointId: string;
+  readonly timestamp: number;
+  readonly data: string;
+  readonly signature: string;
+}
+
+interface Target {
+  readonly callback: string;
+  readonly selector: string;
+}
+
+const contracts: Readonly<Record<string, Compiled>> = {
+  ...(await compile('examples/contracts/SignedDataVerifier.sol')),
+  ...(await compile('examples/contracts/PriceConsumer.sol')),
+  ...(await compile('test/support/contracts/Callbacks.sol')),
+};
+
+function compiled(name: string): Compiled {
+  const contract = contracts[name];
+  assert.ok(contract, `there is a contract ${name}`);
+  return contract;
+}
+
+async function deploy(name: string, deployer: JsonRpcSigner, ...args: unknown[]): Promise<BaseContract> {
+  const { abi, bytecode } = compiled(name);
+  return (await new ContractFactory(abi, bytecode, deployer).deploy(...args)).waitForDeployment();
+}
+
+async function target(contract: BaseContract, name: string): Promise<Target> {
+  return { callback: await contract.getAddress(), selector: contract.getFunction(name).fragment.selector };
+}
+
+function argumentsOf({ node, endpointId, timestamp, data, signature }: Answer, { callback, selector }: Target) {
+  return [node, endpointId, timestamp, data, signature, callback, selector] as const;
+}
+
+/** Sends the delivery and returns its decoded logs in order. */
+async function deliver(verifier: BaseContract, answer: Answer, to: Target): Promise<LogDescription[]> {
+  const sent = await verifier.getFunction('verifyAndFulfill').send(...argumentsOf(answer, to));
+  const receipt = await sent.wait();
+  assert.equal(receipt?.status, 1);
+  const known = Object.values(contracts).map(({ abi }) => new Interface(abi));
+  return (receipt?.logs ?? []).map((log) => {
+    const [parsed] = known.flatMap((each) => each.parseLog(log) ?? []);
+    assert.ok(parsed, 'a log of a known event');
+    return parsed;
+  });
+}
+
+/** The bytes that a call reverts with. */
+async function revertOf(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => assert.fail('the call was accepted'),
+    (reason: unknown) => reason,
+  );
+  if (!isError(error, 'CALL_EXCEPTION')) throw error;
+  return error.data ?? NO_REASON;
+}
+
+function refusal(verifier: BaseContract, answer: Answer, to: Target): Promise<string> {
+  return revertOf(verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(answer, to)));
+}
+
+/** What `revert("…")` and `require(…, "…")` revert with. */
+function errorText(text: string): string {
+  return new Interface(['error Error(string)']).encodeErrorResult('Error', [text]);
+}
+
+function errorOf(contract: string, name: string, args: unknown[]): string {
+  return new Interface(compiled(contract).abi).encodeErrorResult(name, args);
+}
+
+function digestOf({ endpointId, timestamp, data }: Pick<Answer, 'endpointId' | 'timestamp' | 'data'>): string {
+  return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]);
+}
+
+/** An answer that a service with that key could have given. */
+async function signedBy(key: string, signed: Pick<Answer, 'endpointId' | 'timestamp' | 'data'>): Promise<Answer> {
+  const wallet = new Wallet(key);
+  return { ...signed, node: wallet.address, signature: await wallet.signMessage(getBytes(digestOf(signed))) };
+}
+
+async function bodyOf(response: Response): Promise<SignedBody> {
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text);
+}
+
+function encodedAnswer({ node, endpointId, timestamp, data, signature }: SignedBody): Answer {
+  assert.ok(data, 'an encoded answer');
+  return { node, endpointId, timestamp, data, signature };
+}
+
+/** As the specification has raw answers signed (Signature, 2). */
+function rawAnswer({ node, endpointId, timestamp, rawData, signature }: SignedBody): Answer {
+  return { node, endpointId, timestamp, data: keccak256(toUtf8Bytes(stable(rawData))), signature };
+}
+
+describe('the verifier contract and answers of a running service', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let service: RunningService;
+  let deliverer: JsonRpcSigner;
+  let verifier: BaseContract;
+  let recorder: BaseContract;
+  let recording: Target;
+
+  before(async () => {
+    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
+    upstream.json('/price', { price: '3.141592653589793238' });
+    upstream.json('/other', { price: '3.141592653589793238' });
+    upstream.json('/cached', { price: '3.141592653589793238' });
+    upstream.json('/raw', { b: [1.5, null, 'ü'], a: { d: true, c: -1 } });
+    const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+    service = await startTestService(
+      oneApi(upstream.url, {
+        price: { encoding },
+        other: { encoding },
+        cached: { encoding, cache: { maxAge: 600_000 } },
+        raw: {},
+      }),
+    );
+    deliverer = await chain.provider.getSigner(1);
+    verifier = await deploy('SignedDataVerifier', deliverer);
+    recorder = await deploy('Recorder', deliverer);
+    recording = await target(recorder, 'receiveAnswer');
+  });
+  after(async () => {
+    await service?.stop();
+    await upstream?.close();
+    await chain?.stop();
+  });
+
+  const price = async (endpoint = 'price') => encodedAnswer(await bodyOf(await service.post(`api/${endpoint}`)));
+
+  /** No two tests deliver the same answer, although answers of one second are the same. */
+  let moments = 1_700_000_000;
+  const fresh = () =>
+    signedBy(TEST_KEY, { endpointId: service.ids['api/price'] ?? '', timestamp: moments++, data: '0x1234' });
+
+  it('an answer is accepted once and refused from then on', async () => {
+    const consumer = await deploy('PriceConsumer', deliverer, verifier, TEST_ADDRESS, service.ids['api/price']);
+    const to = await target(consumer, 'onPrice');
+    const answer = await price();
+    const digest = digestOf(answer);
+
+    const [fulfilled, updated, ...more] = await deliver(verifier, answer, to);
+    assert.deepEqual(more, []);
+    assert.deepEqual(
+      [fulfilled?.name, fulfilled?.args.toArray()],
+      [
+        'Fulfilled',
+        [digest, TEST_ADDRESS, service.ids['api/price'], BigInt(answer.timestamp), to.callback, to.selector],
+      ],
+    );
+    assert.deepEqual(
+      [updated?.name, updated?.args.toArray()],
+      ['PriceUpdated', [PRICE, BigInt(answer.timestamp), digest]],
+    );
+    assert.equal(await consumer.getFunction('price').staticCall(), PRICE);
+    assert.equal(await consumer.getFunction('updatedAt').staticCall(), BigInt(answer.timestamp));
+
+    assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
+    assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
+    const another = await chain.provider.getSigner(2);
+    assert.equal(await refusal(verifier.connect(another), answer, to), errorText('Already fulfilled'));
+  });
+
+  it('another callback and another selector are other deliveries', async () => {
+    const answer = await fresh();
+    await deliver(verifier, answer, recording);
+    await deliver(verifier, answer, await target(await deploy('Recorder', deliverer), 'receiveAnswer'));
+    await deliver(verifier, answer, await target(recorder, 'receiveElsewhere'));
+    assert.equal(await refusal(verifier, answer, recording), errorText('Already fulfilled'));
+    const elsewhere = await target(recorder, 'receiveElsewhere');
+    assert.equal(await refusal(verifier, answer, elsewhere), errorText('Already fulfilled'));
+  });
+
+  it('another signer and another digest are other deliveries', async () => {
+    const answer = await fresh();
+    await deliver(verifier, answer, recording);
+    await deliver(verifier, await signedBy(`0x${'11'.repeat(32)}`, answer), recording);
+    await deliver(verifier, await signedBy(TEST_KEY, { ...answer, data: '0x' }), recording);
+  });
+
+  it('a second signature of the same digest is the same delivery', async () => {
+    const answer = await fresh();
+    await deliver(verifier, answer, recording);
+    // Any nonce makes a valid signature: k = 2, whose point has this x and an even y.
+    const r = 0xc6047f9441ed7d6d3045406e95c07cd85c778e4b8cef3ca7abac09b95c709ee5n;
+    const signature = signWithNonceTwo(TEST_KEY, digestOf(answer), r);
+    assert.notEqual(signature, answer.signature);
+    assert.equal(await refusal(verifier, { ...answer, signature }, recording), errorText('Already fulfilled'));
+  });
+
+  it('the callback gets the digest, the node, the endpoint, the timestamp and the data, from the verifier', async () => {
+    const answer = await price();
+    const [fulfilled, received] = await deliver(verifier, answer, recording);
+    assert.equal(fulfilled?.name, 'Fulfilled');
+    assert.deepEqual(
+      [received?.name, received?.args.toArray()],
+      [
+        'Received',
+        [
+          await verifier.getAddress(),
+          digestOf(answer),
+          TEST_ADDRESS,
+          answer.endpointId,
+          BigInt(answer.timestamp),
+          `0x${PRICE.toString(16).padStart(64, '0')}`,
+        ],
+      ],
+    );
+  });
+
+  it('data of any length arrives as it was signed', async () => {
+    for (const length of [0, 1, 31, 32, 33, 5000]) {
+      const data = `0x${'5a'.repeat(length)}`;
+      const answer = await signedBy(TEST_KEY, { ...(await fresh()), data });
+      const [, received] = await deliver(verifier, answer, recording);
+      assert.deepEqual([received?.args.digest, received?.args.data], [digestOf(answer), data]);
+    }
+  });
+
+  it('the views tell the digest and whether a delivery has been made', async () => {
+    const answer = await fresh();
+    const { endpointId, timestamp, data } = answer;
+    const digest = digestOf(answer);
+    assert.equal(await verifier.getFunction('digestOf').staticCall(endpointId, timestamp, data), digest);
+    const made = (node: string, { callback, selector }: Target) =>
+      verifier.getFunction('isFulfilled').staticCall(digest, node, callback, selector);
+    assert.equal(await made(TEST_ADDRESS, recording), false);
+    await deliver(verifier, answer, recording);
+    assert.equal(await made(TEST_ADDRESS, recording), true);
+    assert.equal(await made(ZeroAddress, recording), false);
+    assert.equal(await made(TEST_ADDRESS, await target(recorder, 'receiveElsewhere')), false);
+    assert.equal(await made(TEST_ADDRESS, { ...recording, callback: TEST_ADDRESS }), false);
+  });
+
+  it('a raw answer is delivered as the hash of its canonical JSON text', async () => {
+    const body = await bodyOf(await service.post('api/raw'));
+    const answer = rawAnswer(body);
+    const text = '{"a":{"c":-1,"d":true},"b":[1.5,null,"ü"]}';
+    const [, received] = await deliver(verifier, answer, recording);
+    assert.equal(received?.args.data, keccak256(toUtf8Bytes(text)));
+    assert.equal(await refusal(verifier, answer, recording), errorText('Already fulfilled'));
+    const asText = { ...answer, data: `0x${Buffer.from(text).toString('hex')}` };
+    assert.equal(await refusal(verifier, asText, recording), errorText('Signature mismatch'));
+  });
+
+  it('all who share a cached answer share its one delivery', async () => {
+    const first = await price('cached');
+    const second = await price('cached');
+    assert.deepEqual(second, first);
+    await deliver(verifier, first, recording);
+    assert.equal(await refusal(verifier, second, recording), errorText('Already fulfilled'));
+  });
+
+  describe('refuses', () => {
+    const other = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+    const withSignature = (change: (signature: Signature) => string) => (answer: Answer) => ({
+      ...answer,
+      signature: change(Signature.from(answer.signature)),
+    });
+    const word = (value: bigint | number) => value.toString(16).padStart(64, '0');
+    const cases: [string, (answer: Answer) => Answer, string][] = [
+      ['another node', (answer) => ({ ...answer, node: other }), 'Signature mismatch'],
+      ['the zero address as node', (answer) => ({ ...answer, node: ZeroAddress }), 'Signature mismatch'],
+      [
+        'tampered data',
+        (answer) => ({ ...answer, data: answer.data.replace(/.$/, (last) => (last === '0' ? '1' : '0')) }),
+        'Signature mismatch',
+      ],
+      ['longer data', (answer) => ({ ...answer, data: `${answer.data}00` }), 'Signature mismatch'],
+      ['no data', (answer) => ({ ...answer, data: '0x' }), 'Signature mismatch'],
+      ['a tampered timestamp', (answer) => ({ ...answer, timestamp: answer.timestamp + 1 }), 'Signature mismatch'],
+      [
+        "another endpoint's ID",
+        (answer) => ({ ...answer, endpointId: service.ids['api/other'] ?? '' }),
+        'Signature mismatch',
+      ],
+      [
+        'the other signature that the curve has for it, with n - s',
+        withSignature(({ r, s, v }) => `${r}${word(CURVE_ORDER - BigInt(s))}${(v === 27 ? 28 : 27).toString(16)}`),
+        'Invalid signature s',
+      ],
+      [
+        'a compact signature (EIP-2098)',
+        withSignature(({ compactSerialized }) => compactSerialized),
+        'Invalid signature length',
+      ],
+      ['a signature without v', withSignature(({ r, s }) => `${r}${s.slice(2)}`), 'Invalid signature length'],
+      [
+        'a signature with a byte too many',
+        withSignature(({ serialized }) => `${serialized}00`),
+        'Invalid signature length',
+      ],
+      ['an empty signature', withSignature(() => '0x'), 'Invalid signature length'],
+      [
+        'a bare recovery id as v',
+        withSignature(({ r, s, yParity }) => `${r}${s.slice(2)}0${yParity}`),
+        'Invalid signature v',
+      ],
+      ['v 29', withSignature(({ r, s }) => `${r}${s.slice(2)}1d`), 'Invalid signature v'],
+      [
+        'the other v',
+        withSignature(({ r, s, v }) => `${r}${s.slice(2)}${(v === 27 ? 28 : 27).toString(16)}`),
+        'Signature mismatch',
+      ],
+      [
+        'what recovers to the zero address, which is the node given',
+        (answer) => ({ ...answer, node: ZeroAddress, signature: `0x${word(0)}${word(1)}1b` }),
+        'Invalid signature',
+      ],
+      [
+        'an r that is no point of the curve, with the zero address as node',
+        (answer) => ({ ...answer, node: ZeroAddress, signature: `0x${word(5)}${word(1)}1b` }),
+        'Invalid signature',
+      ],
+    ];
+    for (const [what, change, reason] of cases) {
+      it(what, async () => {
+        const answer = await price();
+        assert.equal(await refusal(verifier, change(answer), recording), errorText(reason));
+      });
+    }
+
+    const noContracts: [string, string][] = [
+      ['an account without code', other],
+      ['the zero address', ZeroAddress],
+      ['a precompiled contract', `0x${'0'.repeat(39)}4`],
+    ];
+    for (const [what, callback] of noContracts) {
+      it(`${what} as callback`, async () => {
+        const to = { ...recording, callback };
+        assert.equal(await refusal(verifier, await price(), to), errorText('Callback has no code'));
+      });
+    }
+
+    it('ether', async () => {
+      const { data } = await verifier
+        .getFunction('verifyAndFulfill')
+        .populateTransaction(...argumentsOf(await fresh(), recording));
+      const to = await verifier.getAddress();
+      assert.equal(await revertOf(deliverer.call({ to, data, value: 1n })), NO_REASON);
+      assert.equal(await revertOf(deliverer.call({ to, value: 1n })), NO_REASON);
+    });
+  });
+
+  it('as its own callback it can be made to do nothing', async () => {
+    const answer = await fresh();
+    for (const name of ['verifyAndFulfill', 'isFulfilled', 'digestOf']) {
+      assert.equal(await refusal(verifier, answer, await target(verifier, name)), NO_REASON, name);
+    }
+  });
+
+  describe('a callback that fails makes the delivery fail', () => {
+    let failing: BaseContract;
+
+    before(async () => {
+      failing = await deploy('Failing', deliverer);
+    });
+
+    const reasons: [string, string, string][] = [
+      ['with a text', 'withString', errorText('not today')],
+      ['with an error of its own', 'withCustomError', errorOf('Failing', 'Rejected', [7, 'closed'])],
+      ['with a panic', 'withPanic', new Interface(['error Panic(uint256)']).encodeErrorResult('Panic', [1])],
+      ['without a reason', 'withNothing', NO_REASON],
+      ['with many bytes', 'withMuch', `0x${'ff'.repeat(32)}${'00'.repeat(0x2000 - 32)}`],
+      ['by using up its gas', 'withoutGas', NO_REASON],
+    ];
+    for (const [how, name, reason] of reasons) {
+      it(`${how}, which is what the deliverer sees`, async () => {
+        assert.equal(await refusal(verifier, await fresh(), await target(failing, name)), reason);
+      });
+    }
+
+    it('with a selector that it does not have', async () => {
+      const to = { callback: await failing.getAddress(), selector: '0x12345678' };
+      assert.equal(await refusal(verifier, await fresh(), to), NO_REASON);
+    });
+
+    it('and leaves nothing behind: the same answer can be delivered later', async () => {
+      const answer = await fresh();
+      const to = await target(failing, 'withString');
+      const send = verifier.getFunction('verifyAndFulfill').send(...argumentsOf(answer, to), { gasLimit: 500_000 });
+      const { hash } = await send;
+      assert.equal((await chain.provider.waitForTransaction(hash).catch(() => undefined))?.status, 0);
+      assert.deepEqual((await chain.provider.getTransactionReceipt(hash))?.logs, []);
+      const made = () =>
+        verifier.getFunction('isFulfilled').staticCall(digestOf(answer), answer.node, to.callback, to.selector);
+      assert.equal(await made(), false);
+      await (await failing.getFunction('mend').send()).wait();
+      await deliver(verifier, answer, to);
+      assert.equal(await made(), true);
+    });
+  });
+
+  it('long return data of a callback is not copied', async () => {
+    const to = await target(recorder, 'returnMuch');
+    const gas = await verifier.getFunction('verifyAndFulfill').estimateGas(...argumentsOf(await fresh(), to));
+    // The callback's mebibyte of memory costs it 2.2 million; a copy in the verifier would cost as much again.
+    assert.ok(gas > 2_200_000n && gas < 2_500_000n, `${gas}`);
+  });
+
+  describe('a callback that delivers again', () => {
+    let reentrant: BaseContract;
+    let answer: Answer;
+
+    before(async () => {
+      answer = await fresh();
+      reentrant = await deploy('Reentrant', deliverer, answer.signature);
+    });
+
+    it('what is being delivered is refused', async () => {
+      const to = await target(reentrant, 'again');
+      assert.equal(await refusal(verifier, answer, to), errorText('Already fulfilled'));
+    });
+
+    it('and catches the refusal has been called once', async () => {
+      const logs = await deliver(verifier, answer, await target(reentrant, 'againCaught'));
+      assert.deepEqual(
+        logs.map(({ name }) => name),
+        ['Fulfilled', 'Caught'],
+      );
+      assert.equal(logs[1]?.args.reason, errorText('Already fulfilled'));
+    });
+
+    it('to another function of its own makes two deliveries', async () => {
+      const logs = await deliver(verifier, answer, await target(reentrant, 'elsewhere'));
+      assert.deepEqual(
+        logs.map(({ name }) => name),
+        ['Fulfilled', 'Fulfilled', 'Entered'],
+      );
+      const { selector } = await target(reentrant, 'enter');
+      assert.equal(logs[1]?.args.selector, selector);
+    });
+  });
+});
+
+describe('the example consumer', () => {
+  const endpointId = keccak256(toUtf8Bytes('an endpoint'));
+  const data = `0x${PRICE.toString(16).padStart(64, '0')}`;
+  let chain: Chain;
+  let deliverer: JsonRpcSigner;
+  let verifier: BaseContract;
+  let consumer: BaseContract;
+  let to: Target;
+  let now: number;
+
+  before(async () => {
+    chain = await startChain();
+    deliverer = await chain.provider.getSigner(1);
+    verifier = await deploy('SignedDataVerifier', deliverer);
+  });
+  after(() => chain?.stop());
+
+  /** Mines a block of a time that no block had. */
+  const atTime = async (time: number) => {
+    await chain.provider.send('evm_setNextBlockTimestamp', [time]);
+    await chain.provider.send('evm_mine', []);
+  };
+
+  const setUp = async () => {
+    consumer = await deploy('PriceConsumer', deliverer, verifier, TEST_ADDRESS, endpointId);
+    to = await target(consumer, 'onPrice');
+    now = ((await chain.provider.getBlock('latest'))?.timestamp ?? 0) + 1000;
+    await atTime(now);
+  };
+
+  const refused = async (answer: Answer, name: string, args: unknown[]) =>
+    assert.equal(await refusal(verifier, answer, to), errorOf('PriceConsumer', name, args));
+
+  it('knows its verifier, its signer, its endpoint, and no price at first', async () => {
+    await setUp();
+    const read = (name: string) => consumer.getFunction(name).staticCall();
+    assert.deepEqual(await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'price', 'updatedAt'].map(read)), [
+      await verifier.getAddress(),
+      TEST_ADDRESS,
+      endpointId,
+      0n,
+      0n,
+    ]);
+  });
+
+  it('refuses every caller but the verifier', async () => {
+    await setUp();
+    const call = consumer.getFunction('onPrice').staticCall(`0x${'0'.repeat(64)}`, TEST_ADDRESS, endpointId, now, data);
+    assert.equal(await revertOf(call), errorOf('PriceConsumer', 'NotTheVerifier', [deliverer.address]));
+  });
+
+  it("refuses another verifier's delivery", async () => {
+    await setUp();
+    const impostor = await deploy('SignedDataVerifier', deliverer);
+    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now, data });
+    const reason = errorOf('PriceConsumer', 'NotTheVerifier', [await impostor.getAddress()]);
+    assert.equal(await refusal(impostor, answer, to), reason);
+  });
+
+  it('refuses what another signer has signed, which the verifier delivers', async () => {
+    await setUp();
+    const answer = await signedBy(`0x${'11'.repeat(32)}`, { endpointId, timestamp: now, data });
+    await refused(answer, 'UnknownNode', [answer.node]);
+  });
+
+  it("refuses its signer's answer of another endpoint", async () => {
+    await setUp();
+    const other = keccak256(toUtf8Bytes('another endpoint'));
+    const answer = await signedBy(TEST_KEY, { endpointId: other, timestamp: now, data });
+    await refused(answer, 'UnknownEndpoint', [other]);
+  });
+
+  it('accepts an answer of five minutes ago, and none that is older', async () => {
+    await setUp();
+    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now - 300, data });
+    await verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(answer, to));
+    await atTime(now + 1);
+    await refused(answer, 'TooOld', [now - 300]);
+  });
+
+  it('accepts an answer of a minute ahead, and none that is further ahead, whatever its size', async () => {
+    await setUp();
+    const ahead = await signedBy(TEST_KEY, { endpointId, timestamp: now + 60, data });
+    await verifier.getFunction('verifyAndFulfill').staticCall(...argumentsOf(ahead, to));
+    const timestamps = [now + 61, Number.MAX_SAFE_INTEGER];
+    for (const timestamp of timestamps) {
+      await refused(await signedBy(TEST_KEY, { endpointId, timestamp, data }), 'FromTheFuture', [timestamp]);
+    }
+  });
+
+  it('accepts no answer that is not newer than the one it has', async () => {
+    await setUp();
+    await deliver(verifier, await signedBy(TEST_KEY, { endpointId, timestamp: now - 10, data }), to);
+    const zero = `0x${'0'.repeat(64)}`;
+    for (const timestamp of [now - 11, now - 10]) {
+      await refused(await signedBy(TEST_KEY, { endpointId, timestamp, data: zero }), 'NotNewer', [timestamp]);
+    }
+    await deliver(verifier, await signedBy(TEST_KEY, { endpointId, timestamp: now - 9, data: zero }), to);
+    assert.equal(await consumer.getFunction('price').staticCall(), 0n);
+  });
+
+  it('refuses data that is no int256', async () => {
+    await setUp();
+    const answer = await signedBy(TEST_KEY, { endpointId, timestamp: now, data: '0x1234' });
+    assert.equal(await refusal(verifier, answer, to), NO_REASON);
+  });
+});
+
+/** The ECDSA signature of a personal message with the nonce k = 2, whose point has the coordinate `r`. */
+function signWithNonceTwo(key: string, digest: string, r: bigint): string {
+  const prefixed = solidityPackedKeccak256(['string', 'bytes32'], ['\x19Ethereum Signed Message:\n32', digest]);
+  const half = (CURVE_ORDER + 1n) / 2n;
+  const s = (half * (BigInt(prefixed) + r * BigInt(key))) % CURVE_ORDER;
+  const isHigh = s > CURVE_ORDER / 2n;
+  const low = isHigh ? CURVE_ORDER - s : s;
+  const hex = (value: bigint) => value.toString(16).padStart(64, '0');
+  return `0x${hex(r)}${hex(low)}${isHigh ? '1c' : '1b'}`;
+}

@@ -1,0 +1,70 @@
+import { secp256k1 } from '@noble/curves/secp256k1';
+import { keccak_256 } from '@noble/hashes/sha3';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
+
+/** `0x` and hex digits. */
+export type Hex = `0x${string}`;
+
+const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
+const PERSONAL_PREFIX = utf8ToBytes('\x19Ethereum Signed Message:\n32');
+const WORD_BITS = 256;
+
+/** `0x` and an even number of hex digits; exactly `length` bytes where one is given. */
+export function isHex(value: unknown, length?: number): value is Hex {
+  if (typeof value !== 'string' || (length !== undefined && value.length !== 2 + 2 * length)) return false;
+  return HEX.test(value);
+}
+
+/** An address: 20 bytes of hex, in one case or with the right checksum (EIP-55). */
+export function isAddress(value: unknown): value is Hex {
+  if (!isHex(value, 20)) return false;
+  const digits = value.slice(2);
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || value === checksumAddress(value);
+}
+
+/** The keccak-256 hash of a text in UTF-8. */
+export function hashOfText(text: string): Hex {
+  return `0x${bytesToHex(keccak_256(utf8ToBytes(text)))}`;
+}
+
+/** keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)). */
+export function digestOf(endpointId: Hex, timestamp: number, data: Hex): Hex {
+  const word = hexToBytes(timestamp.toString(16).padStart(WORD_BITS / 4, '0'));
+  return `0x${bytesToHex(keccak_256(concatBytes(bytesOf(endpointId), word, bytesOf(data))))}`;
+}
+
+/**
+ * The signer of an EIP-191 personal signature of 32 bytes.
+ *
+ * @param signature r ‖ s ‖ v, 65 bytes.
+ * @returns The address with its checksum, or what is wrong with the signature: nothing else can be recovered from than
+ * what a contract accepts (v 27 or 28; s in the lower half of the order, EIP-2).
+ */
+export function recoverSigner(digest: Hex, signature: Hex): { address: Hex } | { problem: string } {
+  const bytes = bytesOf(signature);
+  const v = bytes[64];
+  if (v !== 27 && v !== 28) return { problem: 'its v must be 27 or 28' };
+  try {
+    const parsed = secp256k1.Signature.fromCompact(bytes.subarray(0, 64));
+    if (parsed.hasHighS()) return { problem: 'its s is in the upper half of the curve order (EIP-2)' };
+    const message = keccak_256(concatBytes(PERSONAL_PREFIX, bytesOf(digest)));
+    const publicKey = parsed
+      .addRecoveryBit(v - 27)
+      .recoverPublicKey(message)
+      .toRawBytes(false);
+    return { address: checksumAddress(`0x${bytesToHex(keccak_256(publicKey.subarray(1)).subarray(12))}`) };
+  } catch {
+    return { problem: 'it belongs to no public key' };
+  }
+}
+
+function checksumAddress(address: Hex): Hex {
+  const digits = address.slice(2).toLowerCase();
+  const hash = hashOfText(digits);
+  const cased = [...digits].map((digit, i) => (hash.charAt(i + 2) >= '8' ? digit.toUpperCase() : digit));
+  return `0x${cased.join('')}`;
+}
+
+function bytesOf(hex: Hex): Uint8Array {
+  return hexToBytes(hex.slice(2));
+}
