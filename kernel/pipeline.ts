@@ -5,7 +5,9 @@ import type { Exchange, Hex, Parameters } from './exchange.ts';
 import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
 import {
+  type AnyHook,
   type ApiResponse,
+  type Awaitable,
   type Hooks,
   hasVariants,
   hookAt,
@@ -180,8 +182,8 @@ export class Pipeline {
     await this.#ask('settle', outcome, exchange);
   }
 
-  #observe(watching: Promise<unknown>): void {
-    void this.#track(watching).catch(() => undefined);
+  #observe(watching: Awaitable<unknown>): void {
+    if (watching instanceof Promise) void this.#track(watching).catch(() => undefined);
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
@@ -191,26 +193,39 @@ export class Pipeline {
     return work;
   }
 
-  /** Asks the plugins of a stage; `undefined` when none had anything to say. */
-  #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Promise<StageOut<N>>;
-  #ask<N extends Exclude<StageName, Variants>>(stage: N, ...args: StageArgs<N>): Promise<StageOut<N>>;
-  async #ask(stage: StageName, ...given: unknown[]): Promise<unknown> {
-    const [variant, ...rest] = given;
-    const args = hasVariants(stage) ? rest : given;
-    const hook = hookAt(this.#hooks, stage, hasVariants(stage) ? String(variant) : undefined);
+  /** Asks the plugins of a stage; `undefined` when none had anything to say. At once, without a promise, if they answer so. */
+  #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Awaitable<StageOut<N>>;
+  #ask<N extends Exclude<StageName, Variants>>(stage: N, ...args: StageArgs<N>): Awaitable<StageOut<N>>;
+  #ask(stage: StageName, ...given: unknown[]): unknown {
+    const varied = hasVariants(stage);
+    const hook = hookAt(this.#hooks, stage, varied ? String(given[0]) : undefined);
     if (!hook.isUsed()) return undefined;
+    const args = varied ? given.slice(1) : given;
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned && !concluding.has(stage)) throw at(stage, refusals.abandoned());
     const { trace } = this.#runtime;
-    const started = trace === undefined ? 0 : performance.now();
-    try {
-      return await hook.promise(...(args as never[]));
-    } catch (error) {
-      throw at(stage, asRefusal(error));
-    } finally {
-      trace?.(exchange, stage, performance.now() - started);
-    }
+    if (trace === undefined) return answerOf(hook, stage, args);
+    const started = performance.now();
+    const ended = () => trace(exchange, stage, performance.now() - started);
+    return (async () => answerOf(hook, stage, args))().finally(ended);
   }
+}
+
+/** What a stage's plugins answer, or a promise of it. @throws Refusal */
+function answerOf(hook: AnyHook, stage: StageName, args: readonly unknown[]): unknown {
+  let answer: { readonly error: unknown; readonly result: unknown } | undefined;
+  let later: ((error: unknown, result: unknown) => void) | undefined;
+  hook.callAsync(...args, (error: unknown, result: unknown) => {
+    if (later !== undefined) later(error, result);
+    else answer = { error, result };
+  });
+  if (answer !== undefined) {
+    if (answer.error) throw at(stage, asRefusal(answer.error));
+    return answer.result;
+  }
+  return new Promise((resolve, reject) => {
+    later = (error, result) => (error ? reject(at(stage, asRefusal(error))) : resolve(result));
+  });
 }
 
 type Variants = 'authenticate' | 'deliver';

@@ -81,6 +81,7 @@ export type StageName = keyof Hooks;
 export interface AnyHook {
   isUsed(): boolean;
   promise(...args: never[]): Promise<unknown>;
+  callAsync(...argsAndCallback: unknown[]): void;
   tapAsync(name: string, fn: (...args: unknown[]) => void): void;
 }
 
