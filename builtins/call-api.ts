@@ -26,6 +26,7 @@ import {
   resolvedParameters,
   Semaphore,
   SlotTimeout,
+  sentRequest,
   Type,
 } from '../plugins-sdk/index.ts';
 import { parseJsonInSteps } from '../plugins-sdk/parse-json.ts';
@@ -76,7 +77,10 @@ function checkPath(endpoint: EndpointDraft): Finding[] {
 
 function checkHeaders(endpoint: EndpointDraft): Finding[] {
   const at = endpoint.path.replace(/\.endpoints.*$/, '.headers');
-  return Object.entries(keys.headers.of(endpoint) ?? {}).flatMap(([name, value]) => [
+  const headers = Object.entries(keys.headers.of(endpoint) ?? {});
+  const names = headers.map(([name]) => name.toLowerCase());
+  return headers.flatMap(([name, value], i) => [
+    ...(names.indexOf(name.toLowerCase()) < i ? [error(`${at}.${name}`, 'is there twice: case does not count')] : []),
     ...checkHeaderName(`${at}.${name}`, name),
     ...(isHeaderValue(value) ? [] : [error(`${at}.${name}`, 'holds a character that no header can carry')]),
   ]);
@@ -187,12 +191,11 @@ async function call(
   exchange: Exchange,
 ): Promise<ApiResponse> {
   const { method, timeout } = prepared;
+  const sent = { method, url: urlOf(prepared, parts), headers: headersOf(prepared, parts), body: parts.body };
+  sentRequest.set(exchange, sent);
   try {
     const { status, body } = await client.request({
-      method,
-      url: urlOf(prepared, parts),
-      headers: headersOf(prepared, parts),
-      body: parts.body,
+      ...sent,
       timeout,
       maxBytes: BODY_LIMIT,
       signal: exchange.signal,

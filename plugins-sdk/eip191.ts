@@ -23,7 +23,8 @@ export const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_a
 const HALF_CURVE_ORDER = CURVE_ORDER >> 1n;
 const UINT32 = 0x1_0000_0000;
 const UINT256_BITS = 256n;
-const PERSONAL_PREFIX = Buffer.from('\x19Ethereum Signed Message:\n32', 'latin1');
+const TEXT_PREFIX = '\x19Ethereum Signed Message:\n';
+const PERSONAL_PREFIX = Buffer.from(`${TEXT_PREFIX}32`, 'latin1');
 
 function loadNative(): Secp256k1 | undefined {
   try {
@@ -80,6 +81,18 @@ export function personalDigest(digest32: Uint8Array): Uint8Array {
 }
 
 /**
+ * The hash that a personal signature of a text signs (EIP-191, version 0x45), as wallets sign what they show:
+ * keccak256("\x19Ethereum Signed Message:\n" ‖ number of UTF-8 bytes in decimal ‖ UTF-8 bytes).
+ *
+ * @param text A lone surrogate counts as U+FFFD, which is what it becomes in UTF-8.
+ * @returns 32 bytes.
+ */
+export function personalTextDigest(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'utf8');
+  return keccak256(Buffer.concat([Buffer.from(`${TEXT_PREFIX}${bytes.length}`, 'latin1'), bytes]));
+}
+
+/**
  * The signer of an EIP-191 personal signature of a 32-byte digest. A wrong signature over some digest recovers to
  * another address rather than failing, so the caller must compare.
  *
@@ -89,8 +102,24 @@ export function personalDigest(digest32: Uint8Array): Uint8Array {
  * @throws Error saying what is wrong with the signature: its length, v, r, a high s (EIP-2), or no such public key.
  */
 export function recoverAddress(digest32: Uint8Array, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
-  const { bytes, recoveryId } = parseSignature(signature);
-  const message = personalDigest(digest32);
+  const parsed = parseSignature(signature);
+  return recoverSigner(personalDigest(digest32), parsed, backend);
+}
+
+/**
+ * The signer of an EIP-191 personal signature of a text: what `verifyMessage` of ethers returns, computed natively. As
+ * with {@link recoverAddress} the caller must compare.
+ *
+ * @param signature r ‖ s ‖ v, 65 bytes, v being 27 or 28 (not the bare recovery id 0 or 1).
+ * @returns The address with its checksum.
+ * @throws Error saying what is wrong with the signature: its length, v, r, a high s (EIP-2), or no such public key.
+ */
+export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
+  const parsed = parseSignature(signature);
+  return recoverSigner(personalTextDigest(text), parsed, backend);
+}
+
+function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, backend: EcdsaBackend): Address {
   const recover = backend === 'secp256k1' ? recoverNatively(requireNative()) : recoverWithEthers;
   let publicKey: Uint8Array;
   try {
@@ -120,7 +149,13 @@ export function requireNative(): Secp256k1 {
   return nativeSecp256k1;
 }
 
-function parseSignature(signature: Hex): { bytes: Uint8Array; recoveryId: number } {
+interface Signature {
+  /** r ‖ s, 64 bytes. */
+  readonly bytes: Uint8Array;
+  readonly recoveryId: number;
+}
+
+function parseSignature(signature: Hex): Signature {
   if (!isHex(signature) || signature.length !== 132) throw new Error('signature must be 65 bytes of 0x hex');
   const bytes = toBytes(signature);
   const v = bytes[64];

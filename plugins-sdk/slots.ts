@@ -28,3 +28,16 @@ export const resolvedParameters = new Slot<ResolvedParameters>('resolvedParamete
 
 /** The reserved parameters that decide how this answer is encoded, in a fixed order; left at `validate`. */
 export const encodingChoice = new Slot<readonly string[]>('encodingChoice');
+
+/** A request as it went upstream. Its headers and, with secret parameters, all of it may hold the operator's credentials. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  /** Those of the message; what concerns the connection alone (Host, Connection, lengths, codings) is the client's. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body: string | undefined;
+}
+
+/** Left by the plugin that calls the API, at `callApi`. */
+export const sentRequest = new Slot<SentRequest>('sentRequest');

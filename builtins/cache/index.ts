@@ -58,7 +58,8 @@ export const cache = definePlugin({
         },
         store: async (answer, exchange) => {
           const text = key.get(exchange);
-          if (text === undefined) return;
+          // Whoever leaves early ends the work on the answer: it may lack a proof that others will want.
+          if (text === undefined || exchange.abandoned) return;
           await entries.set(text, answer, { ttl: ttl(exchange.endpoint), size: answer.json.length * 2 });
         },
       },

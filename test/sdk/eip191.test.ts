@@ -11,7 +11,9 @@ import {
   nativeSecp256k1,
   paymentDigest,
   personalDigest,
+  personalTextDigest,
   recoverAddress,
+  recoverTextSigner,
   requireNative,
 } from '../../plugins-sdk/eip191.ts';
 import { type Hex, toBytes, toHex } from '../../plugins-sdk/hex.ts';
@@ -239,4 +241,49 @@ it('both backends say the same of any signature', () => {
 
 it('the key of the vectors is the one that ethers derives the address from', () => {
   assert.equal(new Wallet(PRIVATE_KEY).address, ADDRESS);
+});
+
+describe('personal signatures of texts', () => {
+  const texts = fc.string({ unit: 'binary', maxLength: 300 });
+
+  it('the hash is that of ethers, counted in UTF-8 bytes', () => {
+    // The example in web3's documentation of hashMessage.
+    assert.equal(
+      toHex(personalTextDigest('Hello World')),
+      '0xa1de988600a42c4b4ab089b619297c17d53cffae5d5120d82d8a92d0bb3b78f2',
+    );
+    for (const text of ['', 'x'.repeat(9), 'é'.repeat(5), 'x'.repeat(32), 'x'.repeat(1_000_000)]) {
+      assert.equal(toHex(personalTextDigest(text)), hashMessage(text));
+    }
+    fc.assert(fc.property(texts, (text) => assert.equal(toHex(personalTextDigest(text)), hashMessage(text))));
+  });
+
+  it('32 bytes of text hash as a digest of the same bytes', () => {
+    const text = 'abcdefghijklmnopqrstuvwxyz012345';
+    assert.deepEqual(personalTextDigest(text), personalDigest(Buffer.from(text)));
+  });
+
+  for (const backend of BACKENDS) {
+    it(`${backend}: recovers whom verifyMessage of ethers recovers`, async () => {
+      const wallet = new Wallet(PRIVATE_KEY);
+      await fc.assert(
+        fc.asyncProperty(texts, async (text) => {
+          const signature = await wallet.signMessage(text);
+          assert.ok(signature.startsWith('0x'));
+          const signer = recoverTextSigner(text, `0x${signature.slice(2)}`, backend);
+          assert.equal(signer, ADDRESS);
+          assert.equal(signer, verifyMessage(text, signature));
+        }),
+        { numRuns: 20 },
+      );
+    });
+
+    it(`${backend}: another text has another signer; a malformed signature has none`, () => {
+      assert.notEqual(recoverTextSigner('another', SIGNATURE, backend), recoverTextSigner('text', SIGNATURE, backend));
+      assert.throws(() => recoverTextSigner('text', '0x00', backend), /^Error: signature must be 65 bytes of 0x hex$/);
+      assert.throws(() => recoverTextSigner('text', `0x${R}${S}00`, backend), /^Error: signature v must be 27 or 28$/);
+      const s = word(CURVE_ORDER - BigInt(`0x${S}`));
+      assert.throws(() => recoverTextSigner('text', `0x${R}${s}1c`, backend), /upper half of the curve order/);
+    });
+  }
 });

@@ -1,0 +1,173 @@
+import {
+  AddressSchema,
+  type CheckContext,
+  checkAddress,
+  configKey,
+  createHttpClient,
+  declaredParameters,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  type Exchange,
+  error,
+  type Finding,
+  keys,
+  MillisecondsSchema,
+  type SentRequest,
+  sentRequest,
+  Type,
+  warning,
+} from '../../plugins-sdk/index.ts';
+import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
+import { askGateway, type Gateway } from './gateway.ts';
+
+const matchesKey = configKey(
+  'endpoint',
+  'responseMatches',
+  Type.Optional(
+    Type.Array(
+      Type.Object(
+        { type: Type.Literal('regex'), value: Type.String({ minLength: 1 }) },
+        { additionalProperties: false },
+      ),
+    ),
+  ),
+);
+const proofKey = configKey(
+  'settings',
+  'proof',
+  Type.Optional(
+    Type.Union([
+      Type.Literal('none'),
+      Type.Object(
+        {
+          type: Type.Literal('reclaim'),
+          gatewayUrl: Type.String({ pattern: '^https?://' }),
+          timeout: Type.Optional(MillisecondsSchema),
+          attestors: Type.Optional(Type.Array(AddressSchema, { minItems: 1 })),
+        },
+        { additionalProperties: false },
+      ),
+    ]),
+  ),
+);
+
+const DEFAULT_TIMEOUT = 30_000;
+
+function isRegExp(text: string): boolean {
+  try {
+    return new RegExp(text) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+/** The claim that clients get shows the URL and the body. */
+const SHOWN = new Set(['query', 'path', 'body']);
+
+function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  const matches = matchesKey.of(endpoint) ?? [];
+  if (matches.length === 0) return [];
+  const at = `${endpoint.path}.responseMatches`;
+  const secret = declaredParameters(endpoint, context).filter(
+    (parameter) => parameter.secret && SHOWN.has(parameter.in),
+  );
+  return [
+    ...matches.flatMap(({ value }, i) =>
+      isRegExp(value) ? [] : [error(`${at}[${i}].value`, 'is no valid regular expression')],
+    ),
+    ...secret.map(({ name }) => error(at, `the proof would show the secret parameter "${name}"`)),
+    ...(isProvable(endpoint) ? [] : [warning(at, 'has no effect with the method DELETE')]),
+  ];
+}
+
+function checkGateway(text: string): Finding[] {
+  const at = 'settings.proof.gatewayUrl';
+  if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
+  const { username, password } = new URL(text);
+  return username === '' && password === '' ? [] : [error(at, 'must hold no user name or password')];
+}
+
+function check(context: CheckContext): Finding[] {
+  const proof = proofKey.in(context.config) ?? 'none';
+  const attestors = proof === 'none' ? [] : (proof.attestors ?? []);
+  return [
+    ...(proof === 'none' ? [] : checkGateway(proof.gatewayUrl)),
+    ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
+    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+  ];
+}
+
+/** Gateways take the other four methods. */
+function isProvable(endpoint: Pick<Endpoint, 'own' | 'shared'>): boolean {
+  return keys.method.of(endpoint) !== 'DELETE';
+}
+
+/** The patterns of the endpoints that can have a proof. */
+function patternsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, readonly ResponseMatch[]> {
+  const patterns = endpoints.filter(isProvable).map((endpoint) => [endpoint, matchesKey.of(endpoint) ?? []] as const);
+  return new Map(patterns.filter(([, matches]) => matches.length > 0));
+}
+
+/**
+ * Attestors see a `*` in place of each byte that the gateway hides from them, and take `{{name}}` for a run of those, in
+ * the path also when it is percent-encoded. A claim about a request that holds either may be about another request.
+ */
+function isAmbiguous(url: string, body: string): boolean {
+  return /\*|(\{|%7b){2}/i.test(url) || /\*|\{\{/.test(body);
+}
+
+type Prove = (request: SentRequest, matches: readonly ResponseMatch[], signal: AbortSignal) => Promise<ReclaimProof>;
+
+function prover(gateway: Gateway, attestors: ReadonlySet<string> | undefined, now: () => number): Prove {
+  return async ({ url, method, headers, body = '' }, responseMatches, signal) => {
+    // As the HTTP client wrote it into the request line.
+    const request = { url: new URL(url).href, method, body, responseMatches };
+    if (isAmbiguous(request.url, body)) throw new NoProof('the request holds * or {{, which no claim can vouch for');
+    const answer = await askGateway(gateway, { ...request, headers }, signal);
+    return checkProof(answer, { request, attestors, now: now() });
+  };
+}
+
+/**
+ * Has somebody else vouch for the upstream: asks a Reclaim gateway for the same request and attaches the claim that an
+ * attestor signed about it, once it has checked that claim. Whatever fails, the answer goes out without a proof.
+ */
+export const tlsProof = definePlugin({
+  name: 'tls-proof',
+  // Its one call has the timeout of the config, which may be longer than any budget set here.
+  budget: 'none',
+  keys: [matchesKey, proofKey],
+  check,
+  setup({ endpoints, config, log, now }) {
+    const proof = proofKey.in(config) ?? 'none';
+    if (proof === 'none') return {};
+    const { gatewayUrl, timeout = DEFAULT_TIMEOUT, attestors } = proof;
+    const client = createHttpClient();
+    const known = attestors && new Set(attestors.map((address) => address.toLowerCase()));
+    const prove = prover({ client, url: gatewayUrl, timeout }, known, now);
+    const patterns = patternsOf(endpoints);
+    const attempt = async (exchange: Exchange, matches: readonly ResponseMatch[], signal: AbortSignal) => {
+      try {
+        return await prove(sentRequest.require(exchange), matches, signal);
+      } catch (failure) {
+        if (!(failure instanceof NoProof)) throw failure;
+        const { requestId, endpoint, abandoned } = exchange;
+        const fields = { requestId, endpointId: endpoint.id, reason: failure.message };
+        // Nobody misses the proof of an answer that nobody gets.
+        if (abandoned) log.debug('no TLS proof', fields);
+        else log.warn('no TLS proof', fields);
+        return undefined;
+      }
+    };
+    return {
+      stop: () => client.close(),
+      hooks: {
+        prove: (exchange, call) => {
+          const matches = patterns.get(exchange.endpoint);
+          return matches && attempt(exchange, matches, call.signal);
+        },
+      },
+    };
+  },
+});
