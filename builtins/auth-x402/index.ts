@@ -1,34 +1,30 @@
 import {
-  AddressSchema,
+  type AuthMethod,
+  type Call,
   type ClientBuckets,
-  checkAddress,
   clientKey,
   configKey,
+  createHttpClient,
+  type Definition,
   definePlugin,
   type Exchange,
-  isHex,
   MillisecondsSchema,
   perMethod,
   Refusal,
   Slot,
-  type Static,
   TokenBuckets,
   type TokenTake,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { findMined, type Mined } from './chain.ts';
+import { checkPayment } from './payment.ts';
+import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
+import { type PaymentLedger, RedeemedPayments } from './redeemed.ts';
+import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
+import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
-const schema = Type.Object(
-  {
-    network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
-    rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
-    token: AddressSchema,
-    amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
-    recipient: AddressSchema,
-    expiry: Type.Optional(MillisecondsSchema),
-  },
-  { additionalProperties: false },
-);
-type Terms = Static<typeof schema>;
+const NAME = 'auth-x402';
+const HEADER = 'x-payment-proof';
 
 const bucketWindow = configKey('server', 'rateLimit.x402.window', Type.Optional(MillisecondsSchema));
 const bucketMax = configKey(
@@ -38,49 +34,30 @@ const bucketMax = configKey(
     Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Payment proofs per window; default 30' }),
   ),
 );
+/** Read only: the budget that the operator gives this plugin. */
+const pluginEntries = configKey(
+  'settings',
+  'plugins',
+  Type.Optional(Type.Array(Type.Object({ source: Type.String(), timeout: Type.Optional(Type.Number()) }))),
+);
 
-const HEADER = 'x-payment-proof';
-const MAX_PROOF_TEXT = 4096;
-const DEFAULT_EXPIRY = 300_000;
+/** Milliseconds per request for this plugin. */
+const BUDGET = 30_000;
+/** Milliseconds that a node has for all questions about one payment. */
+const PATIENCE = 10_000;
+/** The part of the budget that may be spent on waiting, so that what the client sees is this plugin's own text. */
+const WAITING_PART = 0.8;
 
-/** The header, parsed: who paid (by signature), with which transaction, and until when the proof holds. */
-interface PaymentProof {
-  readonly txHash: string;
-  /** Unix seconds. */
-  readonly expiresAt: number;
-  readonly signature: string;
+function unavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
 }
 
-function isBytes(value: unknown, length: number): value is string {
-  return isHex(value) && value.length === 2 + 2 * length;
+function alreadyUsed(): Refusal {
+  return new Refusal(401, 'Payment already used');
 }
 
-/** @throws Refusal 401 */
-function parseProof(text: string): PaymentProof {
-  const invalid = (reason: string) => new Refusal(401, 'Invalid payment proof', { reason });
-  if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
-  let proof: unknown;
-  try {
-    proof = JSON.parse(text);
-  } catch {
-    throw invalid('no JSON');
-  }
-  if (typeof proof !== 'object' || proof === null) throw invalid('no object');
-  const { txHash, expiresAt, signature } = proof as Readonly<Record<string, unknown>>;
-  if (!isBytes(txHash, 32)) throw invalid('txHash is no 32-byte hex');
-  if (!isBytes(signature, 65)) throw invalid('signature is no 65-byte hex');
-  if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt) || expiresAt < 0) {
-    throw invalid('expiresAt is no unix time');
-  }
-  return { txHash, expiresAt, signature };
-}
-
-function challenge(
-  { amount, token, network, recipient, expiry }: Terms,
-  exchange: Exchange,
-  node: string,
-  now: number,
-): Refusal {
+function challenge(terms: Terms, exchange: Exchange, node: string, now: number): Refusal {
+  const { amount, token, network, recipient } = terms;
   const body = {
     node,
     endpointId: exchange.endpoint.id,
@@ -88,59 +65,121 @@ function challenge(
     token,
     network,
     recipient,
-    expiresAt: Math.floor((now + (expiry ?? DEFAULT_EXPIRY)) / 1000),
+    expiresAt: Math.floor((now + expiryOf(terms)) / 1000),
   };
   return new Refusal(402, 'Payment required', { body, failure: false });
 }
 
-/** Payment on chain: without a proof the answer is a 402 challenge that says what to pay. */
-export const authX402 = definePlugin({
-  name: 'auth-x402',
-  budget: 30_000,
-  auth: { x402: schema },
-  keys: [bucketWindow, bucketMax],
-  credentials: ['X-Payment-Proof'],
-  check: ({ endpoints }) =>
-    endpoints.flatMap(({ auth, path }) =>
-      auth.flatMap(({ type, token, recipient }) =>
-        type === 'x402'
-          ? [
-              ...checkAddress(`${path}.auth.token`, String(token)),
-              ...checkAddress(`${path}.auth.recipient`, String(recipient)),
-            ]
-          : [],
-      ),
-    ),
-  setup({ config, node, now, endpoints }) {
-    const terms = perMethod(endpoints, 'x402', schema, (method) => method);
-    const buckets: ClientBuckets = new TokenBuckets({
-      max: bucketMax.in(config) ?? 30,
-      window: bucketWindow.in(config) ?? 60_000,
-    });
-    // An endpoint may accept several payments; a request with a proof draws once, whichever of them it is for.
-    const drawn = new Slot<TokenTake>('x402Draw');
-    const draw = async (exchange: Exchange): Promise<TokenTake> => {
-      const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
-      drawn.set(exchange, take);
-      return take;
-    };
-    return {
-      hooks: {
-        authenticate: {
-          x402: async (method, exchange) => {
-            const text = exchange.headers[HEADER];
-            if (text === undefined) throw challenge(terms(method), exchange, node, now());
-            if (!(await draw(exchange)).allowed) {
-              throw new Refusal(401, 'Too many x402 verification attempts — slow down');
-            }
-            parseProof(text);
-            // No part of this release asks the chain: a proof of the right shape is neither accepted nor refuted.
-            throw new Refusal(401, 'Payment verification unavailable', {
-              reason: 'the chain checks are not built yet',
-            });
+interface Accepted {
+  readonly terms: Terms;
+  readonly rpc: Rpc;
+}
+
+/** Every payment that an endpoint accepts may have to be looked up, one after the other. */
+function patience({ endpoint }: Exchange, budget: number): number {
+  const lookUps = endpoint.auth.filter(({ type }) => type === 'x402').length;
+  return Math.min(PATIENCE, (budget * WAITING_PART) / lookUps);
+}
+
+/** @throws Refusal 401 */
+async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeout: number, call: Call): Promise<Mined> {
+  try {
+    const mined = await findMined(rpc, terms.network, txHash, { timeout, signal: call.signal });
+    if (mined === undefined) throw new Refusal(401, 'Payment not found');
+    return mined;
+  } catch (error) {
+    throw error instanceof RpcFailure ? unavailable(error.message) : error;
+  }
+}
+
+/** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
+export const authX402 = authX402With((now) => new RedeemedPayments({ now }));
+
+/** @param ledger makes what remembers the payments, for this process or, one day, for several. */
+export function authX402With(ledger: (now: () => number) => PaymentLedger): Definition {
+  return definePlugin({
+    name: NAME,
+    budget: BUDGET,
+    auth: { x402: TermsSchema },
+    keys: [bucketWindow, bucketMax],
+    credentials: ['X-Payment-Proof'],
+    check: checkAllTerms,
+    setup({ config, node, now, endpoints, log }) {
+      const client = createHttpClient();
+      const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
+        return { terms, rpc: createRpc(client, terms.rpc) };
+      });
+      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
+      const longestLife = Math.max(0, ...methods.map((method) => greatestAge(accepted(method).terms)));
+      const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
+      const budget = entry?.timeout ?? BUDGET;
+      const buckets: ClientBuckets = new TokenBuckets({
+        max: bucketMax.in(config) ?? 30,
+        window: bucketWindow.in(config) ?? 60_000,
+      });
+      const payments = ledger(now);
+      /** What a request has been let in for. */
+      const redeemed = new Slot<string>('x402Payment');
+
+      // An endpoint may accept several payments; a request with a proof draws once, whichever of them it is for.
+      const drawn = new Slot<TokenTake>('x402Draw');
+      const draw = async (exchange: Exchange): Promise<void> => {
+        const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
+        drawn.set(exchange, take);
+        if (!take.allowed) throw new Refusal(401, 'Too many x402 verification attempts — slow down');
+      };
+
+      /** Nothing is forgotten while any endpoint here could still accept it. */
+      const liveUntil = (minedAt: number) => Math.max(minedAt, now()) + longestLife;
+
+      const reserve = async (payment: string): Promise<void> => {
+        const reservation = await payments.reserve(payment, liveUntil(0));
+        if (reservation === 'used') throw alreadyUsed();
+        if (reservation === 'full') throw unavailable('no room for another payment among those that are still live');
+      };
+
+      const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
+        const signer = signerOf(proof, node, exchange.endpoint.id);
+        // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
+        const payment = `${proof.txHash}:${signer}`;
+        await reserve(payment);
+        let confirmed = false;
+        try {
+          const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
+          checkPayment(mined, accepted(method).terms, signer, now());
+          // Too late to be heard: the budget ended or the client left.
+          if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
+          confirmed = await payments.confirm(payment, liveUntil(mined.minedAt));
+          if (!confirmed) throw alreadyUsed();
+          redeemed.set(exchange, payment);
+        } finally {
+          if (!confirmed) await payments.release(payment);
+        }
+      };
+
+      return {
+        stop: () => client.close(),
+        hooks: {
+          authenticate: {
+            x402: async (method, exchange, call): Promise<true> => {
+              const text = exchange.headers[HEADER];
+              if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
+              await draw(exchange);
+              const proof = parseProof(text);
+              checkWindow(proof, now());
+              await redeem(method, proof, exchange, call);
+              return true;
+            },
+          },
+          settle: async ({ kind }, exchange) => {
+            const payment = redeemed.get(exchange);
+            // Who leaves has not been refused: else every request could be tried for free until its last byte.
+            if (payment === undefined || kind !== 'refused') return;
+            const { requestId } = exchange;
+            if (!(await payments.refund(payment))) log.warn('a payment was not given back once more', { requestId });
           },
         },
-      },
-    };
-  },
-});
+      };
+    },
+  });
+}

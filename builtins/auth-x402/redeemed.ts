@@ -7,31 +7,32 @@ export type Reservation = 'reserved' | 'used' | 'full';
  * The payments that have been redeemed, so that each is redeemed once. Answers may be promises (a shared engine) or not
  * (in memory): await them.
  *
- * A request reserves the transaction before it asks the chain. Then either the check failed (`release`), or the payment
+ * A request reserves the payment before it asks the chain. Then either the check failed (`release`), or the payment
  * holds (`confirm`) and the request goes on; a paid request that ends without a signed answer gives it back (`refund`).
  * Every reservation ends in one of the first two, whether or not the client is still there.
  *
- * A transaction is named by its hash (32-byte hex, in either case). `liveUntil` is in milliseconds of the Unix epoch: the
- * last moment at which the transaction could still be accepted anywhere in this service. It never moves back.
+ * A payment is named by its transaction and its payer (hex, in either case): nobody but the payer can redeem it, so that
+ * nobody else's reservation may stand in the way. `liveUntil` is in milliseconds of the Unix epoch: the last moment at
+ * which the payment could still be accepted anywhere in this service. It never moves back.
  */
 export interface PaymentLedger {
-  /** Claims a transaction. Of racing requests one gets `reserved`, the others `used`. */
-  reserve(txHash: string, liveUntil: number): Reservation | Promise<Reservation>;
+  /** Claims a payment. Of racing requests one gets `reserved`, the others `used`. */
+  reserve(name: string, liveUntil: number): Reservation | Promise<Reservation>;
   /**
    * Turns a reservation into a redemption.
    *
    * @returns `false`, and nothing has changed, when there is no such reservation: it has ended, or the payment is
    *   redeemed already. The request must then be refused.
    */
-  confirm(txHash: string, liveUntil: number): boolean | Promise<boolean>;
+  confirm(name: string, liveUntil: number): boolean | Promise<boolean>;
   /** Gives up a reservation whose check failed; it does not count. @returns `false` when there is no such reservation. */
-  release(txHash: string): boolean | Promise<boolean>;
+  release(name: string): boolean | Promise<boolean>;
   /**
    * Makes a redeemed payment usable again, at most three times per transaction.
    *
    * @returns `false`, and nothing has changed, when it was refunded three times before, or is not redeemed.
    */
-  refund(txHash: string): boolean | Promise<boolean>;
+  refund(name: string): boolean | Promise<boolean>;
 }
 
 export interface RedeemedPaymentsOptions {
@@ -68,44 +69,44 @@ export class RedeemedPayments implements PaymentLedger {
   }
 
   /** @throws RangeError when `liveUntil` is NaN. */
-  reserve(txHash: string, liveUntil: number): Reservation {
-    const payment = this.#find(txHash);
+  reserve(name: string, liveUntil: number): Reservation {
+    const payment = this.#find(name);
     if (payment !== undefined && payment.state !== 'refunded') {
       return 'used';
     }
-    return this.#write(txHash, { state: 'reserved', refunds: payment?.refunds ?? 0 }, liveUntil) ? 'reserved' : 'full';
+    return this.#write(name, { state: 'reserved', refunds: payment?.refunds ?? 0 }, liveUntil) ? 'reserved' : 'full';
   }
 
   /** @throws RangeError when `liveUntil` is NaN. */
-  confirm(txHash: string, liveUntil: number): boolean {
-    const payment = this.#find(txHash);
-    return payment?.state === 'reserved' && this.#write(txHash, { ...payment, state: 'redeemed' }, liveUntil);
+  confirm(name: string, liveUntil: number): boolean {
+    const payment = this.#find(name);
+    return payment?.state === 'reserved' && this.#write(name, { ...payment, state: 'redeemed' }, liveUntil);
   }
 
-  release(txHash: string): boolean {
-    const payment = this.#find(txHash);
+  release(name: string): boolean {
+    const payment = this.#find(name);
     if (payment?.state !== 'reserved') {
       return false;
     }
     return payment.refunds === 0
-      ? this.#payments.delete(keyOf(txHash))
-      : this.#write(txHash, { ...payment, state: 'refunded' });
+      ? this.#payments.delete(keyOf(name))
+      : this.#write(name, { ...payment, state: 'refunded' });
   }
 
-  refund(txHash: string): boolean {
-    const payment = this.#find(txHash);
+  refund(name: string): boolean {
+    const payment = this.#find(name);
     if (payment?.state !== 'redeemed' || payment.refunds >= MOST_REFUNDS) {
       return false;
     }
-    return this.#write(txHash, { state: 'refunded', refunds: payment.refunds + 1 });
+    return this.#write(name, { state: 'refunded', refunds: payment.refunds + 1 });
   }
 
-  #find(txHash: string): Payment | undefined {
-    return this.#payments.get(keyOf(txHash), this.#now());
+  #find(name: string): Payment | undefined {
+    return this.#payments.get(keyOf(name), this.#now());
   }
 
-  #write(txHash: string, payment: Payment, liveUntil = Number.NEGATIVE_INFINITY): boolean {
-    const key = keyOf(txHash);
+  #write(name: string, payment: Payment, liveUntil = Number.NEGATIVE_INFINITY): boolean {
+    const key = keyOf(name);
     const now = this.#now();
     const current = this.#payments.expiry(key, now) ?? Number.NEGATIVE_INFINITY;
     // `liveUntil` is itself a moment at which the transaction counts, and the map's ends are not.
@@ -113,6 +114,6 @@ export class RedeemedPayments implements PaymentLedger {
   }
 }
 
-function keyOf(txHash: string): string {
-  return txHash.toLowerCase();
+function keyOf(name: string): string {
+  return name.toLowerCase();
 }

@@ -11,7 +11,7 @@ const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const NATIVE = '0x0000000000000000000000000000000000000000';
 const SLOW_DOWN = 'Too many x402 verification attempts — slow down';
 const INVALID = 'Invalid payment proof';
-const UNAVAILABLE = 'Payment verification unavailable';
+const MISMATCH = 'Payment proof signature mismatch';
 
 const spy = pluginFile(
   'spy',
@@ -24,7 +24,7 @@ const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), si
 
 describe('x402: the challenge and the shape of the proof (specification: Authentication 4; decisions, Access)', () => {
   let upstream: Upstream;
-  /** Stands where the RPC is configured: nothing asks it yet. */
+  /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
   let rpc: Upstream;
   const services: RunningService[] = [];
   let service: RunningService;
@@ -211,10 +211,10 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
     });
   });
 
-  describe('a well-formed proof is not accepted before the chain checks are there', () => {
+  describe('a well-formed proof that nobody signed costs no question to the node', () => {
     for (const endpoint of ['a/paid', 'a/native', 'a/async', 'a/stream']) {
-      it(`${endpoint}: 401 Payment verification unavailable`, async () => {
-        await assertRefused(await post(service, endpoint, JSON.stringify(goodProof())), 401, UNAVAILABLE);
+      it(`${endpoint}: 401 Payment proof signature mismatch`, async () => {
+        await assertRefused(await post(service, endpoint, JSON.stringify(goodProof())), 401, MISMATCH);
         assert.deepEqual(upstream.requests, []);
       });
     }
@@ -222,7 +222,7 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
     it('upper-case hex and further members make no difference', async () => {
       const { txHash, ...rest } = goodProof();
       const proof = { ...rest, txHash: `0x${txHash.slice(2).toUpperCase()}`, more: 1 };
-      await assertRefused(await post(service, 'a/paid', JSON.stringify(proof)), 401, UNAVAILABLE);
+      await assertRefused(await post(service, 'a/paid', JSON.stringify(proof)), 401, MISMATCH);
     });
   });
 

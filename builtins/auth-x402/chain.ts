@@ -1,0 +1,111 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
+import { type Limits, type Rpc, RpcFailure } from './rpc.ts';
+
+// The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
+const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
+const Bytes = Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$' });
+const Hash = Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' });
+const Address = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' });
+const Nullable = <S extends TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+const TransactionSchema = Type.Object({
+  hash: Hash,
+  from: Address,
+  /** Null where the transaction creates a contract. */
+  to: Nullable(Address),
+  value: Quantity,
+  /** Null while the transaction is pending. */
+  blockHash: Nullable(Hash),
+});
+
+const LogSchema = Type.Object({
+  address: Address,
+  topics: Type.Array(Hash),
+  data: Bytes,
+  removed: Type.Optional(Type.Boolean()),
+});
+
+const ReceiptSchema = Type.Object({
+  transactionHash: Hash,
+  blockHash: Hash,
+  blockNumber: Quantity,
+  /** 1: success; 0: reverted (EIP-658). */
+  status: Quantity,
+  logs: Type.Array(LogSchema),
+});
+
+const BlockSchema = Type.Object({ hash: Hash, timestamp: Quantity });
+
+export type EventLog = Static<typeof LogSchema>;
+
+// Compiled, since whoever pays decides how many events a receipt holds: a mebibyte of them takes 2 ms instead of 100.
+const shapes = {
+  quantity: Compile(Quantity),
+  transaction: Compile(Type.Union([TransactionSchema, Type.Null()])),
+  receipt: Compile(Type.Union([ReceiptSchema, Type.Null()])),
+  block: Compile(Type.Union([BlockSchema, Type.Null()])),
+};
+
+/** A transaction that is part of the chain. */
+export interface Mined {
+  readonly transaction: Static<typeof TransactionSchema>;
+  readonly receipt: Static<typeof ReceiptSchema>;
+  /** Milliseconds of the Unix epoch, by the block. */
+  readonly minedAt: number;
+}
+
+/**
+ * What the node knows of a transaction.
+ *
+ * The chain id is asked each time, beside the other questions and so at no cost in time: behind the name of a node stands
+ * another one tomorrow, and an answer from the wrong chain would be worth nothing.
+ *
+ * @returns nothing when the transaction is unknown, pending, or in a block that is not (or no longer) part of the chain.
+ * @throws RpcFailure
+ */
+export async function findMined(rpc: Rpc, network: number, txHash: Hex, limits: Limits): Promise<Mined | undefined> {
+  const deadline = performance.now() + limits.timeout;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([limits.signal, stop.signal]);
+  const ask = (method: string, params: readonly unknown[]) =>
+    rpc.ask(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
+  try {
+    const [chainId, transaction, receipt] = await Promise.all([
+      ask('eth_chainId', []).then((id) => shaped('chain id', shapes.quantity, id)),
+      ask('eth_getTransactionByHash', [txHash]).then((found) => shaped('transaction', shapes.transaction, found)),
+      ask('eth_getTransactionReceipt', [txHash]).then((found) => shaped('receipt', shapes.receipt, found)),
+    ]);
+    if (BigInt(chainId) !== BigInt(network)) throw new RpcFailure(`the chain is ${BigInt(chainId)}, not ${network}`);
+    if (transaction === null || receipt === null) return undefined;
+    if (!isSame(transaction.hash, txHash) || !isSame(receipt.transactionHash, txHash)) {
+      throw new RpcFailure('the answer is about another transaction');
+    }
+    // Between two answers the chain may have been reorganised.
+    if (!isSame(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
+    // By number: a node finds blocks by their hash that are not part of the chain any more.
+    const found = await ask('eth_getBlockByNumber', [receipt.blockNumber, false]);
+    const block = shaped('block', shapes.block, found);
+    if (block === null || !isSame(block.hash, receipt.blockHash)) return undefined;
+    return { transaction, receipt, minedAt: milliseconds(block.timestamp) };
+  } finally {
+    stop.abort();
+  }
+}
+
+/** Whether two hex texts mean the same bytes. */
+export function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+function milliseconds(timestamp: string): number {
+  const time = Number(BigInt(timestamp)) * 1000;
+  if (!Number.isSafeInteger(time)) throw new RpcFailure('the time of the block is no time');
+  return time;
+}
+
+function shaped<T>(what: string, shape: { Check(value: unknown): value is T }, value: unknown): T {
+  if (!shape.Check(value)) throw new RpcFailure(`the ${what} has a wrong shape`);
+  return value;
+}

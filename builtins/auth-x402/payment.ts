@@ -1,0 +1,53 @@
+import { type Address, Refusal } from '../../plugins-sdk/index.ts';
+import { type EventLog, isSame, type Mined } from './chain.ts';
+import { wrongSigner } from './proof.ts';
+import { greatestAge, type Terms } from './terms.ts';
+
+/** keccak256("Transfer(address,address,uint256)") (ERC-20) */
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+const NATIVE = `0x${'0'.repeat(40)}`;
+const SUCCESS = '0x1';
+const WORD = 2 + 64;
+
+type Asked = Pick<Terms, 'token' | 'amount' | 'recipient' | 'expiry'>;
+
+/**
+ * What must hold of a mined transaction so that it pays.
+ *
+ * @param signer of the proof.
+ * @param now milliseconds of the Unix epoch.
+ * @throws Refusal 401 saying what does not hold.
+ */
+export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: number): void {
+  const { transaction, receipt, minedAt } = mined;
+  if (!isSame(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
+  const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
+  if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
+  if (isSame(terms.token, NATIVE) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
+    throw mismatch('it does not pay this amount of this token to this recipient');
+  }
+  if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
+}
+
+/** A transfer of the native asset by the transaction itself, not by a contract that it calls. */
+function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }: Asked): boolean {
+  return isSame(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
+}
+
+/** One transfer that is large enough; several small ones do not add up. Whose tokens they were does not matter. */
+function paysToken({ receipt: { logs } }: Mined, terms: Asked): boolean {
+  return logs.some((log) => isTransfer(log, terms));
+}
+
+function isTransfer({ address, topics, data, removed }: EventLog, { token, recipient, amount }: Asked): boolean {
+  const [event = '', , to = ''] = topics;
+  return (
+    removed !== true &&
+    isSame(address, token) &&
+    topics.length === 3 &&
+    isSame(event, TRANSFER) &&
+    isSame(to, `0x${recipient.slice(2).padStart(64, '0')}`) &&
+    data.length === WORD &&
+    BigInt(data) >= BigInt(amount)
+  );
+}

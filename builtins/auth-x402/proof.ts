@@ -1,0 +1,77 @@
+import {
+  type Address,
+  type Hex,
+  isBytes32,
+  isHex,
+  paymentDigest,
+  Refusal,
+  recoverAddress,
+} from '../../plugins-sdk/index.ts';
+
+/** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
+export interface PaymentProof {
+  readonly txHash: Hex;
+  /** Unix seconds. */
+  readonly expiresAt: number;
+  readonly signature: Hex;
+}
+
+const MAX_PROOF_TEXT = 4096;
+
+/** Milliseconds that a proof may be valid from now on. */
+const LONGEST_VALIDITY = 600_000;
+
+/** @throws Refusal 401 unless the text is a proof; whether it proves anything is another question. */
+export function parseProof(text: string): PaymentProof {
+  const invalid = (reason: string) => new Refusal(401, 'Invalid payment proof', { reason });
+  if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
+  let proof: unknown;
+  try {
+    proof = JSON.parse(text);
+  } catch {
+    throw invalid('no JSON');
+  }
+  if (typeof proof !== 'object' || proof === null) throw invalid('no object');
+  const { txHash, expiresAt, signature } = proof as Readonly<Record<string, unknown>>;
+  if (!isBytes32(txHash)) throw invalid('txHash is no 32-byte hex');
+  if (!isHex(signature) || signature.length !== 2 + 2 * 65) throw invalid('signature is no 65-byte hex');
+  if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt) || expiresAt < 0) {
+    throw invalid('expiresAt is no unix time');
+  }
+  return { txHash, expiresAt, signature };
+}
+
+/**
+ * @param now milliseconds of the Unix epoch.
+ * @throws Refusal 401 unless the proof ends in the future, and at most 10 minutes ahead.
+ */
+export function checkWindow({ expiresAt }: PaymentProof, now: number): void {
+  const end = expiresAt * 1000;
+  if (end <= now) throw new Refusal(401, 'Payment proof expired');
+  if (end > now + LONGEST_VALIDITY) throw new Refusal(401, 'Payment proof valid for too long');
+}
+
+/** The proof was not signed by the account that sent the transaction. */
+export function wrongSigner(reason: string): Refusal {
+  return new Refusal(401, 'Payment proof signature mismatch', { reason });
+}
+
+/**
+ * Who signed the proof: keccak256(encodePacked(node, endpointId, uint64(expiresAt))) as an EIP-191 personal message. A
+ * proof for another endpoint, service or time recovers to an address that nobody has.
+ *
+ * @throws Refusal 401 when the signature is nobody's, or is the malleable twin with the high s (EIP-2).
+ */
+export function signerOf({ expiresAt, signature }: PaymentProof, node: Address, endpointId: Hex): Address {
+  try {
+    return recoverAddress(paymentDigest(node, endpointId, expiresAt), withUsualV(signature));
+  } catch (error) {
+    throw wrongSigner(error instanceof Error ? error.message : 'the signature recovers to nobody');
+  }
+}
+
+/** Some hardware wallets send the bare recovery id, 0 or 1, where others send 27 or 28: the same signature. */
+function withUsualV(signature: Hex): Hex {
+  const v = signature.slice(-2);
+  return v === '00' || v === '01' ? `0x${signature.slice(2, -2)}${v === '00' ? '1b' : '1c'}` : signature;
+}

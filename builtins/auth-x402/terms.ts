@@ -1,0 +1,82 @@
+import { Check } from 'typebox/value';
+import {
+  AddressSchema,
+  type CheckContext,
+  checkAddress,
+  type EndpointDraft,
+  error,
+  type Finding,
+  MillisecondsSchema,
+  type Static,
+  Type,
+} from '../../plugins-sdk/index.ts';
+
+/** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
+export const TermsSchema = Type.Object(
+  {
+    network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
+    rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
+    token: AddressSchema,
+    amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
+    recipient: AddressSchema,
+    expiry: Type.Optional(MillisecondsSchema),
+  },
+  { additionalProperties: false },
+);
+export type Terms = Static<typeof TermsSchema>;
+
+/** Milliseconds that a client has to pay where the terms name no `expiry`. */
+const DEFAULT_EXPIRY = 300_000;
+
+/** Milliseconds that a payment may be older than the time that a client has to pay. */
+const GRACE = 600_000;
+
+const UINT256_BITS = 256n;
+
+/** Milliseconds that a client has to pay. */
+export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
+  return expiry ?? DEFAULT_EXPIRY;
+}
+
+/** Milliseconds from the block of a payment to the end of its use. */
+export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
+  return GRACE + expiryOf(terms);
+}
+
+function checkUrl(path: string, text: string): Finding[] {
+  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return [];
+  } catch {
+    return [error(path, 'the user name and password must be percent-encoded')];
+  }
+}
+
+function checkTerms(at: string, terms: Terms): Finding[] {
+  const payable = BigInt(terms.amount) >> UINT256_BITS === 0n;
+  return [
+    ...checkUrl(`${at}.rpc`, terms.rpc),
+    ...checkAddress(`${at}.token`, terms.token),
+    ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
+    ...checkAddress(`${at}.recipient`, terms.recipient),
+  ];
+}
+
+/** Where the auth objects of an endpoint stand: on the endpoint itself or, for all endpoints, on its API; alone or listed. */
+function authPath({ own, shared, path }: EndpointDraft): (index: number) => string {
+  const isOwn = own.auth !== undefined && own.auth !== null;
+  const base = isOwn ? `${path}.auth` : `${path.replace(/\.endpoints\[\d+\]$/, '')}.auth`;
+  return Array.isArray(isOwn ? own.auth : shared.auth) ? (index) => `${base}[${index}]` : () => base;
+}
+
+/** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
+export function checkAllTerms({ endpoints }: CheckContext): Finding[] {
+  return endpoints.flatMap((endpoint) => {
+    const at = authPath(endpoint);
+    return endpoint.auth.flatMap(({ type, ...terms }, index) =>
+      type === 'x402' && Check(TermsSchema, terms) ? checkTerms(at(index), terms) : [],
+    );
+  });
+}

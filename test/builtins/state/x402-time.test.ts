@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { HDNodeWallet } from 'ethers';
+import { authX402, authX402With } from '../../../builtins/auth-x402/index.ts';
+import { RedeemedPayments } from '../../../builtins/auth-x402/redeemed.ts';
+import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
+import { Refusal } from '../../../plugins-sdk/index.ts';
+import { type Chain, startChain } from '../../support/chain.ts';
+import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
+
+const NODE = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
+const PRICE = 5n;
+/** Milliseconds: 10 minutes, and the expiries of the two endpoints. */
+const GRACE = 600_000;
+const LONG = 900_000;
+const SHORT = 60_000;
+
+describe('x402 and time, with a clock of its own before a real chain', () => {
+  let chain: Chain;
+  let alice: HDNodeWallet;
+  const harnesses: PluginHarness[] = [];
+
+  before(async () => {
+    chain = await startChain();
+    alice = payer(chain, 2);
+  });
+  after(async () => {
+    for (const harness of harnesses) await harness.stop();
+    await chain.stop();
+  });
+
+  async function setUp(definition = authX402) {
+    const clock = { now: 0 };
+    const method = (expiry: number) => {
+      const terms = {
+        network: chain.chainId,
+        rpc: chain.url,
+        token: NATIVE,
+        amount: String(PRICE),
+        recipient: RECIPIENT,
+      };
+      return { type: 'x402', ...terms, expiry };
+    };
+    const long = testEndpoint({ auth: [method(LONG)] });
+    const short = testEndpoint({ id: `0x${'22'.repeat(32)}`, auth: [method(SHORT)] });
+    const services = { node: NODE, endpoints: [long, short], now: () => clock.now } as const;
+    const harness = await testPlugin(definition, { services });
+    harnesses.push(harness);
+    const ask = async (endpoint: typeof long, txHash: string, expiresAt = Math.floor(clock.now / 1000) + 100) => {
+      const proof = await prove(alice, { node: NODE, endpointId: endpoint.id, txHash, expiresAt });
+      const request = harness.request({ endpoint, headers: { 'X-Payment-Proof': JSON.stringify(proof) } });
+      const [auth] = endpoint.auth;
+      const outcome = await request.stage('authenticate', 'x402', auth ?? assert.fail());
+      return { request, outcome: 'refused' in outcome ? outcome.refused.message : outcome };
+    };
+    const pay = async () => {
+      const txHash = await payNative(alice, PRICE);
+      const { blockNumber } = (await chain.provider.getTransactionReceipt(txHash)) ?? assert.fail();
+      const { timestamp } = (await chain.provider.getBlock(blockNumber)) ?? assert.fail();
+      return { txHash, minedAt: timestamp * 1000 };
+    };
+    return { clock, long, short, ask, pay, harness };
+  }
+  const ACCEPTED = { value: true };
+
+  it('a payment is accepted up to 10 minutes and the expiry after its block, and not a millisecond longer', async () => {
+    const { clock, short, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt + GRACE + SHORT + 1;
+    assert.equal((await ask(short, txHash)).outcome, 'Payment too old');
+    clock.now = minedAt + GRACE + SHORT;
+    assert.deepEqual((await ask(short, txHash)).outcome, ACCEPTED);
+  });
+
+  it('it is remembered as long as any endpoint would accept it', async () => {
+    const { clock, long, short, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt;
+    assert.deepEqual((await ask(short, txHash)).outcome, ACCEPTED);
+    for (const age of [0, GRACE + SHORT, GRACE + SHORT + 1, GRACE + LONG - 1, GRACE + LONG]) {
+      clock.now = minedAt + age;
+      assert.equal((await ask(long, txHash)).outcome, 'Payment already used', `${age}`);
+    }
+    clock.now = minedAt + GRACE + LONG + 1;
+    assert.equal((await ask(long, txHash)).outcome, 'Payment too old');
+  });
+
+  it('also when this clock is behind that of the chain', async () => {
+    const { clock, long, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt - 3_600_000;
+    assert.deepEqual((await ask(long, txHash)).outcome, ACCEPTED);
+    for (const age of [-3_600_000 + GRACE + LONG + 1, 0, GRACE + LONG]) {
+      clock.now = minedAt + age;
+      assert.equal((await ask(long, txHash)).outcome, 'Payment already used', `${age}`);
+    }
+    clock.now = minedAt + GRACE + LONG + 1;
+    assert.equal((await ask(long, txHash)).outcome, 'Payment too old');
+  });
+
+  it('what was refunded is accepted again while it is young enough, with its count kept', async () => {
+    const { clock, long, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    const refusal = new Refusal(502, 'API call failed');
+    for (const age of [0, GRACE, GRACE + LONG - 1, GRACE + LONG]) {
+      clock.now = minedAt + age;
+      const { request, outcome } = await ask(long, txHash);
+      assert.deepEqual(outcome, ACCEPTED);
+      await request.stage('settle', { kind: 'refused', refusal });
+    }
+    assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
+  });
+
+  it('who leaves gets nothing back, and neither does who was answered', async () => {
+    const { clock, long, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt;
+    const { request, outcome } = await ask(long, txHash);
+    assert.deepEqual(outcome, ACCEPTED);
+    await request.stage('settle', { kind: 'abandoned' });
+    assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
+  });
+
+  it('a proof ends in the future, 10 minutes ahead at most', async () => {
+    const { clock, long, ask, pay } = await setUp();
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt;
+    const seconds = minedAt / 1000;
+    assert.equal((await ask(long, txHash, seconds)).outcome, 'Payment proof expired');
+    assert.equal((await ask(long, txHash, seconds + 601)).outcome, 'Payment proof valid for too long');
+    clock.now = minedAt + 999;
+    assert.equal((await ask(long, txHash, seconds)).outcome, 'Payment proof expired');
+    clock.now = minedAt - 1;
+    assert.equal((await ask(long, txHash, seconds + 600)).outcome, 'Payment proof valid for too long');
+    clock.now = minedAt;
+    assert.deepEqual((await ask(long, txHash, seconds + 600)).outcome, ACCEPTED);
+    const next = await pay();
+    clock.now = minedAt + 999;
+    assert.deepEqual((await ask(long, next.txHash, seconds + 1)).outcome, ACCEPTED);
+  });
+
+  it('a full memory refuses what is new, and forgets nothing', async () => {
+    const { clock, long, ask, pay, harness } = await setUp(
+      authX402With((now) => new RedeemedPayments({ capacity: 2, now })),
+    );
+    const [one, two, three] = [await pay(), await pay(), await pay()];
+    clock.now = three.minedAt;
+    assert.deepEqual((await ask(long, one.txHash)).outcome, ACCEPTED);
+    assert.deepEqual((await ask(long, two.txHash)).outcome, ACCEPTED);
+    assert.equal((await ask(long, three.txHash)).outcome, 'Payment verification unavailable');
+    assert.deepEqual(
+      harness.complaints.map(({ message }) => message),
+      ['no room for another payment among those that are still live'],
+    );
+    assert.equal((await ask(long, one.txHash)).outcome, 'Payment already used');
+    assert.equal((await ask(long, two.txHash)).outcome, 'Payment already used');
+  });
+
+  it('a reservation whose check failed leaves its room', async () => {
+    const { clock, long, ask, pay } = await setUp(authX402With((now) => new RedeemedPayments({ capacity: 1, now })));
+    const { txHash, minedAt } = await pay();
+    clock.now = minedAt;
+    for (let n = 1; n < 5; n++) {
+      assert.equal((await ask(long, `0x${String(n).repeat(64)}`)).outcome, 'Payment not found');
+    }
+    assert.deepEqual((await ask(long, txHash)).outcome, ACCEPTED);
+  });
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { errorsOf } from '../support/config.ts';
+
+const GOOD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const BAD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914';
+const CHECKSUM = 'the checksum of the address is wrong (EIP-55)';
+const terms = { type: 'x402', network: 1, rpc: 'http://127.0.0.1:9', token: GOOD, amount: '1', recipient: GOOD };
+
+/** An API with that auth, whose endpoints have these; `undefined` for none of their own. */
+function config(auth: unknown, ...own: unknown[]) {
+  const endpoints = own.map((each, index) => {
+    return { name: `e${index}`, path: `/${index}`, ...(each === undefined ? {} : { auth: each }) };
+  });
+  return { apis: [{ name: 'a', url: 'http://127.0.0.1:9', ...(auth === undefined ? {} : { auth }), endpoints }] };
+}
+
+describe('x402 in the config: an error names the place that is wrong', () => {
+  const both = { ...terms, token: BAD, recipient: BAD };
+  const cases: [string, ReturnType<typeof config>, string[]][] = [
+    [
+      'on the API, once for all its endpoints',
+      config(both, undefined, undefined),
+      ['apis[0].auth.token', 'apis[0].auth.recipient'],
+    ],
+    [
+      'in a list on the API',
+      config([{ type: 'free' }, terms, both], undefined),
+      ['apis[0].auth[2].token', 'apis[0].auth[2].recipient'],
+    ],
+    [
+      'on an endpoint',
+      config(terms, undefined, both),
+      ['apis[0].endpoints[1].auth.token', 'apis[0].endpoints[1].auth.recipient'],
+    ],
+    [
+      'in a list on an endpoint',
+      config(undefined, [terms, both]),
+      ['apis[0].endpoints[0].auth[1].token', 'apis[0].endpoints[0].auth[1].recipient'],
+    ],
+    [
+      'on the endpoint that overrides a sound API',
+      config([terms], both),
+      ['apis[0].endpoints[0].auth.token', 'apis[0].endpoints[0].auth.recipient'],
+    ],
+  ];
+  for (const [what, given, paths] of cases) {
+    it(what, async () =>
+      assert.deepEqual(
+        await errorsOf(given),
+        paths.map((path) => `${path}: ${CHECKSUM}`),
+      ),
+    );
+  }
+
+  it('a URL that is none', async () => {
+    assert.deepEqual(await errorsOf(config({ ...terms, rpc: 'http://[' }, undefined)), [
+      'apis[0].auth.rpc: is no valid URL',
+    ]);
+    assert.deepEqual(
+      await errorsOf(config({ ...terms, rpc: 'https://user:pass@node.example/key?a=b' }, undefined)),
+      [],
+    );
+  });
+
+  it('a password that is not percent-encoded', async () => {
+    const rpc = 'http://user:100%@node.example/';
+    assert.deepEqual(await errorsOf(config([{ ...terms, rpc }], undefined)), [
+      'apis[0].auth[0].rpc: the user name and password must be percent-encoded',
+    ]);
+  });
+
+  it('an amount that cannot be paid', async () => {
+    const most = 2n ** 256n - 1n;
+    assert.deepEqual(await errorsOf(config({ ...terms, amount: String(most) }, undefined)), []);
+    assert.deepEqual(await errorsOf(config({ ...terms, amount: String(most + 1n) }, undefined)), [
+      'apis[0].auth.amount: is more than any token can hold (a uint256)',
+    ]);
+  });
+});

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { HDNodeWallet } from 'ethers';
+import { finished, submitted } from '../support/async.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused, eventually } from '../support/http.ts';
+import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { NATIVE, payer, payNative, prove, RECIPIENT, relay } from '../support/x402.ts';
+
+const PRICE = 1_000_000n;
+const USED = 'Payment already used';
+const FAILED = 'API call failed';
+const MODES = ['sync', 'stream', 'async'] as const;
+
+describe('x402: a client never pays for nothing, and no failing request is free for ever (decisions, Access)', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let rpc: Upstream;
+  let service: RunningService;
+  let alice: HDNodeWallet;
+
+  before(async () => {
+    chain = await startChain();
+    alice = payer(chain, 2);
+    upstream = await startUpstream();
+    rpc = await startUpstream();
+    const encoding = { type: 'uint256', path: '$.price' };
+    const auth = {
+      type: 'x402',
+      network: 31337,
+      rpc: rpc.url,
+      token: NATIVE,
+      amount: String(PRICE),
+      recipient: RECIPIENT,
+    };
+    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
+    service = await startTestService(
+      {
+        server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
+        settings: { plugins },
+        apis: [
+          {
+            name: 'a',
+            url: upstream.url,
+            auth,
+            timeout: 5000,
+            endpoints: [
+              ...MODES.map((mode) => ({ name: mode, path: `/p?${mode}`, mode, encoding })),
+              { name: 'strict', path: '/p?strict', encoding, parameters: [{ name: 'q', required: true }] },
+              { name: 'keyed', path: '/p?keyed', encoding, auth: [auth, { type: 'apiKey', keys: ['key'] }] },
+              { name: 'cached', path: '/p?cached', encoding, cache: { maxAge: 60_000 } },
+            ],
+          },
+        ],
+      },
+      { files },
+    );
+  });
+  after(async () => {
+    await service?.stop();
+    await upstream?.close();
+    await rpc?.close();
+    await chain?.stop();
+  });
+  beforeEach(() => {
+    upstream.json('/p', { price: 7 });
+    rpc.on('/', relay(chain.url));
+    upstream.requests.length = 0;
+    rpc.requests.length = 0;
+    service.logs.length = 0;
+    notes.clear();
+  });
+
+  const headers = async (endpoint: string, txHash: string) => {
+    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash });
+    return { 'X-Payment-Proof': JSON.stringify(proof) };
+  };
+  const send = async (endpoint: string, txHash: string, parameters = {}, more: Record<string, string> = {}) =>
+    service.post(`a/${endpoint}`, parameters, { ...(await headers(endpoint, txHash)), ...more });
+  const answered = async (response: Response) => {
+    const { data } = await verifyEncoded(response, TEST_ADDRESS);
+    assert.equal(BigInt(data), 7n);
+  };
+
+  /** What the client learns in the end: an error text, or nothing for a signed answer. */
+  const outcomeOf = async (mode: (typeof MODES)[number], response: Response): Promise<unknown> => {
+    if (response.status === 202) {
+      const record = await finished(service, await submitted(response));
+      if (record.status === 'complete') await verifyEncoded(record, TEST_ADDRESS);
+      return record.error;
+    }
+    const text = await response.text();
+    if (response.status !== 200) return JSON.parse(text).error;
+    await verifyEncoded(JSON.parse(mode === 'stream' ? text.slice('data: '.length) : text), TEST_ADDRESS);
+    return undefined;
+  };
+
+  for (const mode of MODES) {
+    describe(`${mode} mode`, () => {
+      it('a failure gives the payment back before the client sees it', async () => {
+        const paid = await payNative(alice, PRICE);
+        upstream.on('/p', faults.serverError());
+        assert.equal(await outcomeOf(mode, await send(mode, paid)), FAILED);
+        upstream.json('/p', { price: 7 });
+        assert.equal(await outcomeOf(mode, await send(mode, paid)), undefined);
+        assert.equal(await outcomeOf(mode, await send(mode, paid)), USED);
+        assert.equal(upstream.requests.length, 2);
+      });
+
+      it('three times; the fourth failure was the last', async () => {
+        const paid = await payNative(alice, PRICE);
+        upstream.on('/p', faults.serverError());
+        const outcomes: unknown[] = [];
+        for (let attempt = 0; attempt < 7; attempt++) outcomes.push(await outcomeOf(mode, await send(mode, paid)));
+        assert.deepEqual(outcomes, [FAILED, FAILED, FAILED, FAILED, USED, USED, USED]);
+        assert.equal(upstream.requests.length, 4);
+        upstream.json('/p', { price: 7 });
+        assert.equal(await outcomeOf(mode, await send(mode, paid)), USED);
+      });
+
+      it('while the request runs the payment is taken', async () => {
+        const paid = await payNative(alice, PRICE);
+        let release = () => {};
+        const released = new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        upstream.on('/p', async (...args) => {
+          await released;
+          return faults.serverError()(...args);
+        });
+        const first = send(mode, paid);
+        await upstream.until(() => upstream.requests.length === 1);
+        await assertRefused(await send(mode, paid), 401, USED);
+        await assertRefused(await send('strict', paid), 401, USED);
+        release();
+        assert.equal(await outcomeOf(mode, await first), FAILED);
+        upstream.json('/p', { price: 7 });
+        assert.equal(await outcomeOf(mode, await send(mode, paid)), undefined);
+      });
+    });
+  }
+
+  it('the cap is one for all endpoints and all kinds of failure', async () => {
+    const paid = await payNative(alice, PRICE);
+    upstream.on('/p', faults.serverError());
+    assert.equal(await outcomeOf('sync', await send('sync', paid)), FAILED);
+    await assertRefused(await send('strict', paid), 400, 'Missing required parameter(s): q');
+    upstream.json('/p', {});
+    await assertRefused(await send('stream', paid), 502, 'No value found at path: $.price');
+    await assertRefused(await send('strict', paid), 400, 'Missing required parameter(s): q');
+    upstream.json('/p', { price: 7 });
+    await assertRefused(await send('strict', paid, { q: 1 }), 401, USED);
+  });
+
+  it('checks that fail are no refunds', async () => {
+    const paid = await payNative(alice, PRICE);
+    rpc.on('/', faults.serverError());
+    for (let attempt = 0; attempt < 6; attempt++) {
+      await assertRefused(await send('sync', paid), 401, 'Payment verification unavailable');
+    }
+    rpc.on('/', relay(chain.url));
+    upstream.on('/p', faults.serverError());
+    for (let attempt = 0; attempt < 3; attempt++) await assertRefused(await send('sync', paid), 502, FAILED);
+    rpc.on('/', faults.serverError());
+    await assertRefused(await send('sync', paid), 401, 'Payment verification unavailable');
+    rpc.on('/', relay(chain.url));
+    await assertRefused(await send('sync', paid), 502, FAILED);
+    await assertRefused(await send('sync', paid), 401, USED);
+  });
+
+  it('an answer out of the cache is an answer', async () => {
+    await answered(await send('cached', await payNative(alice, PRICE)));
+    const paid = await payNative(alice, PRICE);
+    await answered(await send('cached', paid));
+    await assertRefused(await send('cached', paid), 401, USED);
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('a client that leaves while the upstream works gets nothing back', async () => {
+    for (const mode of ['sync', 'stream']) {
+      upstream.on('/p', faults.hang());
+      const paid = await payNative(alice, PRICE);
+      const leaving = new AbortController();
+      const aborted = upstream.requests.length;
+      const left = fetch(`${service.url}/endpoints/${service.ids[`a/${mode}`]}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...(await headers(mode, paid)) },
+        body: '{}',
+        signal: leaving.signal,
+      });
+      await upstream.until(() => upstream.requests.length === aborted + 1);
+      leaving.abort();
+      await assert.rejects(left);
+      await upstream.untilIdle();
+      await served(499);
+      upstream.json('/p', { price: 7 });
+      await assertRefused(await send(mode, paid), 401, USED);
+      service.logs.length = 0;
+    }
+  });
+
+  it('a client of async mode that leaves loses nothing: the failure gives the payment back', async () => {
+    const paid = await payNative(alice, PRICE);
+    upstream.on('/p', faults.serverError());
+    const response = await send('async', paid);
+    assert.equal((await finished(service, await submitted(response))).error, FAILED);
+    upstream.json('/p', { price: 7 });
+    assert.equal(await outcomeOf('async', await send('async', paid)), undefined);
+  });
+
+  it('a client that leaves while the chain is asked has used nothing', async () => {
+    const paid = await payNative(alice, PRICE);
+    rpc.on('/', faults.hang());
+    const leaving = new AbortController();
+    const left = fetch(`${service.url}/endpoints/${service.ids['a/sync']}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...(await headers('sync', paid)) },
+      body: '{}',
+      signal: leaving.signal,
+    });
+    await rpc.until(() => rpc.requests.length === 3);
+    await assertRefused(await send('sync', paid), 401, USED);
+    leaving.abort();
+    await assert.rejects(left);
+    await rpc.untilIdle();
+    await served(499);
+    rpc.on('/', relay(chain.url));
+    await answered(await send('sync', paid));
+  });
+
+  it('nobody else can stand in the payer’s way', async () => {
+    const paid = await payNative(alice, PRICE);
+    const bob = payer(chain, 3);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    rpc.on('/', async (...args) => {
+      await released;
+      return relay(chain.url)(...args);
+    });
+    const input = { node: TEST_ADDRESS, endpointId: service.ids['a/sync'], txHash: paid };
+    const header = { 'X-Payment-Proof': JSON.stringify(await prove(bob, input)) };
+    const his = service.post('a/sync', {}, header);
+    await rpc.until(() => rpc.requests.length === 3);
+    rpc.on('/', relay(chain.url));
+    await answered(await send('sync', paid));
+    release();
+    await assertRefused(await his, 401, 'Payment proof signature mismatch');
+    await assertRefused(await send('sync', paid), 401, USED);
+  });
+
+  it('a key that opens where the proof does not leaves the payment as it was', async () => {
+    const paid = await payNative(alice, PRICE);
+    rpc.on('/', faults.serverError());
+    await answered(await send('keyed', paid, {}, { 'X-Api-Key': 'key' }));
+    rpc.on('/', relay(chain.url));
+    await answered(await send('keyed', paid));
+    await answered(await send('keyed', paid, {}, { 'X-Api-Key': 'key' }));
+    await assertRefused(await send('keyed', paid), 401, 'Missing X-Api-Key header');
+  });
+
+  it('the operator hears when a payment is not given back, without the proof', async () => {
+    const paid = await payNative(alice, PRICE);
+    upstream.on('/p', faults.serverError());
+    for (let attempt = 0; attempt < 4; attempt++) await assertRefused(await send('sync', paid), 502, FAILED);
+    const kept = service.logs.filter(({ message }) => message === 'a payment was not given back once more');
+    assert.deepEqual(
+      kept.map(({ level, fields }) => [level, Object.keys(fields)]),
+      [['warn', ['requestId']]],
+    );
+    assert.ok(!JSON.stringify(service.logs).includes(paid.slice(2)));
+  });
+
+  /** Resolves when the service has logged a request as ended with that status. */
+  const served = (status: number) =>
+    eventually(() => service.logs.find(({ message }) => message.includes(` ${status} `)), `status ${status}`);
+});
