@@ -198,7 +198,7 @@ async function call(
       ...sent,
       timeout,
       maxBytes: BODY_LIMIT,
-      signal: exchange.signal,
+      signal: exchange.departure,
     });
     if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
     return { status, ...(await parse(body)) };

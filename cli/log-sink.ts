@@ -38,9 +38,7 @@ export class LogSink {
       return;
     }
     this.#pending += line;
-    if (this.#writing !== undefined) return;
-    if (this.#pending.length >= EAGER) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), DELAY).unref();
+    if (this.#writing === undefined) this.#schedule();
   }
 
   /** Writes everything now; gives up after a second when the reader takes nothing. */
@@ -67,6 +65,11 @@ export class LogSink {
     if (this.#writing === undefined) this.flushSync();
   }
 
+  #schedule(): void {
+    if (this.#pending.length >= EAGER) this.#begin();
+    else this.#timer ??= setTimeout(() => this.#begin(), DELAY).unref();
+  }
+
   #begin(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -89,7 +92,7 @@ export class LogSink {
       }
       this.#writing = undefined;
       this.#report();
-      if (this.#pending !== '') this.#begin();
+      if (this.#pending !== '') this.#schedule();
     });
   }
 

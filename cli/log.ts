@@ -66,7 +66,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     {
       level: settings.level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: isoTime,
       formatters: { level: (level) => ({ level }) },
       serializers: { err: String },
       hooks: { streamWrite: settings.format === 'json' ? jsonLine : (line) => textLine(line, settings.colour) },
@@ -86,6 +86,19 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     drain: async () => target.drain?.(),
   };
   return log;
+}
+
+let latest = 0;
+let latestText = '';
+
+/** Member of a line, with its comma in front. Lines of one millisecond share the text: making it costs as much as a line. */
+function isoTime(): string {
+  const now = Date.now();
+  if (now !== latest) {
+    latest = now;
+    latestText = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return latestText;
 }
 
 function standardOutput(dropped: (count: number) => void): LogSink {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Departure } from './departure.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Ledger } from './ledger.ts';
 import { Slot } from './slot.ts';
@@ -20,9 +21,19 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
+const ID_BYTES = 32;
+/** Random bytes are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
+let pool = Buffer.alloc(0);
+let used = 0;
+
 /** 32 random bytes as `0x` hex. */
 export function randomId(): Hex {
-  return `0x${randomBytes(32).toString('hex')}`;
+  if (used === pool.length) {
+    pool = randomBytes(128 * ID_BYTES);
+    used = 0;
+  }
+  used += ID_BYTES;
+  return `0x${pool.toString('hex', used - ID_BYTES, used)}`;
 }
 
 /** One HTTP request on its way through the stages. */
@@ -38,6 +49,8 @@ export class Exchange {
   parameters: Parameters = Object.freeze({});
   /** Budgets that plugins have left in this request, by plugin name. */
   readonly ledgers = new Map<string, Ledger>();
+  /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
+  readonly departure = new Departure();
   #endpoint: Endpoint | undefined;
   #controller: AbortController | undefined;
   #gone = false;
@@ -85,7 +98,9 @@ export class Exchange {
   /** The client is gone. */
   disconnect(): void {
     this.#gone = true;
-    if (!this.#detached) this.#controller?.abort();
+    if (this.#detached) return;
+    this.departure.abort();
+    this.#controller?.abort();
   }
 
   /** Unties the rest of the work from the client's connection. */

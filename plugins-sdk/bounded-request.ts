@@ -10,6 +10,7 @@ import {
   type InflateRaw,
 } from 'node:zlib';
 import { buildConnector, Client, type Dispatcher, errors } from 'undici';
+import type { Departing } from './kernel.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -26,7 +27,7 @@ export interface BoundedRequest {
   /** Largest acceptable body in bytes, after decompression. */
   readonly maxBytes: number;
   /** Aborting it ends the call and destroys its socket at once. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal | Departing | undefined;
 }
 
 /** A complete answer, whatever its status: a redirect is not followed, a 500 is no failure. */

@@ -35,7 +35,8 @@ export function parseAddress(text: string): string | undefined {
  * that a socket without an address (a Unix socket, one already closed) needs no special case.
  */
 export function normalizeAddress(ip: string): string {
-  return parseAddress(ip) ?? ip;
+  // What is IPv4 here is in its canonical form, and no part of a longer text.
+  return isIPv4(ip) ? ip : (parseAddress(ip) ?? ip);
 }
 
 /**

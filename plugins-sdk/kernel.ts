@@ -1,5 +1,6 @@
 /** The part of the kernel that plugins may see: types, refusals and slots. */
 export { Answer, type Encoded, type Signed } from '../kernel/answer.ts';
+export type { Departing } from '../kernel/departure.ts';
 export type { AuthMethod, Endpoint } from '../kernel/endpoint.ts';
 export { clientAddress, type Exchange, type Json, type Parameters, randomId } from '../kernel/exchange.ts';
 export type { Call } from '../kernel/ledger.ts';

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   type Answer,
   canonicalJson,
@@ -30,7 +30,7 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const text = JSON.stringify([endpoint.id, texts, encodingChoice.get(exchange) ?? []]);
-  return createHash('sha256').update(text).digest('base64');
+  return hash('sha256', text, 'base64');
 }
 
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
