@@ -8,7 +8,7 @@ import { cors } from './cors.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw.ts';
 import { endpoints } from './endpoints.ts';
-import { fhe } from './fhe.ts';
+import { fhe } from './fhe/index.ts';
 import { health } from './health.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
@@ -17,7 +17,7 @@ import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191.ts';
-import { tlsProof } from './tls-proof.ts';
+import { tlsProof } from './tls-proof/index.ts';
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.

@@ -1,0 +1,25 @@
+/** Bytes of one answer, after decompression: the largest there is, the reference string for 2048 bits, has 5 MB. */
+const LARGEST = 32 * 1024 * 1024;
+
+/**
+ * The SDK reads whatever it is sent to its end and into memory that the whole process shares. This `fetch` ends an answer
+ * that is too large, and follows no redirect: the API key would travel along.
+ */
+export function boundedFetch(fetch: typeof globalThis.fetch, largest = LARGEST): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await fetch(input, { ...init, redirect: 'error' });
+    if (response.body === null) return response;
+    let size = 0;
+    const counting = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        size += chunk.byteLength;
+        if (size > largest) controller.error(new Error(`the answer has more than ${largest} bytes`));
+        else controller.enqueue(chunk);
+      },
+    });
+    const { status, statusText, headers, url } = response;
+    const bounded = new Response(response.body.pipeThrough(counting), { status, statusText, headers });
+    // The SDK names it where something is wrong.
+    return Object.defineProperty(bounded, 'url', { value: url });
+  };
+}

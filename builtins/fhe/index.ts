@@ -1,0 +1,200 @@
+import { AbiCoder } from 'ethers';
+import { Parse } from 'typebox/value';
+import {
+  type Address,
+  AddressSchema,
+  type CheckContext,
+  checkAddress,
+  checksumAddress,
+  configKey,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  error,
+  type Finding,
+  type Hex,
+  isHeaderValue,
+  isHex,
+  keys,
+  MillisecondsSchema,
+  Refusal,
+  type Static,
+  Type,
+} from '../../plugins-sdk/index.ts';
+import { requireSdk } from './installed.ts';
+import { integerOf } from './integer.ts';
+import { Pool } from './pool.ts';
+import type { Bits, Connection } from './protocol.ts';
+import { reasonOf } from './reason.ts';
+import { spawnWorker } from './spawn.ts';
+
+const widths = {
+  euint8: 8,
+  euint16: 16,
+  euint32: 32,
+  euint64: 64,
+  euint128: 128,
+  euint256: 256,
+} as const satisfies Record<string, Bits>;
+
+const encryptKey = configKey(
+  'endpoint',
+  'encrypt',
+  Type.Optional(
+    Type.Object(
+      {
+        type: Type.Enum(['euint8', 'euint16', 'euint32', 'euint64', 'euint128', 'euint256']),
+        contract: AddressSchema,
+      },
+      { additionalProperties: false },
+    ),
+  ),
+);
+
+const UrlSchema = Type.String({ pattern: '^https?://' });
+const RelayerSchema = Type.Object(
+  {
+    network: Type.Enum(['sepolia', 'mainnet']),
+    rpcUrl: UrlSchema,
+    verifier: AddressSchema,
+    apiKey: Type.Optional(Type.String()),
+    relayerUrl: Type.Optional(UrlSchema),
+    timeout: Type.Optional(MillisecondsSchema),
+  },
+  { additionalProperties: false },
+);
+type Relayer = Static<typeof RelayerSchema>;
+const relayerKey = configKey('settings', 'fhe', Type.Optional(Type.Union([Type.Literal('none'), RelayerSchema])));
+
+const DEFAULT_TIMEOUT = 60_000;
+
+const OwnSchema = Type.Object(
+  {
+    workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
+    queue: Type.Integer({ minimum: 0, maximum: 1000, default: 4, description: 'Values that may wait for a worker' }),
+    lifetime: Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 3_600_000,
+      description: 'Milliseconds after which a worker is replaced and fetches the keys again',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] {
+  const encrypt = encryptKey.of(endpoint);
+  if (encrypt === undefined) return [];
+  const at = `${endpoint.path}.encrypt`;
+  const { type, path } = keys.encoding.of(endpoint) ?? {};
+  return [
+    ...(configured ? [] : [error(at, 'requires settings.fhe')]),
+    ...(type === 'int256' || type === 'uint256' ? [] : [error(at, 'requires an encoding with type int256 or uint256')]),
+    ...(path === '*' ? [error(at, 'requires an encoding with a path of its own')] : []),
+    ...checkAddress(`${at}.contract`, encrypt.contract),
+  ];
+}
+
+function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer): Finding[] {
+  const at = 'settings.fhe';
+  return [
+    ...checkAddress(`${at}.verifier`, verifier),
+    ...(URL.canParse(rpcUrl) ? [] : [error(`${at}.rpcUrl`, 'is no valid URL')]),
+    ...(relayerUrl === undefined ? [] : checkRelayerUrl(`${at}.relayerUrl`, relayerUrl)),
+    ...(apiKey.trim() !== '' && isHeaderValue(apiKey)
+      ? []
+      : [error(`${at}.apiKey`, 'is empty or holds a character that no header can carry')]),
+  ];
+}
+
+/** The SDK appends paths to it, and its `fetch` quotes a URL with credentials in its refusal. */
+function checkRelayerUrl(path: string, text: string): Finding[] {
+  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
+  const { username, password } = new URL(text);
+  if (username !== '' || password !== '') return [error(path, 'must hold no user name or password: use apiKey')];
+  return /[?#]/.test(text) ? [error(path, 'must hold no query or fragment')] : [];
+}
+
+function check({ config, endpoints }: CheckContext): Finding[] {
+  const relayer = relayerKey.in(config) ?? 'none';
+  const findings = relayer === 'none' ? [] : checkRelayer(relayer);
+  return [...findings, ...endpoints.flatMap((endpoint) => checkEndpoint(endpoint, relayer !== 'none'))];
+}
+
+/** What an endpoint wants done with its integer. */
+interface Target {
+  readonly bits: Bits;
+  readonly signed: boolean;
+  readonly contract: Address;
+}
+
+function targetsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, Target> {
+  return new Map(
+    endpoints.flatMap((endpoint): [Endpoint, Target][] => {
+      const encrypt = encryptKey.of(endpoint);
+      if (encrypt === undefined) return [];
+      const signed = keys.encoding.of(endpoint)?.type !== 'uint256';
+      return [[endpoint, { bits: widths[encrypt.type], signed, contract: checksumAddress(encrypt.contract) }]];
+    }),
+  );
+}
+
+function connectionOf({ verifier, network, rpcUrl, relayerUrl, apiKey }: Relayer): Connection {
+  return { network, rpcUrl, relayerUrl, apiKey, verifier: checksumAddress(verifier) };
+}
+
+async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal: AbortSignal): Promise<Hex> {
+  const { bits, signed, contract } = target;
+  const value = integerOf(data, signed, bits);
+  if (pool === undefined) throw new Error('settings.fhe is not configured');
+  const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
+  const encoded = AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
+  if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
+  return encoded;
+}
+
+/**
+ * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
+ * contract can compute with, and nobody can read. Everything that fails is a 502 with one text; why is in the log.
+ *
+ * It has no budget: `settings.fhe.timeout` bounds it.
+ */
+export const fhe = definePlugin({
+  name: 'fhe',
+  budget: 'none',
+  keys: [encryptKey, relayerKey],
+  configSchema: OwnSchema,
+  identity: {
+    encrypt: (endpoint) => {
+      const encrypt = encryptKey.of(endpoint);
+      return encrypt === undefined ? null : { type: encrypt.type, contract: encrypt.contract.toLowerCase() };
+    },
+  },
+  check,
+  setup({ endpoints, config }, own) {
+    const settings = relayerKey.in(config) ?? 'none';
+    const relayer = settings === 'none' ? undefined : settings;
+    const targets = targetsOf(endpoints);
+    const secrets = [relayer?.apiKey ?? '', relayer?.rpcUrl ?? ''];
+    let pool: Pool | undefined;
+    return {
+      start() {
+        if (relayer === undefined) return;
+        requireSdk();
+        const connection = connectionOf(relayer);
+        const timeout = relayer.timeout ?? DEFAULT_TIMEOUT;
+        pool = new Pool({ ...Parse(OwnSchema, own), timeout, spawn: () => spawnWorker(connection) });
+      },
+      stop: () => pool?.stop(),
+      hooks: {
+        encrypt: (data, { endpoint }, { signal }) => {
+          const target = targets.get(endpoint);
+          if (target === undefined) return undefined;
+          return encrypt(pool, target, data, signal).catch((error: unknown) => {
+            throw new Refusal(502, 'FHE encryption failed', { reason: reasonOf(error, secrets) });
+          });
+        },
+      },
+    };
+  },
+});

@@ -1,0 +1,52 @@
+/** Characters of a reason in the log. */
+const LONGEST = 500;
+
+/** How many causes of causes are told. */
+const DEEPEST = 5;
+
+/**
+ * What went wrong, in one line for the log. The SDK wraps what happened in errors that say something else, and quotes
+ * what it was answered: so all causes are told, without control characters, without the credentials and the queries of
+ * URLs, without any of `secrets`, and with an end.
+ */
+export function reasonOf(error: unknown, secrets: readonly string[] = []): string {
+  const told = [...new Set(chainOf(error).map(plain))].join(', because: ');
+  const text = secrets
+    .filter((secret) => secret !== '')
+    .reduce((rest, secret) => rest.replaceAll(secret, '***'), told)
+    .replace(/(\bhttps?:\/\/)[^\s/?#'"@]*@/gi, '$1')
+    .replace(/(\bhttps?:\/\/[^\s?#'"]*)[?#][^\s'"]*/gi, '$1')
+    .trim();
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
+/** One line, without the version that the SDK puts behind its texts: it is another than that of the package. */
+function plain(text: string): string {
+  return text
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/ ?Version: @zama-fhe\/relayer-sdk@\S+/g, '')
+    .replace(/[. ]+$/, '');
+}
+
+function chainOf(error: unknown): string[] {
+  const chain: string[] = [];
+  for (let link = error; link !== undefined && chain.length < DEEPEST; link = causeOf(link)) {
+    const text = textOf(link);
+    if (text !== '') chain.push(text);
+    else if (!(link instanceof Error)) break;
+  }
+  return chain.length === 0 ? ['an error without a text'] : chain;
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : '';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`.trim();
+}
+
+/** The SDK's causes are errors, or records that have the error in a member. */
+function causeOf(error: unknown): unknown {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause ?? undefined;
+  return 'error' in cause ? cause.error : undefined;
+}

@@ -1,0 +1,47 @@
+/** The thread in which the SDK lives. It takes one order to encrypt at a time, and cancellations of that one. */
+import { constants, setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { boundedFetch } from './bounded-fetch.ts';
+import type { Connection, Order, Report } from './protocol.ts';
+import { reasonOf } from './reason.ts';
+import { openSession, type Session } from './session.ts';
+
+const connection: Connection = workerData;
+let session: Session | undefined;
+let current: { readonly id: number; readonly controller: AbortController } | undefined;
+
+/** Requests go first where the cores are busy. Only Linux has a priority per thread. */
+function stepBack(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Some containers forbid it.
+  }
+}
+
+async function obey({ id, task, timeout }: Extract<Order, { kind: 'encrypt' }>): Promise<Report> {
+  const controller = new AbortController();
+  current = { id, controller };
+  let step = 'connecting to the relayer';
+  try {
+    session ??= await openSession(connection);
+    // Whoever left meanwhile is not worth a proof.
+    if (controller.signal.aborted) return { kind: 'cancelled', id };
+    step = 'encrypting';
+    const ciphertext = await session.encrypt(task, timeout, controller.signal);
+    return { kind: 'done', id, ciphertext };
+  } catch (error) {
+    if (controller.signal.aborted) return { kind: 'cancelled', id };
+    return { kind: 'failed', id, reason: `${step}: ${reasonOf(error)}` };
+  } finally {
+    current = undefined;
+  }
+}
+
+stepBack();
+globalThis.fetch = boundedFetch(globalThis.fetch);
+parentPort?.on('message', async (order: Order) => {
+  if (order.kind === 'encrypt') parentPort?.postMessage(await obey(order));
+  else if (current?.id === order.id) current.controller.abort();
+});

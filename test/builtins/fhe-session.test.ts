@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Connection, Task } from '../../builtins/fhe/protocol.ts';
+import { openSession } from '../../builtins/fhe/session.ts';
+import { decrypt } from '../fhe/decrypt.ts';
+import { generateToyKeys, type Keys } from '../fhe/keys.ts';
+import { handleOf, paths, type Relayer, startRelayer } from '../fhe/relayer.ts';
+import { CONSUMER, VERIFIER } from '../fhe/service.ts';
+import { faults } from '../support/upstream.ts';
+
+describe('a session with the relayer', () => {
+  const task: Task = { value: 171n, bits: 8, contract: CONSUMER };
+  let keys: Keys;
+  let relayer: Relayer;
+  let connection: Connection;
+
+  before(async () => {
+    keys = generateToyKeys();
+    relayer = await startRelayer({ keys });
+    const { rpcUrl, relayerUrl } = relayer;
+    connection = { network: 'sepolia', rpcUrl, relayerUrl, verifier: VERIFIER };
+  });
+  after(() => relayer.close());
+
+  it('encrypts, and leaves the relayer out of it once nobody waits', async () => {
+    const session = await openSession(connection);
+    const { handle } = await session.encrypt(task, 60_000, new AbortController().signal);
+    const [submission] = relayer.submissions;
+    assert.ok(submission);
+    assert.equal(handle, handleOf(submission));
+    assert.equal(decrypt(Buffer.from(submission.ciphertextWithInputVerification, 'hex'), keys, 8), 171n);
+    await assert.rejects(session.encrypt(task, 60_000, AbortSignal.abort()), { name: 'AbortError' });
+    assert.equal(relayer.submissions.length, 1);
+  });
+
+  it('does not begin with a node that fails, however often it would be asked again', async () => {
+    relayer.upstream.on(paths.rpc, faults.serverError());
+    await assert.rejects(openSession(connection), new Error('settings.fhe.rpcUrl, eth_chainId: status 500'));
+  });
+});

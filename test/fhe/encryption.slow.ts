@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { eventually } from '../support/http.ts';
+import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { decrypt } from './decrypt.ts';
+import { realKeys } from './keys.ts';
+import { decodeEncrypted, handleOf, paths, type Relayer, startRelayer } from './relayer.ts';
+import { startFheService } from './service.ts';
+
+/** Threads of this process that step back for others; only Linux tells. */
+function steppedBack(): number {
+  return readdirSync('/proc/self/task').filter((thread) => {
+    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1');
+    // The 19th field; the second, a name in brackets, may hold spaces.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]) > 0;
+  }).length;
+}
+
+describe('encrypted answers with the parameters of the real networks', () => {
+  const keys = realKeys();
+  let relayer: Relayer;
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    relayer = await startRelayer({ keys, signers: 3, threshold: 2 });
+    upstream = await startUpstream();
+    upstream.json('/plain', { v: 1 });
+    // A test takes longer than the default where the machine has other things to do.
+    service = await startFheService(relayer, upstream, { fhe: { timeout: 300_000 } });
+  });
+  after(async () => {
+    await service.stop();
+    await relayer.close();
+    await upstream.close();
+  });
+
+  for (const { name, bits, value } of [
+    { name: 'small', bits: 8, value: 201n },
+    { name: 'middle', bits: 64, value: 0xfedc_ba98_7654_3210n },
+    { name: 'large', bits: 256, value: 2n ** 256n - 3n },
+  ]) {
+    it(`decrypt to the value that was encoded: euint${bits}`, async () => {
+      upstream.text(`/${name}`, `{"v":${value}}`);
+      const { data } = await verifyEncoded(await service.post(`api/${name}`), TEST_ADDRESS);
+      const submission = relayer.submissions.at(-1);
+      assert.ok(submission);
+      assert.equal(decrypt(Buffer.from(submission.ciphertextWithInputVerification, 'hex'), keys, bits), value);
+      assert.equal(decodeEncrypted(data).handle, handleOf(submission));
+    });
+  }
+
+  it('leave other endpoints alone while they are made', async (t) => {
+    upstream.json('/small', { v: 7 });
+    const { length } = relayer.submissions;
+    let pending = true;
+    const encrypted = service.post('api/small').finally(() => {
+      pending = false;
+    });
+    const latencies: number[] = [];
+    let answeredMeanwhile = 0;
+    while (pending) {
+      const started = performance.now();
+      await verifyEncoded(await service.post('api/plain'), TEST_ADDRESS);
+      latencies.push(performance.now() - started);
+      if (relayer.submissions.length === length) answeredMeanwhile += 1;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.equal((await encrypted).status, 200);
+    assert.ok(answeredMeanwhile > 0);
+    const sorted = latencies.toSorted((a, b) => a - b);
+    const at = (share: number) => `${Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)} ms`;
+    t.diagnostic(`${sorted.length} answers during an encryption: median ${at(0.5)}, 99 % ${at(0.99)}, worst ${at(1)}`);
+  });
+
+  it('do not reach the relayer when their client left during the proof, and the next one does', async () => {
+    const { length } = relayer.submissions;
+    const client = new AbortController();
+    upstream.json('/small', { v: 8 });
+    const gone = fetch(`${service.url}/endpoints/${service.ids['api/small']}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+      signal: client.signal,
+    });
+    gone.catch(() => undefined);
+    const left = () => service.logs.find(({ message }) => / 499 /.test(message));
+    const requested = upstream.requests.length;
+    await upstream.until(() => upstream.requests.length > requested && upstream.open === 0);
+    // Another answer means that this one has come to its encryption.
+    await service.post('api/plain');
+    client.abort();
+    await eventually(left, 'the service to notice that the client left');
+    upstream.json('/small', { v: 9 });
+    assert.equal((await service.post('api/small')).status, 200);
+    assert.equal(relayer.submissions.length, length + 1);
+    const submission = relayer.submissions.at(-1);
+    assert.ok(submission);
+    assert.equal(decrypt(Buffer.from(submission.ciphertextWithInputVerification, 'hex'), keys, 8), 9n);
+  });
+
+  it('are cut off in the middle of a proof when the service stops, thread and all', async (t) => {
+    if (process.platform !== 'linux') return t.skip('only Linux tells the priority of threads');
+    const own = await startFheService(relayer, upstream, { fhe: { timeout: 300_000 } });
+    // As many requests as it took the first time, and it is at its proof.
+    const connecting = relayer.upstream.requests.findIndex(({ path }) => path === paths.submit);
+    const asked = relayer.upstream.requests.length;
+    const threads = steppedBack();
+    const client = new AbortController();
+    const gone = fetch(`${own.url}/endpoints/${own.ids['api/small']}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+      signal: client.signal,
+    });
+    gone.catch(() => undefined);
+    await eventually(() => (steppedBack() > threads ? true : undefined), 'the thread to step back');
+    await relayer.upstream.until(
+      () => relayer.upstream.requests.length >= asked + connecting && relayer.upstream.open === 0,
+    );
+    client.abort();
+    await own.stop();
+    assert.equal(steppedBack(), threads);
+    return undefined;
+  });
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertError } from '../support/answers.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { generateToyKeys, type Keys } from './keys.ts';
+import { paths, startRelayer } from './relayer.ts';
+import { reasons, startFheService } from './service.ts';
+
+/** Milliseconds: enough for a worker to get to the step that hangs, on a machine that is busy. */
+const TIMEOUT = 15_000;
+const LATE = /^not encrypted within 15000 ms$/;
+
+describe('a relayer that hangs costs `settings.fhe.timeout`, and the next encryption succeeds', {
+  concurrency: 6,
+}, () => {
+  let keys: Keys;
+  let upstream: Upstream;
+
+  before(async () => {
+    keys = generateToyKeys();
+    upstream = await startUpstream();
+    upstream.json('/small', { v: 200 });
+  });
+  after(() => upstream.close());
+
+  for (const { step, path, fault, timeout = TIMEOUT, reason = LATE } of [
+    { step: 'where the keys are named', path: paths.keyUrl, fault: faults.hang() },
+    { step: 'in the middle of the reference string', path: paths.crs, fault: faults.hangAfterHeaders() },
+    { step: 'when the proof is submitted', path: paths.submit, fault: faults.hang() },
+    { step: 'when the result is fetched', path: paths.result, fault: faults.hangAfterHeaders() },
+    {
+      step: 'at the node of the host chain, where a call has a shorter timeout of its own',
+      path: paths.rpc,
+      fault: faults.hang(),
+      timeout: 60_000,
+      reason: /^connecting to the relayer: settings\.fhe\.rpcUrl, eth_chainId: timeout: .+ 10000 ms$/,
+    },
+  ]) {
+    it(step, async () => {
+      const relayer = await startRelayer({ keys });
+      const service = await startFheService(relayer, upstream, { fhe: { timeout } });
+      try {
+        relayer.upstream.on(path, fault);
+        await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
+        await relayer.upstream.untilRequested(path);
+        const [why] = reasons(service);
+        assert.match(String(why), reason);
+        // The worker was ended, and its sockets with it.
+        await relayer.upstream.untilIdle();
+        relayer.behave();
+        assert.equal((await service.post('api/small')).status, 200);
+      } finally {
+        await service.stop();
+        await relayer.close();
+      }
+    });
+  }
+});
