@@ -166,9 +166,8 @@ export function guarded(
 ): (...args: unknown[]) => void {
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
-  return (...all) => {
-    const callback = all[all.length - 1] as (error: unknown, result?: unknown) => void;
-    const args = all.slice(0, -1);
+  return (...args) => {
+    const callback = args.pop() as (error: unknown, result?: unknown) => void;
     const exchange = args[args.length - 1] as Exchange;
     const ledger = ledgerFor(tap, stage, exchange);
     const fail = (error: unknown) => {

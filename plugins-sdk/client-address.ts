@@ -69,7 +69,7 @@ export function forwardedClient(
  */
 export function clientKey(ip: string): string {
   const address = normalizeAddress(ip);
-  if (!isIPv6(address)) {
+  if (isIPv4(address) || !isIPv6(address)) {
     return address;
   }
   const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);

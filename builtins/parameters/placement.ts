@@ -34,6 +34,7 @@ function compilePath(template: string, declared: readonly Declared[]) {
       .map((part) => (typeof part === 'string' ? part : percentEncoded(part.name, textOf(values[part.index] ?? ''))))
       .join('');
   };
+  if ([...segments.flat(), ...tail].every((part) => typeof part === 'string')) return () => template;
   return (values: readonly (Json | undefined)[]) => {
     const filled = segments.map((parts) => {
       const segment = fill(parts, values);
