@@ -138,6 +138,10 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
         if (reservation === 'full') throw unavailable('no room for another payment among those that are still live');
       };
 
+      const refund = async (payment: string, { requestId }: Exchange): Promise<void> => {
+        if (!(await payments.refund(payment))) log.warn('a payment was not given back once more', { requestId });
+      };
+
       const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
         const signer = signerOf(proof, node, exchange.endpoint.id);
         // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
@@ -171,12 +175,10 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
               return true;
             },
           },
-          settle: async ({ kind }, exchange) => {
+          settle: ({ kind }, exchange) => {
             const payment = redeemed.get(exchange);
             // Who leaves has not been refused: else every request could be tried for free until its last byte.
-            if (payment === undefined || kind !== 'refused') return;
-            const { requestId } = exchange;
-            if (!(await payments.refund(payment))) log.warn('a payment was not given back once more', { requestId });
+            return payment === undefined || kind !== 'refused' ? undefined : refund(payment, exchange);
           },
         },
       };

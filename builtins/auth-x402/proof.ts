@@ -19,7 +19,7 @@ export interface PaymentProof {
 const MAX_PROOF_TEXT = 4096;
 
 /** Milliseconds that a proof may be valid from now on. */
-const LONGEST_VALIDITY = 600_000;
+export const LONGEST_VALIDITY = 600_000;
 
 /** @throws Refusal 401 unless the text is a proof; whether it proves anything is another question. */
 export function parseProof(text: string): PaymentProof {

@@ -9,7 +9,9 @@ import {
   MillisecondsSchema,
   type Static,
   Type,
+  warning,
 } from '../../plugins-sdk/index.ts';
+import { LONGEST_VALIDITY } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
 export const TermsSchema = Type.Object(
@@ -61,6 +63,9 @@ function checkTerms(at: string, terms: Terms): Finding[] {
     ...checkAddress(`${at}.token`, terms.token),
     ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
     ...checkAddress(`${at}.recipient`, terms.recipient),
+    ...(expiryOf(terms) > LONGEST_VALIDITY
+      ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
+      : []),
   ];
 }
 

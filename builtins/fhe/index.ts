@@ -187,10 +187,10 @@ export const fhe = definePlugin({
       },
       stop: () => pool?.stop(),
       hooks: {
-        encrypt: (data, { endpoint }, { signal }) => {
+        encrypt: (data, { endpoint }, call) => {
           const target = targets.get(endpoint);
           if (target === undefined) return undefined;
-          return encrypt(pool, target, data, signal).catch((error: unknown) => {
+          return encrypt(pool, target, data, call.signal).catch((error: unknown) => {
             throw new Refusal(502, 'FHE encryption failed', { reason: reasonOf(error, secrets) });
           });
         },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { errorsOf } from '../support/config.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
 
 const GOOD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const BAD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914';
@@ -75,6 +75,13 @@ describe('x402 in the config: an error names the place that is wrong', () => {
     assert.deepEqual(await errorsOf(config({ ...terms, amount: String(most) }, undefined)), []);
     assert.deepEqual(await errorsOf(config({ ...terms, amount: String(most + 1n) }, undefined)), [
       'apis[0].auth.amount: is more than any token can hold (a uint256)',
+    ]);
+  });
+
+  it('warns of an expiry that no proof can use up', async () => {
+    assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_000 }, undefined)), []);
+    assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_001 }, undefined)), [
+      'apis[0].auth.expiry: is longer than any proof of payment is valid (600000)',
     ]);
   });
 });

@@ -56,11 +56,7 @@ describe('the example configs', () => {
     );
     assert.deepEqual(
       warnings.map(({ path }) => path),
-      [
-        'server.rateLimit.trustForwardedFor',
-        'apis[1].endpoints[1].cache',
-        'apis[1].endpoints[2].cache',
-      ],
+      ['server.rateLimit.trustForwardedFor', 'apis[1].endpoints[1].cache', 'apis[1].endpoints[2].cache'],
     );
   });
 
