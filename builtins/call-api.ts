@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
+  type BoundedResponse,
   type CheckContext,
   checkHeaderName,
   configKey,
@@ -96,10 +97,10 @@ interface Prepared {
   readonly base: string;
   readonly method: string;
   readonly timeout: number;
-  /** Names as configured, which win over a parameter's. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly named: ReadonlySet<string>;
+  headersOf(parts: RequestParts): Headers;
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 function baseUrl(endpoint: Pick<Endpoint, 'own' | 'shared'>): string {
   return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
@@ -112,14 +113,18 @@ function prepare(endpoint: Endpoint): Prepared {
     base: baseUrl(endpoint) + (/^([/?]|$)/.test(path) ? '' : '/'),
     method: keys.method.of(endpoint) ?? 'GET',
     timeout: keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT,
-    headers,
-    named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
+    headersOf: compileHeaders({ headers, named: new Set(Object.keys(headers).map((name) => name.toLowerCase())) }),
   };
 }
 
-const standard = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };
+interface OwnHeaders {
+  /** Names as configured, which win over a parameter's. */
+  readonly headers: Headers;
+  /** The same in lower case. */
+  readonly named: ReadonlySet<string>;
+}
 
-function headersOf({ headers, named }: Prepared, parts: RequestParts): Record<string, string> {
+function headersOf({ headers, named }: OwnHeaders, parts: Pick<RequestParts, 'headers' | 'cookie' | 'body'>): Headers {
   const merged: [string, string][] = [];
   const seen = new Set(named);
   const add = (name: string, value: string) => {
@@ -130,8 +135,20 @@ function headersOf({ headers, named }: Prepared, parts: RequestParts): Record<st
   for (const [name, value] of Object.entries(parts.headers)) add(name, value);
   if (parts.cookie !== undefined) add('cookie', parts.cookie);
   if (parts.body !== undefined) add('content-type', 'application/json');
-  for (const [name, value] of Object.entries(standard)) add(name, value);
-  return Object.fromEntries([...merged, ...Object.entries(headers)]);
+  add('accept', 'application/json');
+  add('user-agent', 'signed-data-proxy');
+  return Object.freeze(Object.fromEntries([...merged, ...Object.entries(headers)]));
+}
+
+/** Most requests send no header or cookie of their own: theirs are made once. */
+function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
+  const none = { headers: {}, cookie: undefined };
+  const bare = headersOf(own, { ...none, body: undefined });
+  const withBody = headersOf(own, { ...none, body: '' });
+  return (parts) => {
+    if (parts.cookie !== undefined || Object.keys(parts.headers).length > 0) return headersOf(own, parts);
+    return parts.body === undefined ? bare : withBody;
+  };
 }
 
 function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
@@ -140,13 +157,13 @@ function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
 }
 
 /** @throws Refusal 502 unless the body is JSON that every later stage can handle. */
-async function parse(body: Buffer): Promise<Pick<ApiResponse, 'data' | 'text'>> {
+async function parse({ status, body }: BoundedResponse): Promise<ApiResponse> {
   const text = decode(body);
-  if (/^[ \t\r\n]*$/.test(text)) return { data: null, text: '' };
+  if (/^[ \t\r\n]*$/.test(text)) return { status, data: null, text: '' };
   if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
-  const data = await parseJson(text);
+  const data = text.length <= AT_ONCE ? parseJson(text) : await parseLongJson(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
-  return { data, text };
+  return { status, data, text };
 }
 
 function decode(body: Buffer): string {
@@ -157,9 +174,16 @@ function decode(body: Buffer): string {
   }
 }
 
-async function parseJson(text: string): Promise<Json> {
+function parseJson(text: string): Json {
   try {
-    if (text.length <= AT_ONCE) return JSON.parse(text);
+    return JSON.parse(text);
+  } catch {
+    throw failed('the body is no JSON');
+  }
+}
+
+async function parseLongJson(text: string): Promise<Json> {
+  try {
     const data = await parseJsonInSteps(text);
     // What comes next gets a turn of its own.
     await setImmediate();
@@ -191,17 +215,15 @@ async function call(
   exchange: Exchange,
 ): Promise<ApiResponse> {
   const { method, timeout } = prepared;
-  const sent = { method, url: urlOf(prepared, parts), headers: headersOf(prepared, parts), body: parts.body };
-  sentRequest.set(exchange, sent);
+  const url = urlOf(prepared, parts);
+  const headers = prepared.headersOf(parts);
+  const { body } = parts;
+  sentRequest.set(exchange, { method, url, headers, body });
   try {
-    const { status, body } = await client.request({
-      ...sent,
-      timeout,
-      maxBytes: BODY_LIMIT,
-      signal: exchange.departure,
-    });
-    if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
-    return { status, ...(await parse(body)) };
+    const signal = exchange.departure;
+    const answer = await client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal });
+    if (answer.status < 200 || answer.status > 299) throw failed(`upstream status ${answer.status}`);
+    return await parse(answer);
   } catch (error) {
     if (error instanceof RequestFailure) throw failed(`${error.kind}: ${error.message}`);
     throw error;

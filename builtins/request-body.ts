@@ -1,6 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { koaBody } from 'koa-body';
-import { definePlugin, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
+import { definePlugin, isRefusal, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
@@ -25,8 +26,8 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   );
 }
 
-/** Bytes come as text of one character each: what is no UTF-8 must not be replaced, but refused. */
-const readBytes = koaBody({
+/** Counts bytes while they come. They come as text of one character each: what is no UTF-8 must not be replaced. */
+const readCounting = koaBody({
   json: false,
   urlencoded: false,
   text: true,
@@ -35,14 +36,22 @@ const readBytes = koaBody({
   encoding: 'binary',
   patchKoa: true,
 });
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The body of a message that announced its length: node sees to it that there is not one byte more. */
+function readAnnounced(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('error', reject);
+  });
+}
 
 function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw answers.invalidJson();
-  }
+  if (!isUtf8(bytes)) throw answers.invalidJson();
+  const text = bytes.toString();
+  // A byte order mark may be ignored (RFC 8259, section 8.1).
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 function parse(text: string): unknown {
@@ -83,13 +92,16 @@ export const requestBody = definePlugin({
   setup: () => ({
     hooks: {
       read: async (ctx) => {
+        const { 'content-length': length } = ctx.headers;
         if (!announcesJson(ctx.headers)) throw answers.contentType();
-        if (Number(ctx.headers['content-length'] ?? 0) > BODY_LIMIT) throw answers.tooLarge();
-        // Known to be "identity", which the reader accepts in lower case only.
-        delete ctx.req.headers['content-encoding'];
+        if (Number(length ?? 0) > BODY_LIMIT) throw answers.tooLarge();
         try {
-          await readBytes(ctx, async () => undefined);
+          if (length !== undefined) return parametersOf(decode(await readAnnounced(ctx.req)));
+          // Known to be "identity", which the reader accepts in lower case only.
+          delete ctx.req.headers['content-encoding'];
+          await readCounting(ctx, async () => undefined);
         } catch (error) {
+          if (isRefusal(error)) throw error;
           const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
           throw tooLarge ? answers.tooLarge() : answers.invalidJson();
         }

@@ -113,11 +113,12 @@ const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
 
 /** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
 function plain(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const entries = Object.entries(fields).map(([key, value]) => [
-    RESERVED.has(key) ? `${key}_` : key,
-    value instanceof Error ? String(value) : value,
-  ]);
-  return Object.fromEntries(entries);
+  const copy: Record<string, unknown> = {};
+  for (const key in fields) {
+    const value = fields[key];
+    copy[RESERVED.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
+  }
+  return copy;
 }
 
 function jsonLine(line: string): string {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { builtins } from '../builtins/index.ts';
 import { type LoadedConfig, loadConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import { createHttpServer, type Served } from '../kernel/http.ts';
+import { createHandler, createHttpServer, type Served } from '../kernel/http.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
@@ -76,7 +76,7 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     const endpoint = resolved === undefined ? undefined : `${resolved.api}/${resolved.name}`;
     log.info(`${what} ${status} ${milliseconds}ms`, endpoint === undefined ? { requestId } : { requestId, endpoint });
   };
-  const server = createHttpServer(sealed, pipeline, served, failureLog(log));
+  const server = createHttpServer(createHandler(sealed, pipeline, served, failureLog(log)));
   const inFlight = countRequests(server);
   try {
     await listen(server, portKey.in(loaded.config) ?? 3000, hostKey.in(loaded.config) ?? '127.0.0.1');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Departure } from './departure.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Ledger } from './ledger.ts';
-import { Slot } from './slot.ts';
+import { Slot, Slotted } from './slot.ts';
 
 export type Hex = `0x${string}`;
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -37,7 +37,7 @@ export function randomId(): Hex {
 }
 
 /** One HTTP request on its way through the stages. */
-export class Exchange {
+export class Exchange extends Slotted {
   readonly requestId: Hex = randomId();
   readonly startedAt = performance.now();
   readonly method: string;
@@ -47,8 +47,7 @@ export class Exchange {
   readonly socketAddress: string;
   /** The parameters exactly as the client sent them; frozen. */
   parameters: Parameters = Object.freeze({});
-  /** Budgets that plugins have left in this request, by plugin name. */
-  readonly ledgers = new Map<string, Ledger>();
+  #ledgers: Map<string, Ledger> | undefined;
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
   readonly departure = new Departure();
   #endpoint: Endpoint | undefined;
@@ -57,6 +56,7 @@ export class Exchange {
   #detached = false;
 
   constructor(input: ExchangeInput) {
+    super();
     this.method = input.method;
     this.route = input.route;
     this.params = Object.freeze(input.params);
@@ -67,6 +67,12 @@ export class Exchange {
   /** The client's IP address. */
   get ip(): string {
     return clientAddress.get(this) ?? this.socketAddress;
+  }
+
+  /** Budgets that plugins have left in this request, by plugin name. */
+  get ledgers(): Map<string, Ledger> {
+    this.#ledgers ??= new Map();
+    return this.#ledgers;
   }
 
   /** @throws before the request is resolved. */

@@ -146,9 +146,14 @@ function adapterOf(adapters: Adapters, stage: StageName): AnyAdapter | undefined
   return Object.hasOwn(adapters, stage) ? (adapters[stage as PublicStage] as AnyAdapter) : undefined;
 }
 
+type Check = (value: unknown) => boolean;
+
+function checkOf(shapes: Shapes, stage: string): Check | undefined {
+  return (shapes as Readonly<Record<string, Check | undefined>>)[stage];
+}
+
 /** `undefined` always means "nothing to say". */
-function checked(shapes: Shapes, stage: string, result: unknown): unknown {
-  const check = (shapes as Readonly<Record<string, ((value: unknown) => boolean) | undefined>>)[stage];
+function checked(check: Check | undefined, result: unknown): unknown {
   if (result !== undefined && check?.(result) === false) throw new WrongShape('returned something of the wrong shape');
   return result;
 }
@@ -166,34 +171,32 @@ export function guarded(
 ): (...args: unknown[]) => void {
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
+  const check = checkOf(shapes, stage);
+  const idle = observers.has(stage) ? unhurried : undefined;
+  const take = (raw: unknown, args: readonly unknown[]) =>
+    raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(check, raw);
+  const fail = (error: unknown, { requestId }: Exchange, callback: Done) => {
+    const refusal = refusalFor(tap, error, adapter !== undefined);
+    if (!open) return callback(refusal);
+    complain({ plugin: tap.plugin, stage, requestId, error: Exhausted.is(error) ? refusal : error });
+    return callback(null);
+  };
   return (...args) => {
-    const callback = args.pop() as (error: unknown, result?: unknown) => void;
+    const callback = args.pop() as Done;
     const exchange = args[args.length - 1] as Exchange;
     const ledger = ledgerFor(tap, stage, exchange);
-    const fail = (error: unknown) => {
-      const refusal = refusalFor(tap, error, adapter !== undefined);
-      if (open) {
-        complain({
-          plugin: tap.plugin,
-          stage,
-          requestId: exchange.requestId,
-          error: Exhausted.is(error) ? refusal : error,
-        });
-        callback(null);
-      } else callback(refusal);
-    };
+    const stop: Call = ledger ?? idle ?? exchange;
     const call = (watch?: Stopwatch) => {
-      const stop: Call = ledger ?? (observers.has(stage) ? unhurried : exchange);
       if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
       return fn(...(watch === undefined ? args : args.map((arg) => unclocked(arg, watch))), stop);
     };
     invoke(ledger, call, (error, raw) => {
-      if (error !== undefined) return fail(error);
+      if (error !== undefined) return fail(error, exchange, callback);
       let result: unknown;
       try {
-        result = raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(shapes, stage, raw);
+        result = take(raw, args);
       } catch (wrong) {
-        return fail(wrong);
+        return fail(wrong, exchange, callback);
       }
       return callback(null, result);
     });
@@ -215,7 +218,7 @@ export function guardedRoute(
       (error, result) => {
         try {
           if (error !== undefined) throw error;
-          resolve(checked(shapes, 'route', result ?? null) as Reply);
+          resolve(checked(checkOf(shapes, 'route'), result ?? null) as Reply);
         } catch (wrong) {
           reject(refusalFor(tap, wrong, false));
         }

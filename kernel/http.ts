@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { Exchange } from './exchange.ts';
@@ -6,7 +6,7 @@ import { guardedRoute } from './guard.ts';
 import type { Pipeline } from './pipeline.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
-import type { Reply } from './stages.ts';
+import type { Headers, Reply } from './stages.ts';
 
 /** Told of every response, once it is on its way or the client is gone. */
 export type Served = (exchange: Exchange, status: number) => void;
@@ -14,8 +14,11 @@ export type Served = (exchange: Exchange, status: number) => void;
 /** Told of what went wrong before and beside the pipeline: at the gate, in a route's handler, with a reply's form. */
 export type Failed = (exchange: Exchange, refusal: Refusal) => void;
 
-/** An HTTP server in front of a pipeline and the routes of its plugins. */
-export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Served, failed: Failed): Server {
+/** Handles one HTTP request, from its headers to the last byte of the response. */
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A handler in front of a pipeline and the routes of its plugins. */
+export function createHandler(sealed: Sealed, pipeline: Pipeline, served: Served, failed: Failed): Handler {
   const app = new Koa();
   const router = new Router({ strict: true, sensitive: true });
   const report = (exchange: Exchange, error: unknown): never => {
@@ -32,20 +35,32 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
     }
     return replyTo(refusals.internal('a refusal that HTTP cannot carry'));
   };
-  const admit = (exchange: Exchange) => pipeline.admit(exchange).catch((error) => report(exchange, error));
+  const admit = async (exchange: Exchange): Promise<void> => {
+    try {
+      await pipeline.admit(exchange);
+    } catch (error) {
+      report(exchange, error);
+    }
+  };
   const serve = (route: string, answer: (exchange: Exchange, ctx: Context, later: Tasks) => Promise<Reply>) => {
-    return async (ctx: Context) => {
+    return (ctx: Context): void => {
+      const { res } = ctx;
+      ctx.respond = false;
       const exchange = exchangeOf(ctx, route);
       const tasks: Tasks = [];
-      ctx.res.once('close', () => {
-        if (!ctx.res.writableFinished) exchange.disconnect();
-        served(exchange, ctx.res.writableFinished ? ctx.status : 499);
+      res.once('close', () => {
+        if (!res.writableFinished) exchange.disconnect();
+        served(exchange, res.writableFinished ? res.statusCode : 499);
         for (const task of tasks.splice(0)) task();
       });
-      const reply = await answer(exchange, ctx, tasks).catch((error) => replyTo(asRefusal(error)));
-      const headers = await pipeline.headers(exchange);
-      if (exchange.abandoned || ctx.res.destroyed) ctx.respond = false;
-      else send(ctx, exchange, reply, headers);
+      const finish = async (reply: Reply) => {
+        const headers = await pipeline.headers(exchange);
+        if (!exchange.abandoned && !res.destroyed) send(res, exchange, reply, headers);
+      };
+      answer(exchange, ctx, tasks)
+        .then(finish, (error) => finish(replyTo(asRefusal(error))))
+        // What cannot be sent must not be waited for.
+        .catch(() => res.destroy());
     };
   };
   const endpoints = '/endpoints/:endpointId';
@@ -55,7 +70,7 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
     return pipeline.serve(exchange, id, ctx, (task) => tasks.push(task));
   });
   router.post(endpoints, ask);
-  const anywhere = new Map<string, (ctx: Context) => Promise<void>>();
+  const anywhere = new Map<string, (ctx: Context) => void>();
   for (const {
     name: plugin,
     budget,
@@ -75,15 +90,10 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
   app.use((ctx, next) => {
     const handle = anywhere.get(ctx.method);
     if (handle !== undefined) return handle(ctx);
-    if (!hasPath(ctx)) return nowhere(ctx);
-    // The router would find the same; nearly every request is one of these.
-    const [, endpointId] = (ctx.method === 'POST' && /^\/endpoints\/(0x[0-9a-fA-F]{64})$/.exec(ctx.path)) || [];
-    if (endpointId === undefined) return next();
-    ctx.params = { endpointId };
-    return ask(ctx);
+    return hasPath(ctx) ? next() : nowhere(ctx);
   });
   app.use(router.routes());
-  app.use(async (ctx) => {
+  app.use((ctx) => {
     const methods = new Set(ctx.matched?.flatMap((layer: { methods: string[] }) => layer.methods));
     if (methods.size === 0) return nowhere(ctx);
     const refusal = refusals.methodNotAllowed([...methods].join(', '));
@@ -92,6 +102,23 @@ export function createHttpServer(sealed: Sealed, pipeline: Pipeline, served: Ser
   // Koa reports here what a middleware let through and what sockets do; the first is none of ours, the second no news.
   app.on('error', () => undefined);
   const handle = app.callback();
+  return (request, response) => {
+    // The router would find the same; nearly every request is one of these.
+    const endpointId = request.method === 'POST' ? ENDPOINT.exec(request.url ?? '')?.[1] : undefined;
+    if (endpointId === undefined) {
+      handle(request, response);
+      return;
+    }
+    const ctx = app.createContext(request, response);
+    ctx.params = { endpointId };
+    ask(ctx);
+  };
+}
+
+const ENDPOINT = /^\/endpoints\/(0x[0-9a-fA-F]{64})$/;
+
+/** A server with the limits that every handler needs. */
+export function createHttpServer(handle: Handler): Server {
   const server = createServer(handle);
   // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
   server.on('checkExpectation', handle);
@@ -130,9 +157,14 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-function send(ctx: Context, exchange: Exchange, reply: Reply, headers: Readonly<Record<string, string>>): void {
-  ctx.status = reply.status;
-  ctx.set({ 'Content-Type': 'application/json', 'X-Request-Id': exchange.requestId, ...headers, ...reply.headers });
-  if (reply.body !== '') ctx.body = reply.body;
-  else ctx.remove('Content-Type');
+function send(response: ServerResponse, exchange: Exchange, reply: Reply, headers: Headers): void {
+  const { status, body } = reply;
+  response.statusCode = status;
+  // One by one: what comes later replaces what came before, whatever the case of its name.
+  if (body !== '') response.setHeader('Content-Type', 'application/json');
+  response.setHeader('X-Request-Id', exchange.requestId);
+  for (const name in headers) response.setHeader(name, headers[name] ?? '');
+  for (const name in reply.headers) response.setHeader(name, reply.headers[name] ?? '');
+  if (body !== '') response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
 }

@@ -32,7 +32,9 @@ export interface Runtime {
 export class Pipeline {
   readonly #hooks: Hooks;
   readonly #runtime: Runtime;
-  readonly #running = new Set<Promise<unknown>>();
+  /** Runs and observers under way. */
+  #running = 0;
+  #waiting: (() => void)[] = [];
 
   constructor(sealed: Sealed, runtime: Runtime) {
     this.#hooks = sealed.hooks;
@@ -41,12 +43,12 @@ export class Pipeline {
 
   /** Answers when all work, detached runs and observers included, is done. */
   async drained(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    while (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   /** May the client come in at all? @throws Refusal */
-  async admit(exchange: Exchange): Promise<void> {
-    await this.#ask('admit', exchange);
+  admit(exchange: Exchange): Awaitable<unknown> {
+    return this.#ask('admit', exchange);
   }
 
   /** The headers of any response. */
@@ -104,7 +106,7 @@ export class Pipeline {
       if (running !== undefined) throw new Error('the rest of the pipeline runs once');
       if (detached) {
         exchange.detach();
-        state.later = (task) => void this.#track(immediate().then(task));
+        state.later = (task) => this.#observe(immediate().then(task));
       }
       running = this.#track(this.#finish(exchange, parameters, state));
       return running;
@@ -151,7 +153,8 @@ export class Pipeline {
     if (signed === undefined) throw at('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
     const proof = await this.#ask('prove', exchange);
-    return new Answer({ ...signed, endpointId, timestamp, encoded: final, proof });
+    const { node, signature } = signed;
+    return new Answer({ node, signature, endpointId, timestamp, encoded: final, proof });
   }
 
   /** Only bytes that are shown as they are signed may still change. */
@@ -187,11 +190,15 @@ export class Pipeline {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#running.add(work);
-    const forget = () => this.#running.delete(work);
-    work.then(forget, forget);
+    this.#running += 1;
+    work.then(this.#ended, this.#ended);
     return work;
   }
+
+  readonly #ended = (): void => {
+    this.#running -= 1;
+    if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  };
 
   /** Asks the plugins of a stage; `undefined` when none had anything to say. At once, without a promise, if they answer so. */
   #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Awaitable<StageOut<N>>;

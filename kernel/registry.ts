@@ -150,10 +150,7 @@ export class Registry {
       throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both provide ${what}`);
     }
     const tap: Guarded = { plugin, budget };
-    hookAt(this.#hooks, stage, variant).tapAsync(
-      plugin,
-      guarded(stage, tap, (...args) => fn.apply(table, args), this.#house),
-    );
+    hookAt(this.#hooks, stage, variant).tapAsync(plugin, guarded(stage, tap, fn.bind(table), this.#house));
     this.#described.set(stage, [...others, variant === undefined ? tap : { ...tap, variant }]);
   }
 }

@@ -458,7 +458,7 @@ function failure(kind: RequestFailureKind, method: string, origin: string, detai
 }
 
 function parseTarget({ method, url }: BoundedRequest): URL {
-  const target = url instanceof URL ? url : URL.canParse(url) ? new URL(url) : undefined;
+  const target = url instanceof URL ? url : parseUrl(url);
   if (!target) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
   if (target.protocol !== 'http:' && target.protocol !== 'https:') {
     throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
@@ -467,6 +467,14 @@ function parseTarget({ method, url }: BoundedRequest): URL {
     throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
   }
   return target;
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Name, value, name, value… as undici takes them. */

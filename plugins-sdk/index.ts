@@ -11,6 +11,7 @@ export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
 export * from './prepare.ts';
+export * from './public-endpoint.ts';
 export * from './public-hooks.ts';
 export * from './semaphore.ts';
 export type { Signer } from './signer.ts';

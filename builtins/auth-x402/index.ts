@@ -105,12 +105,13 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     credentials: ['X-Payment-Proof'],
     check: checkAllTerms,
     setup({ config, node, now, endpoints, log }) {
+      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
+      if (methods.length === 0) return {};
       const client = createHttpClient();
       const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
         return { terms, rpc: createRpc(client, terms.rpc) };
       });
-      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-      const longestLife = Math.max(0, ...methods.map((method) => greatestAge(accepted(method).terms)));
+      const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
       const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
       const budget = entry?.timeout ?? BUDGET;
       const buckets: ClientBuckets = new TokenBuckets({

@@ -1,0 +1,75 @@
+import type { Endpoint, Json } from './kernel.ts';
+import { keys } from './keys.ts';
+
+/** A parameter that a client may or must give. */
+export interface PublicParameter {
+  readonly name: string;
+  /** `body` parameters may hold any JSON; all others a string, number or boolean. */
+  readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body';
+  readonly required: boolean;
+  /** What is sent where the client gives nothing; absent where there is none or it is secret. */
+  readonly default?: string | number | boolean;
+  readonly description?: string;
+}
+
+/** The reserved parameters with which a client chooses what the operator left open with `*`. */
+export type ReservedParameter = '_type' | '_path' | '_times';
+
+/** What anyone may know of an endpoint: nothing of the upstream, its headers, fixed and secret values, keys or nodes. */
+export interface PublicEndpoint {
+  readonly id: string;
+  readonly api: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly mode: string;
+  /** In the order in which they are tried; any one is enough. Types only. */
+  readonly auth: readonly string[];
+  /** In the order of the config, without those that are fixed. */
+  readonly parameters: readonly PublicParameter[];
+  /** The reserved parameters that it takes, all of them required. */
+  readonly reserved: readonly ReservedParameter[];
+  /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
+  readonly encoding?: { readonly type: string; readonly path: string; readonly times?: string };
+}
+
+function descriptionOf(value: unknown): { description?: string } {
+  return typeof value === 'string' && value !== '' ? { description: value } : {};
+}
+
+function isScalar(value: Json | undefined): value is string | number | boolean {
+  return value !== undefined && value !== null && typeof value !== 'object';
+}
+
+function parametersOf(endpoint: Endpoint): PublicParameter[] {
+  return (keys.parameters.of(endpoint) ?? [])
+    .filter(({ fixed }) => fixed === undefined)
+    .map(({ name, in: place = 'query', required = false, secret = false, default: fallback, description }) => ({
+      name,
+      in: place,
+      required,
+      ...(isScalar(fallback) && !secret ? { default: fallback } : {}),
+      ...descriptionOf(description),
+    }));
+}
+
+/** What may be published of an endpoint. */
+export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
+  const { id, api, name, mode, auth, own } = endpoint;
+  const encoding = keys.encoding.of(endpoint);
+  const { type, path, times } = encoding ?? {};
+  return {
+    id,
+    api,
+    name,
+    ...descriptionOf(own.description),
+    mode,
+    auth: auth.map((method) => method.type),
+    parameters: parametersOf(endpoint),
+    reserved: [
+      ...(type === '*' ? (['_type'] as const) : []),
+      ...(path === '*' ? (['_path'] as const) : []),
+      ...(times === '*' ? (['_times'] as const) : []),
+    ],
+    ...(encoding === undefined ? {} : { encoding }),
+  };
+}
