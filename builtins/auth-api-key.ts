@@ -1,11 +1,36 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { definePlugin, perMethod, Refusal, Type } from '../plugins-sdk/index.ts';
+import { Check } from 'typebox/value';
+import {
+  authPath,
+  type CheckContext,
+  definePlugin,
+  type EndpointDraft,
+  type Finding,
+  perMethod,
+  Refusal,
+  Type,
+  warning,
+} from '../plugins-sdk/index.ts';
 
 const HEADER = 'x-api-key';
 const schema = Type.Object(
   { keys: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description: 'Keys that are accepted' }) },
   { additionalProperties: false },
 );
+
+/** Characters from which a key cannot be found by trying: 16 random hex digits are 64 bits. */
+const SHORTEST = 16;
+
+/** Endpoints share the keys of their API; the same finding may come up several times. */
+function shortKeys(endpoint: EndpointDraft): Finding[] {
+  return endpoint.auth.flatMap(({ type, ...method }, index) => {
+    if (type !== 'apiKey' || !Check(schema, method)) return [];
+    return method.keys.flatMap((key, i) => {
+      const message = `has fewer than ${SHORTEST} characters and can be guessed: use a random one, such as 32 hex digits`;
+      return key.length < SHORTEST ? [warning(`${authPath(endpoint, index)}.keys[${i}]`, message)] : [];
+    });
+  });
+}
 
 /** Equal lengths for the comparison, whatever the keys are. */
 function digest(key: string): Buffer {
@@ -18,6 +43,7 @@ export const authApiKey = definePlugin({
   budget: 'none',
   auth: { apiKey: schema },
   credentials: ['X-Api-Key'],
+  check: ({ endpoints }: CheckContext) => endpoints.flatMap(shortKeys),
   setup({ endpoints }) {
     const digests = perMethod(endpoints, 'apiKey', schema, ({ keys }) => keys.map(digest));
     return {

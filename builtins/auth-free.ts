@@ -1,9 +1,18 @@
-import { definePlugin, Type } from '../plugins-sdk/index.ts';
+import { definePlugin, type EndpointDraft, type Finding, Type, warning } from '../plugins-sdk/index.ts';
+
+/** Any one method of a list is enough, so that `free` leaves the others without a purpose. */
+function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
+  const others = auth.filter(({ type }) => type !== 'free').map(({ type }) => type);
+  if (others.length === 0 || others.length === auth.length) return [];
+  const message = `auth lists free beside ${[...new Set(others)].join(' and ')}: "${api}/${name}" is free for everyone: leave out free, or the others`;
+  return [warning(path, message)];
+}
 
 /** Lets everyone in. */
 export const authFree = definePlugin({
   name: 'auth-free',
   budget: 'none',
   auth: { free: Type.Object({}, { additionalProperties: false }) },
+  check: ({ endpoints }) => endpoints.flatMap(besideOthers),
   setup: () => ({ hooks: { authenticate: { free: () => true } } }),
 });

@@ -19,6 +19,7 @@ import {
   type Json,
   keys,
   MAX_JSON_DEPTH,
+  type Meters,
   perEndpoint,
   Refusal,
   type Release,
@@ -27,6 +28,7 @@ import {
   resolvedParameters,
   Semaphore,
   SlotTimeout,
+  StateKey,
   sentRequest,
   Type,
 } from '../plugins-sdk/index.ts';
@@ -230,6 +232,32 @@ async function call(
   }
 }
 
+const kept = new StateKey<Semaphore>('upstream slots');
+
+function instruments(meters: Meters, slots: Semaphore) {
+  meters.gauge({ name: 'upstream_slots_in_use', help: 'Upstream calls under way' }, () => slots.inUse);
+  meters.gauge(
+    { name: 'upstream_slots_waiting', help: 'Requests that wait for an upstream slot' },
+    () => slots.waiting,
+  );
+  const seconds = meters.histogram({
+    name: 'upstream_call_seconds',
+    help: 'Duration of upstream calls, without the wait for a slot',
+    labels: ['api', 'outcome'],
+  });
+  return async <T>({ endpoint: { api } }: Exchange, work: Promise<T>): Promise<T> => {
+    const started = performance.now();
+    let outcome: 'ok' | 'failed' = 'failed';
+    try {
+      const result = await work;
+      outcome = 'ok';
+      return result;
+    } finally {
+      seconds({ api, outcome }, (performance.now() - started) / 1000);
+    }
+  };
+}
+
 /** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. */
 export const callApi = definePlugin({
   name: 'call-api',
@@ -242,9 +270,10 @@ export const callApi = definePlugin({
     method: (endpoint) => keys.method.of(endpoint) ?? 'GET',
   },
   check,
-  setup({ endpoints, config }) {
+  setup({ endpoints, config, states, meters }) {
     const limit = maxCalls.in(config) ?? 50;
-    const slots = new Semaphore(limit);
+    const slots = states.keep(kept, String(limit), () => new Semaphore(limit));
+    const measured = instruments(meters, slots);
     const prepared = perEndpoint(endpoints, prepare);
     const client = createHttpClient({ connections: limit });
     return {
@@ -255,7 +284,7 @@ export const callApi = definePlugin({
           const parts = resolvedParameters.require(exchange).place(parameters);
           const release = slots.tryAcquire() ?? (await slot(slots, target.timeout, exchange));
           try {
-            return await call(client, target, parts, exchange);
+            return await measured(exchange, call(client, target, parts, exchange));
           } finally {
             release();
           }

@@ -4,7 +4,9 @@ const origins = configKey(
   'server',
   'cors.origins',
   Type.Optional(
-    Type.Array(Type.String({ minLength: 1 }), { description: 'Origins that browsers may call from, or *' }),
+    Type.Array(Type.String({ minLength: 1 }), {
+      description: 'Origins that browsers may call from, or *; default any',
+    }),
   ),
 );
 

@@ -8,11 +8,13 @@ import { cors } from './cors.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw.ts';
 import { endpoints } from './endpoints.ts';
+import { explorer } from './explorer/index.ts';
 import { fhe } from './fhe/index.ts';
 import { health } from './health.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
 import { modeSync } from './mode-sync.ts';
+import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestBody } from './request-body.ts';
@@ -28,6 +30,7 @@ export function builtins(signer?: () => Signer): Definition[] {
     rateLimit,
     cors,
     health,
+    openapi,
     endpoints,
     requestBody,
     authFree,
@@ -44,5 +47,6 @@ export function builtins(signer?: () => Signer): Definition[] {
     modeSync,
     modeAsync,
     modeStream,
+    explorer,
   ];
 }

@@ -5,14 +5,19 @@ import {
   configKey,
   definePlugin,
   forwardedClient,
-  MillisecondsSchema,
+  millisecondsSchema,
   Refusal,
+  StateKey,
   TokenBuckets,
   Type,
   warning,
 } from '../plugins-sdk/index.ts';
 
-const windowKey = configKey('server', 'rateLimit.window', Type.Optional(MillisecondsSchema));
+const windowKey = configKey(
+  'server',
+  'rateLimit.window',
+  Type.Optional(millisecondsSchema('Milliseconds in which max requests are allowed; default 60000')),
+);
 const maxKey = configKey(
   'server',
   'rateLimit.max',
@@ -23,10 +28,13 @@ const trustKey = configKey(
   'rateLimit.trustForwardedFor',
   Type.Optional(
     Type.Union([Type.Boolean(), Type.Integer({ minimum: 1, maximum: 100 })], {
-      description: 'true: the left-most X-Forwarded-For address is the client; n: the n-th from the right',
+      description:
+        'true: the left-most X-Forwarded-For address is the client; n: the n-th from the right; default false',
     }),
   ),
 );
+
+const kept = new StateKey<ClientBuckets>('rate limit');
 
 /** A token bucket per client address, before anything else is looked at; it also decides whose request it is. */
 export const rateLimit = definePlugin({
@@ -39,12 +47,11 @@ export const rateLimit = definePlugin({
     const message = 'clients can choose their own address unless a proxy in front sets X-Forwarded-For';
     return [warning('server.rateLimit.trustForwardedFor', message)];
   },
-  setup({ config }) {
+  setup({ config, states, meters }) {
     const trust = trustKey.in(config) ?? false;
-    const buckets: ClientBuckets = new TokenBuckets({
-      max: maxKey.in(config) ?? 100,
-      window: windowKey.in(config) ?? 60_000,
-    });
+    const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
+    const buckets = states.keep(kept, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
+    const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     return {
       hooks: {
         admit: async (exchange) => {
@@ -52,6 +59,7 @@ export const rateLimit = definePlugin({
           clientAddress.set(exchange, ip);
           const { allowed, retryAfter } = await buckets.take(clientKey(ip));
           if (allowed) return undefined;
+          limited({}, 1);
           const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
           throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
         },

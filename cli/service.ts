@@ -1,15 +1,17 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { builtins } from '../builtins/index.ts';
-import { type LoadedConfig, loadConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import { createHandler, createHttpServer, type Served } from '../kernel/http.ts';
-import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
-import { describe } from '../kernel/refusal.ts';
-import { RegistrationError, Registry, type Sealed, type StageDescription } from '../kernel/registry.ts';
-import { type Behaviour, configKey, type Log, type Services, Type } from '../plugins-sdk/define.ts';
-import { publicHooks } from '../plugins-sdk/public-hooks.ts';
-import { shapes } from '../plugins-sdk/shapes.ts';
+import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts';
+import { createHttpServer } from '../kernel/http.ts';
+import type { StageDescription } from '../kernel/registry.ts';
+import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
+import { Meters } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
+import { StateStore } from '../plugins-sdk/state.ts';
+import { assemble, messageOf } from './assemble.ts';
+import { Generation } from './generation.ts';
+import { addressOf, closeWhenIdle, listen, listener, urlOf } from './listener.ts';
+import { compare } from './reload.ts';
+import { requestLog } from './request-log.ts';
+import { within } from './within.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,34 +26,23 @@ export interface ServiceOptions {
 export interface Service {
   readonly url: string;
   readonly signer: Signer;
+  /**
+   * Reads the config file again and serves by it from then on; requests under way end by the config that they began
+   * with. On any error everything stays as it is. What happened is in the log.
+   * @param env the variables now; the signer stays.
+   * @returns whether the new config is in force.
+   */
+  reload(env: Environment): Promise<boolean>;
   /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
   stop(): Promise<void>;
 }
-
-const portKey = configKey('server', 'port', Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })));
-const hostKey = configKey('server', 'host', Type.Optional(Type.String({ minLength: 1 })));
-
-/** The service's own keys are contributed like a plugin's. */
-const listener = {
-  name: 'listener',
-  budget: 'none',
-  required: true,
-  keys: [portKey, hostKey],
-  setup: () => ({}),
-} as const;
-
-/** Milliseconds that plugins have to stop. */
-const STOP_TIME = 5000;
-
-/** Milliseconds that a plugin has to start. */
-const START_TIME = 30_000;
 
 /** Milliseconds that work in flight has to finish after a signal. */
 const DRAIN_TIME = 25_000;
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signer?: () => Signer) {
-  return [listener, ...builtins(signer)];
+export function definitions(signer?: () => Signer, tracing = false): Definition[] {
+  return [listener, requestLog(tracing), ...builtins(signer)];
 }
 
 /**
@@ -64,36 +55,20 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     signer ??= signerFromEnvironment(env);
     return signer;
   };
-  const loaded = await loadConfig({ file, env, builtins: definitions(theSigner) });
-  for (const { path, message } of loaded.warnings) log.warn(path === '' ? message : `${path}: ${message}`);
-  const sealed = assemble(loaded, theSigner(), log);
-  const pipeline = createPipeline(sealed, log, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''));
-  await startPlugins(sealed);
-  const served: Served = (exchange, status) => {
-    const { requestId, method, route, resolved } = exchange;
-    const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
-    const what = resolved === undefined ? `${method} ${route}` : resolved.id;
-    const endpoint = resolved === undefined ? undefined : `${resolved.api}/${resolved.name}`;
-    log.info(`${what} ${status} ${milliseconds}ms`, endpoint === undefined ? { requestId } : { requestId, endpoint });
+  const own = definitions(theSigner, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''));
+  const load = async (variables: Environment) => {
+    const loaded = await loadConfig({ file, env: variables, builtins: own });
+    for (const { path, message } of loaded.warnings) log.warn(path === '' ? message : `${path}: ${message}`);
+    return loaded;
   };
-  const server = createHttpServer(createHandler(sealed, pipeline, served, failureLog(log)));
-  const inFlight = countRequests(server);
-  try {
-    await listen(server, portKey.in(loaded.config) ?? 3000, hostKey.in(loaded.config) ?? '127.0.0.1');
-  } catch (error) {
-    await stopPlugins(sealed, 0, log);
-    throw error;
-  }
-  const url = urlOf(server);
-  announce(log, url, theSigner(), loaded);
-  let stopping: Promise<void> | undefined;
+  const loaded = await load(env);
+  const service = new Server(theSigner(), log, load);
+  const url = await service.start(loaded);
   return {
     url,
     signer: theSigner(),
-    stop: () => {
-      stopping ??= stop(server, inFlight, pipeline, sealed, log);
-      return stopping;
-    },
+    reload: (variables) => service.reload(variables),
+    stop: () => service.stop(),
   };
 }
 
@@ -101,194 +76,144 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
 export async function describeService({ file, env }: ServiceOptions): Promise<readonly StageDescription[]> {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
-  return assemble(loaded, signer, silent).stages;
+  const nothing = () => undefined;
+  const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const states = new StateStore();
+  const { address: node } = signer;
+  return assemble(loaded, { node, log, now: Date.now, states, meters: new Meters(), phase: () => 'starting' }).stages;
 }
 
-const nothing = () => undefined;
-const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+/** The one server of a service, and the generations of its config. */
+class Server {
+  readonly #signer: Signer;
+  readonly #log: Log;
+  readonly #load: (env: Environment) => Promise<LoadedConfig>;
+  readonly #meters = new Meters();
+  readonly #server = createHttpServer((request, response) => this.#current.handle(request, response));
+  /** Generations that still have requests, the present one included. */
+  readonly #generations = new Set<Generation>();
+  #generation: Generation | undefined;
+  #phase: Phase = 'starting';
+  #reloading: Promise<boolean> = Promise.resolve(true);
+  #stopping: Promise<void> | undefined;
 
-function assemble(loaded: LoadedConfig, signer: Signer, log: Log): Sealed {
-  const registry = new Registry({
-    adapters: publicHooks,
-    shapes,
-    complain: ({ plugin, stage, requestId, error }) => {
-      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
-    },
-  });
-  const credentials = loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []);
-  for (const choice of loaded.plugins) {
-    const { definition, budget, config } = choice;
-    const services: Services = {
-      config: loaded.config,
-      endpoints: loaded.endpoints,
-      node: signer.address,
-      credentials,
-      log,
-      now: Date.now,
-    };
-    const plugin = setUp(choice, services, config);
-    warnOfSigning(choice, plugin, loaded, log);
-    registry.register({
-      name: definition.name,
-      budget,
-      credentials: definition.credentials,
-      plugin,
-    });
+  constructor(signer: Signer, log: Log, load: (env: Environment) => Promise<LoadedConfig>) {
+    this.#signer = signer;
+    this.#log = log;
+    this.#load = load;
   }
-  return registry.seal();
-}
 
-function setUp({ definition, source }: PluginChoice, services: Services, config: unknown) {
-  try {
-    return behaviourOf(definition.setup(services, config));
-  } catch (error) {
-    throw new RegistrationError(`plugin ${source} cannot be set up: ${messageOf(error)}`);
+  get #current(): Generation {
+    if (this.#generation === undefined) throw new Error('the service has not started');
+    return this.#generation;
   }
-}
 
-/** What has to wait belongs in `start`: a promise would be a plugin without hooks. */
-function behaviourOf(made: Behaviour): Behaviour {
-  if (typeof made !== 'object' || made === null || 'then' in made) {
-    throw new Error('"setup" must return {hooks, routes, start, stop} at once');
-  }
-  const odd = Object.keys(made).find((member) => !['hooks', 'routes', 'start', 'stop'].includes(member));
-  if (odd !== undefined) throw new Error(`"setup" returned an unknown member "${odd}"`);
-  return made;
-}
-
-/** The loader knows the hooks of simple plugins and has warned of them; those of others are known only now. */
-function warnOfSigning(
-  { definition, operator }: PluginChoice,
-  { hooks = {} }: Behaviour,
-  loaded: LoadedConfig,
-  log: Log,
-): void {
-  const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
-  const known = loaded.warnings.some(({ message }) => message === warning);
-  if (operator && !known && signingHooks(hooks).length > 0) log.warn(warning);
-}
-
-function failureLog(log: Log): Runtime['failed'] {
-  return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
-    const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
-    if (fault) log.warn(message, fields);
-    // A plugin's rejection is an operator's own rule at work.
-    else if (stage === 'onHttpRequest') log.info(message, fields);
-    else log.debug(message, fields);
-  };
-}
-
-function createPipeline(sealed: Sealed, log: Log, tracing: boolean): Pipeline {
-  return new Pipeline(sealed, {
-    now: Date.now,
-    failed: failureLog(log),
-    trace: tracing
-      ? ({ requestId }, stage, milliseconds) =>
-          log.debug(`stage ${stage}`, { requestId, milliseconds: Math.round(milliseconds * 100) / 100 })
-      : undefined,
-  });
-}
-
-async function startPlugins(sealed: Sealed): Promise<void> {
-  for (const { name, plugin } of sealed.plugins) {
+  /** @returns the URL that it listens on. */
+  async start(loaded: LoadedConfig): Promise<string> {
+    const generation = this.#generationOf(loaded);
+    await generation.start();
+    this.#install(generation);
     try {
-      const ready = await within(START_TIME, Promise.resolve(plugin.start?.()));
-      if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
+      await listen(this.#server, addressOf(loaded.config));
     } catch (error) {
-      throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
+      await generation.stop(0);
+      throw error;
+    }
+    this.#phase = 'serving';
+    const url = urlOf(this.#server);
+    this.#announce(url, loaded);
+    return url;
+  }
+
+  reload(env: Environment): Promise<boolean> {
+    // One after the other: each starts from what the one before has left.
+    this.#reloading = this.#reloading.then(() => this.#reload(env));
+    return this.#reloading;
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #reload(env: Environment): Promise<boolean> {
+    if (this.#stopping !== undefined) return false;
+    const old = this.#current;
+    try {
+      const loaded = await this.#load(env);
+      const next = this.#generationOf(loaded, old);
+      await next.start();
+      this.#install(next);
+      this.#report(old.loaded, loaded, env);
+      void this.#retire(old, next);
+      return true;
+    } catch (error) {
+      for (const line of messageOf(error).split('\n')) this.#log.error(line);
+      if (!(error instanceof ConfigErrors)) this.#log.error('the plugins of the new config cannot be used');
+      this.#log.error('the config was not reloaded: the one before stays in force');
+      return false;
     }
   }
-}
 
-async function stopPlugins(sealed: Sealed, deadline: number, log: Log): Promise<void> {
-  const patience = Math.min(Math.max(deadline, 1000), STOP_TIME);
-  const stops = sealed.plugins.map(async ({ name, plugin }) => {
-    try {
-      const stopped = await within(patience, Promise.resolve(plugin.stop?.(patience)));
-      if (!stopped) log.error(`plugin "${name}" did not stop in time`);
-    } catch (error) {
-      log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
-    }
-  });
-  await Promise.all(stops);
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
-      reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-function urlOf(server: Server): string {
-  const { address, port, family } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-}
-
-function announce(log: Log, url: string, signer: Signer, { endpoints }: LoadedConfig): void {
-  log.info(`listening on ${url}`);
-  log.info(`signer ${signer.address}`, { backend: signer.backend });
-  if (signer.backend !== 'secp256k1')
-    log.warn('the native secp256k1 binding is missing: signing is several times slower');
-  for (const { api, name, id } of endpoints) log.info(`${api}/${name} ${id}`);
-}
-
-/** @returns whether the work ended in time. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), milliseconds);
-  });
-  try {
-    return await Promise.race([work.then(() => true), timeout]);
-  } finally {
-    clearTimeout(timer);
+  #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
+    const { address: node } = this.#signer;
+    const surroundings = { node, log: this.#log, now: Date.now, meters: this.#meters, phase: () => this.#phase };
+    return new Generation(loaded, surroundings, before);
   }
-}
 
-/** Counts the requests that have arrived and whose response is not out yet. */
-function countRequests(server: Server): () => number {
-  let count = 0;
-  server.on('request', (_, response) => {
-    count += 1;
-    response.once('close', () => {
-      count -= 1;
-    });
-  });
-  return () => count;
-}
+  #install(generation: Generation): void {
+    this.#generation = generation;
+    this.#generations.add(generation);
+  }
 
-async function stop(
-  server: Server,
-  inFlight: () => number,
-  pipeline: Pipeline,
-  sealed: Sealed,
-  log: Log,
-): Promise<void> {
-  const started = performance.now();
-  // A client that pipelines one request after the other would keep its connection open.
-  server.prependListener('request', (_, response) => {
-    response.shouldKeepAlive = false;
-  });
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // To node a connection that has never sent anything is not idle: without requests in flight none has to wait.
-  const sweep = setInterval(() => {
-    if (inFlight() === 0) server.closeAllConnections();
-    else server.closeIdleConnections();
-  }, 50);
-  const drained = await within(
-    DRAIN_TIME,
-    closed.then(() => pipeline.drained()),
-  );
-  clearInterval(sweep);
-  if (!drained) log.warn('requests were cut off: they did not finish in time');
-  server.closeAllConnections();
-  await stopPlugins(sealed, Math.max(DRAIN_TIME - (performance.now() - started), 0), log);
-}
+  /** Lets the requests of a replaced generation end first. */
+  async #retire(old: Generation, next: Generation): Promise<void> {
+    await old.drained();
+    this.#generations.delete(old);
+    if (this.#stopping === undefined) await old.stop(DRAIN_TIME, next);
+  }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : describe(error);
+  #report(before: LoadedConfig, after: LoadedConfig, env: Environment): void {
+    const { endpoints, warnings } = compare(before, after);
+    this.#log.info('config reloaded');
+    for (const line of endpoints) this.#log.info(line);
+    for (const line of warnings) this.#log.warn(line);
+    if (after.plugins.some(({ operator }) => operator)) {
+      this.#log.info('plugins were set up anew; changes of their code need a restart');
+    }
+    if (!this.#keepsSigner(env)) this.#log.warn('the signing key stays the same until the service is restarted');
+  }
+
+  #keepsSigner(env: Environment): boolean {
+    if (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY) return true;
+    try {
+      return signerFromEnvironment(env).address === this.#signer.address;
+    } catch {
+      return false;
+    }
+  }
+
+  #announce(url: string, { endpoints }: LoadedConfig): void {
+    const { address, backend } = this.#signer;
+    this.#log.info(`listening on ${url}`);
+    this.#log.info(`signer ${address}`, { backend });
+    if (backend !== 'secp256k1')
+      this.#log.warn('the native secp256k1 binding is missing: signing is several times slower');
+    for (const { api, name, id } of endpoints) this.#log.info(`${api}/${name} ${id}`);
+  }
+
+  async #stop(): Promise<void> {
+    this.#phase = 'stopping';
+    const started = performance.now();
+    const generations = [...this.#generations];
+    const requests = () => generations.reduce((sum, generation) => sum + generation.requests, 0);
+    const ended = closeWhenIdle(this.#server, requests).then(() =>
+      Promise.all(generations.map((generation) => generation.drained())),
+    );
+    const drained = await within(DRAIN_TIME, ended);
+    if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
+    this.#server.closeAllConnections();
+    const patience = Math.max(DRAIN_TIME - (performance.now() - started), 0);
+    await Promise.all(generations.map((generation) => generation.stop(patience)));
+  }
 }

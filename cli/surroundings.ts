@@ -29,6 +29,11 @@ export function userPath(path: string): string {
   return resolve(userDirectory(), path);
 }
 
+/** The absolute path of the variables file: the one given, or `.env` where the user stands. */
+export function environmentFile(envFile: string | undefined): string {
+  return userPath(envFile ?? '.env');
+}
+
 /**
  * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
  * `process.env`, which every plugin can read, holds no signing secret.

@@ -1,5 +1,6 @@
 import type { Exchange } from './exchange.ts';
 import { type Call, Ledger, Stopwatch } from './ledger.ts';
+import type { CallEvent, Observer } from './observer.ts';
 import { describe, isRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type Adapters,
@@ -73,7 +74,7 @@ class Exhausted extends Error {
  * Calls a plugin's function inside its budget and calls `done` exactly once: synchronously if the function is. Whatever
  * the function does after its budget ended lands nowhere.
  */
-function invoke(ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown, done: Done): void {
+function invoke(stage: string, ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown, done: Done): void {
   if (ledger === undefined) {
     settle(call, done);
     return;
@@ -90,7 +91,7 @@ function invoke(ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown
     if (ledger.exhausted) done(new Exhausted(`its ${ledger.budget} ms were spent in the call`));
     else done(error, result);
   };
-  const watch = new Stopwatch(ledger, () => finish(undefined));
+  const watch = new Stopwatch(ledger, stage, () => finish(undefined));
   settle(
     () => call(watch),
     finish,
@@ -134,6 +135,8 @@ export interface House {
   /** Lower-case names of request headers that carry credentials. */
   readonly hidden: ReadonlySet<string>;
   readonly complain: Complain;
+  /** Complete once every plugin is registered. */
+  readonly observer: Observer;
 }
 
 /** Erases which stage an adapter belongs to; the stage's name has just selected it. */
@@ -163,18 +166,18 @@ function checked(check: Check | undefined, result: unknown): unknown {
  * applies the stage's failure policy and names the culprit. It answers in tapable's callback style, so that a function
  * that is synchronous costs no promise.
  */
-export function guarded(
-  stage: StageName,
-  tap: Guarded,
-  fn: AnyFunction,
-  { adapters, shapes, hidden, complain }: House,
-): (...args: unknown[]) => void {
+export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: House): (...args: unknown[]) => void {
+  const { adapters, shapes, hidden, complain } = house;
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
   const check = checkOf(shapes, stage);
   const idle = observers.has(stage) ? unhurried : undefined;
   const take = (raw: unknown, args: readonly unknown[]) =>
     raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(check, raw);
+  const tell = (exchange: Exchange, ledger: Ledger | undefined, outcome: CallEvent['outcome']) => {
+    if (ledger === undefined && outcome === 'done') return;
+    house.observer.call?.({ exchange, plugin: tap.plugin, stage, ledger, outcome });
+  };
   const fail = (error: unknown, { requestId }: Exchange, callback: Done) => {
     const refusal = refusalFor(tap, error, adapter !== undefined);
     if (!open) return callback(refusal);
@@ -190,14 +193,16 @@ export function guarded(
       if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
       return fn(...(watch === undefined ? args : args.map((arg) => unclocked(arg, watch))), stop);
     };
-    invoke(ledger, call, (error, raw) => {
-      if (error !== undefined) return fail(error, exchange, callback);
+    invoke(stage, ledger, call, (error, raw) => {
       let result: unknown;
       try {
+        if (error !== undefined) throw error;
         result = take(raw, args);
       } catch (wrong) {
+        tell(exchange, ledger, Exhausted.is(wrong) ? 'exhausted' : 'failed');
         return fail(wrong, exchange, callback);
       }
+      tell(exchange, ledger, 'done');
       return callback(null, result);
     });
   };
@@ -213,6 +218,7 @@ export function guardedRoute(
   const ledger = ledgerFor(tap, 'route', exchange);
   return new Promise((resolve, reject) => {
     invoke(
+      'route',
       ledger,
       () => handle(ledger ?? exchange),
       (error, result) => {

@@ -8,9 +8,6 @@ import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
 import type { Headers, Reply } from './stages.ts';
 
-/** Told of every response, once it is on its way or the client is gone. */
-export type Served = (exchange: Exchange, status: number) => void;
-
 /** Told of what went wrong before and beside the pipeline: at the gate, in a route's handler, with a reply's form. */
 export type Failed = (exchange: Exchange, refusal: Refusal) => void;
 
@@ -18,7 +15,8 @@ export type Failed = (exchange: Exchange, refusal: Refusal) => void;
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A handler in front of a pipeline and the routes of its plugins. */
-export function createHandler(sealed: Sealed, pipeline: Pipeline, served: Served, failed: Failed): Handler {
+export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed): Handler {
+  const { observer } = sealed.house;
   const app = new Koa();
   const router = new Router({ strict: true, sensitive: true });
   const report = (exchange: Exchange, error: unknown): never => {
@@ -50,7 +48,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, served: Served
       const tasks: Tasks = [];
       res.once('close', () => {
         if (!res.writableFinished) exchange.disconnect();
-        served(exchange, res.writableFinished ? res.statusCode : 499);
+        observer.response?.(exchange, res.writableFinished ? res.statusCode : 499);
         for (const task of tasks.splice(0)) task();
       });
       const finish = async (reply: Reply) => {

@@ -10,6 +10,7 @@ export interface Call {
 export class Ledger implements Call {
   readonly budget: number;
   #remaining: number;
+  readonly #spent: { readonly stage: string; readonly milliseconds: number }[] = [];
   readonly #exchange: Exchange | undefined;
   #controller: AbortController | undefined;
 
@@ -22,6 +23,11 @@ export class Ledger implements Call {
 
   get remaining(): number {
     return this.#remaining;
+  }
+
+  /** What each function that was called has used, in the order of their ends. */
+  get spent(): readonly { readonly stage: string; readonly milliseconds: number }[] {
+    return this.#spent;
   }
 
   get exhausted(): boolean {
@@ -47,19 +53,26 @@ export class Ledger implements Call {
   exhaust(): void {
     this.charge(Math.max(this.#remaining, 0));
   }
+
+  note(stage: string, milliseconds: number): void {
+    this.#spent.push({ stage, milliseconds });
+  }
 }
 
 /** The time of one invocation, which may stand still while the rest of the pipeline works. */
 export class Stopwatch {
   readonly #ledger: Ledger;
+  readonly #stage: string;
   readonly #onEnd: () => void;
   #since = performance.now();
+  #used = 0;
   #paused = 0;
   #armed = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ledger: Ledger, onEnd: () => void) {
+  constructor(ledger: Ledger, stage: string, onEnd: () => void) {
     this.#ledger = ledger;
+    this.#stage = stage;
     this.#onEnd = onEnd;
   }
 
@@ -85,10 +98,13 @@ export class Stopwatch {
     this.#armed = false;
     clearTimeout(this.#timer);
     if (this.#paused === 0) this.#charge();
+    this.#ledger.note(this.#stage, this.#used);
   }
 
   #charge(): void {
-    this.#ledger.charge(performance.now() - this.#since);
+    const milliseconds = performance.now() - this.#since;
+    this.#used += milliseconds;
+    this.#ledger.charge(milliseconds);
   }
 
   #startTimer(): void {

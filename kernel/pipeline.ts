@@ -2,6 +2,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Context } from 'koa';
 import { Answer, type Encoded } from './answer.ts';
 import type { Exchange, Hex, Parameters } from './exchange.ts';
+import type { Observer, StageEvent } from './observer.ts';
 import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
 import {
@@ -24,13 +25,12 @@ export interface Runtime {
   now(): number;
   /** Told of every refusal and failure with what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
-  /** Told how long each stage took, where anyone wants to know. */
-  readonly trace?: ((exchange: Exchange, stage: string, milliseconds: number) => void) | undefined;
 }
 
 /** Runs requests through the stages, in the order of the stage table. */
 export class Pipeline {
   readonly #hooks: Hooks;
+  readonly #observer: Observer;
   readonly #runtime: Runtime;
   /** Runs and observers under way. */
   #running = 0;
@@ -38,6 +38,7 @@ export class Pipeline {
 
   constructor(sealed: Sealed, runtime: Runtime) {
     this.#hooks = sealed.hooks;
+    this.#observer = sealed.house.observer;
     this.#runtime = runtime;
   }
 
@@ -210,11 +211,21 @@ export class Pipeline {
     const args = varied ? given.slice(1) : given;
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned && !concluding.has(stage)) throw at(stage, refusals.abandoned());
-    const { trace } = this.#runtime;
-    if (trace === undefined) return answerOf(hook, stage, args);
+    return this.#observer.stage === undefined
+      ? answerOf(hook, stage, args)
+      : this.#observed(hook, stage, args, exchange);
+  }
+
+  async #observed(hook: AnyHook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
     const started = performance.now();
-    const ended = () => trace(exchange, stage, performance.now() - started);
-    return (async () => answerOf(hook, stage, args))().finally(ended);
+    let outcome: StageEvent['outcome'] = 'refused';
+    try {
+      const answer = await answerOf(hook, stage, args);
+      outcome = answer === undefined ? 'silent' : 'answered';
+      return answer;
+    } finally {
+      this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome });
+    }
   }
 }
 

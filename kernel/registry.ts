@@ -1,6 +1,7 @@
 import type { Exchange } from './exchange.ts';
 import { type Guarded, guarded, type House } from './guard.ts';
 import type { Call } from './ledger.ts';
+import { type Observer, observeAll } from './observer.ts';
 import { createHooks, failure, type Hooks, hasVariants, hookAt, type Reply, type StageName } from './stages.ts';
 
 export interface Route {
@@ -17,6 +18,8 @@ export interface Plugin {
   /** Functions by stage name; of a stage with variants, a table of them. */
   readonly hooks?: Readonly<Record<string, unknown>> | undefined;
   readonly routes?: readonly Route[] | undefined;
+  /** Told of what happens in every request. */
+  readonly observe?: Observer | undefined;
   /** Timers, pools and workers begin here: nothing runs before. */
   start?(): void | Promise<void>;
   /** @param deadline milliseconds that are left for finishing. */
@@ -80,10 +83,17 @@ export class Registry {
   readonly #claims = new Map([[routeClaim('POST', '/endpoints/:id'), 'kernel']]);
   readonly #described = new Map<StageName, TapDescription[]>();
   readonly #house: House;
-  #sealed = false;
+  #observer: Observer | undefined;
 
-  constructor(house: Omit<House, 'hidden'>) {
-    this.#house = { ...house, hidden: this.#hidden };
+  constructor(house: Omit<House, 'hidden' | 'observer'>) {
+    const observer = () => this.#observer ?? {};
+    this.#house = {
+      ...house,
+      hidden: this.#hidden,
+      get observer() {
+        return observer();
+      },
+    };
   }
 
   /** @throws RegistrationError */
@@ -94,7 +104,8 @@ export class Registry {
       throw new RegistrationError(`plugin "${name}": the budget is no time from 1 to ${MAX_TIMER} ms`);
     }
     if (!isPlain(plugin.hooks ?? {})) throw new RegistrationError(`plugin "${name}": "hooks" is no plain object`);
-    if (this.#sealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
+    if (this.#observer !== undefined)
+      throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
     this.#refuseDoubles(name, plugin.routes ?? []);
     for (const header of credentials) this.#hidden.add(header.toLowerCase());
     for (const [stage, tap] of Object.entries(plugin.hooks ?? {})) this.#tap(registration, stage, tap);
@@ -103,7 +114,7 @@ export class Registry {
 
   /** No plugin comes after this. */
   seal(): Sealed {
-    this.#sealed = true;
+    this.#observer = this.#observeAll();
     return {
       hooks: this.#hooks,
       plugins: this.#registrations,
@@ -113,6 +124,15 @@ export class Registry {
         return { stage, failure: failure[stage], taps: this.#described.get(stage) ?? [] };
       }),
     };
+  }
+
+  #observeAll(): Observer {
+    const complain = (error: unknown) =>
+      this.#house.complain({ plugin: 'an observer', stage: 'observe', requestId: '', error });
+    return observeAll(
+      this.#registrations.flatMap(({ plugin }) => plugin.observe ?? []),
+      complain,
+    );
   }
 
   #refuseDoubles(name: string, routes: readonly Route[]): void {

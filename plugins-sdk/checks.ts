@@ -20,6 +20,13 @@ export function checkAddress(path: string, address: string): Finding[] {
   }
 }
 
+/** Config path of one of an endpoint's auth objects: on the endpoint itself or on its API, alone or in a list. */
+export function authPath({ own, shared, path }: EndpointDraft, index: number): string {
+  const isOwn = own.auth !== undefined && own.auth !== null;
+  const at = `${isOwn ? path : path.replace(/\.endpoints\[\d+\]$/, '')}.auth`;
+  return Array.isArray(isOwn ? own.auth : shared.auth) ? `${at}[${index}]` : at;
+}
+
 /** A parameter as declared, with what follows from where its value came from. */
 export interface DeclaredParameter extends Parameter {
   readonly in: 'query' | 'header' | 'path' | 'cookie' | 'body';

@@ -2,7 +2,9 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import type { Address } from './hex.ts';
 import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
+import type { Meters } from './meters.ts';
 import type { PublicHooks } from './public-hooks.ts';
+import type { States } from './state.ts';
 
 export { type Static, Type };
 
@@ -72,7 +74,15 @@ export interface Services {
   readonly log: Log;
   /** Epoch milliseconds. */
   now(): number;
+  /** What outlives a reload of the config. */
+  readonly states: States;
+  /** For what is worth measuring. */
+  readonly meters: Meters;
+  /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
+  phase(): Phase;
 }
+
+export type Phase = 'starting' | 'serving' | 'stopping';
 
 /** What a check of the configuration finds. */
 export interface Finding {
@@ -103,7 +113,7 @@ export type Taps = {
 };
 
 /** What a plugin does, made once at start-up. */
-export interface Behaviour extends Pick<Plugin, 'start' | 'stop'> {
+export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
 }

@@ -25,8 +25,10 @@ import { type Hooks, hasVariants, hookAt, type StageArgs, type StageName, type S
 import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, Json, Parameters, PublicStage } from './kernel.ts';
+import { Meters } from './meters.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { shapes } from './shapes.ts';
+import { StateStore } from './state.ts';
 
 /** What becomes of a request at one stage. */
 export type Outcome<Value> =
@@ -347,6 +349,9 @@ function servicesOf({ services }: HarnessOptions): Services {
     credentials: CREDENTIALS,
     log: silent,
     now: Date.now,
+    states: new StateStore(),
+    meters: new Meters(),
+    phase: () => 'serving',
     ...services,
   };
 }

@@ -4,6 +4,7 @@ export type { Departing } from '../kernel/departure.ts';
 export type { AuthMethod, Endpoint } from '../kernel/endpoint.ts';
 export { clientAddress, type Exchange, type Json, type Parameters, randomId } from '../kernel/exchange.ts';
 export type { Call } from '../kernel/ledger.ts';
+export type { CallEvent, Observer, StageEvent } from '../kernel/observer.ts';
 export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
 export { Slot } from '../kernel/slot.ts';

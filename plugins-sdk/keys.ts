@@ -2,15 +2,20 @@ import { type Static, Type } from 'typebox';
 import { configKey } from './define.ts';
 
 /** An EVM address; its checksum, if it has one, is checked apart from the schema. */
-export const AddressSchema = Type.String({
-  pattern: '^0x[0-9a-fA-F]{40}$',
-  description: 'an address, 0x and 40 hex digits',
-});
+export function addressSchema(description: string) {
+  return Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description });
+}
+export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /** A time in milliseconds that a timer can hold. */
-export const MillisecondsSchema = Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'milliseconds' });
+export function millisecondsSchema(description: string) {
+  return Type.Integer({ minimum: 1, maximum: 2_147_483_647, description });
+}
+export const MillisecondsSchema = millisecondsSchema('milliseconds');
 
-const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+function scalar(description: string) {
+  return Type.Union([Type.String(), Type.Number(), Type.Boolean()], { description });
+}
 
 export const ParameterSchema = Type.Object(
   {
@@ -19,10 +24,10 @@ export const ParameterSchema = Type.Object(
       Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),
     ),
     required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
-    fixed: Type.Optional(Scalar),
-    default: Type.Optional(Scalar),
+    fixed: Type.Optional(scalar('Always sent, whatever the client says')),
+    default: Type.Optional(scalar('Sent where the client gives no value')),
     secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
-    description: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
   },
   { additionalProperties: false },
 );
@@ -36,14 +41,28 @@ export const keys = {
     'headers',
     Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent on every upstream request' })),
   ),
-  timeout: configKey('api', 'timeout', Type.Optional(MillisecondsSchema)),
+  timeout: configKey(
+    'api',
+    'timeout',
+    Type.Optional(millisecondsSchema('Milliseconds for a whole upstream call; default 10000')),
+  ),
   path: configKey(
     'endpoint',
     'path',
     Type.String({ description: 'Appended to the URL; may hold {parameter} placeholders' }),
   ),
-  method: configKey('endpoint', 'method', Type.Optional(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']))),
-  parameters: configKey('endpoint', 'parameters', Type.Optional(Type.Array(ParameterSchema))),
+  method: configKey(
+    'endpoint',
+    'method',
+    Type.Optional(
+      Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'Of the upstream request; default GET' }),
+    ),
+  ),
+  parameters: configKey(
+    'endpoint',
+    'parameters',
+    Type.Optional(Type.Array(ParameterSchema, { description: 'What is sent upstream; default none' })),
+  ),
   encoding: configKey(
     'endpoint',
     'encoding',
@@ -54,7 +73,10 @@ export const keys = {
           path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
           times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
         },
-        { additionalProperties: false },
+        {
+          additionalProperties: false,
+          description: 'What is extracted and ABI-encoded; without it the JSON is signed',
+        },
       ),
     ),
   ),

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
@@ -8,12 +8,43 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
-/** Folders that are published; `bench` is built beside them, so that benchmarks measure what is published. */
+/** Folders of code that are published; `bench` is built beside them, so that benchmarks measure what is published. */
 const PUBLISHED = ['kernel', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
 
+/** What operators and plugin authors read; published as it is, but for pictures. */
+const READ = ['docs', 'examples'];
+
+/** What `plugin new` copies is published as the TypeScript that it is. */
+const TEMPLATE = 'cli/plugin/template';
+
+/** Modules that do something when they are imported: those that are run or given to node's `--import`. */
+const SIDE_EFFECTS = [
+  './cli/bin.js',
+  './cli/main.js',
+  './cli/demo.js',
+  './cli/plugin/*.mjs',
+  './builtins/fhe/worker.js',
+];
+
+type Conditions = Readonly<Record<string, string>>;
+
 interface Manifest {
-  readonly exports: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | Conditions>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
   readonly [key: string]: unknown;
+}
+
+/** Paths relative to `base`. */
+function filesIn(base: string, folder: string): string[] {
+  return readdirSync(join(base, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(base, join(entry.parentPath, entry.name)));
+}
+
+function copy(file: string): void {
+  mkdirSync(dirname(join(dist, file)), { recursive: true });
+  cpSync(join(root, file), join(dist, file));
 }
 
 function compile(): void {
@@ -23,18 +54,41 @@ function compile(): void {
   if (status !== 0) process.exit(1);
 }
 
-/** The compiler takes no file that is JavaScript already. */
-function copyScripts(): void {
-  for (const folder of PUBLISHED) {
-    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
-      if (/\.m?js$/.test(file)) cpSync(join(root, folder, file), join(dist, folder, file));
-    }
+/** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
+function copyRest(): void {
+  const needed = (file: string) =>
+    /\.(?:m?js|d\.mts)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
+  for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
+    if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
+  for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!file.endsWith('.png')) copy(file);
+  for (const file of ['README.md', 'LICENSE']) copy(file);
+}
+
+/** The compiler leaves `.ts` in the specifiers of declarations. */
+function renameInDeclarations(): void {
+  const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
+  for (const file of declarations()) {
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace(specifier, '$1$2$3.js$2'));
   }
 }
 
+function declarations(): string[] {
+  const files = PUBLISHED.flatMap((folder) => filesIn(dist, folder));
+  return files.filter((file) => file.endsWith('.d.ts')).map((file) => join(dist, file));
+}
+
+/** Types that the declarations refer to and that do not come with the package they describe. */
+function typePackages({ devDependencies }: Manifest): Record<string, string> {
+  const texts = declarations().map((file) => readFileSync(file, 'utf8'));
+  const imported = texts.flatMap((text) => [...text.matchAll(/(?:from |import\()['"]([^'".][^'"]*)['"]/g)]);
+  const names = new Set(imported.map(([, name]) => `@types/${name}`));
+  return Object.fromEntries(Object.entries(devDependencies).filter(([name]) => names.has(name)));
+}
+
 /** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
-function builtExport(target: string): string | { readonly types: string; readonly default: string } {
-  if (!target.endsWith('.ts')) return target;
+function builtExport(target: string | Conditions): string | Conditions {
+  if (typeof target !== 'string' || !target.endsWith('.ts')) return target;
   return { types: target.replace(/\.ts$/, '.d.ts'), default: target.replace(/\.ts$/, '.js') };
 }
 
@@ -42,12 +96,27 @@ function writeManifest(): void {
   const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const { scripts: _, devDependencies: __, workspaces: ___, allowScripts: ____, private: _____, ...kept } = manifest;
   const exports = Object.entries(manifest.exports).map(([name, target]) => [name, builtExport(target)]);
-  const built = { ...kept, exports: Object.fromEntries(exports), files: PUBLISHED };
+  const built = {
+    ...kept,
+    exports: Object.fromEntries(exports),
+    sideEffects: SIDE_EFFECTS,
+    files: [...PUBLISHED, ...READ],
+    dependencies: { ...manifest.dependencies, ...typePackages(manifest) },
+  };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
+}
+
+/** In a source tree the page is made when the service starts; a package holds it ready-made. */
+async function bundlePage(): Promise<void> {
+  const folder = 'builtins/explorer';
+  if (!existsSync(join(root, folder, 'bundle.ts'))) return;
+  const { bundleExplorer } = await import('../builtins/explorer/bundle.ts');
+  writeFileSync(join(dist, folder, 'page.built.html'), await bundleExplorer());
 }
 
 rmSync(dist, { recursive: true, force: true });
 compile();
-copyScripts();
+copyRest();
+renameInDeclarations();
 writeManifest();
-for (const file of ['README.md', 'LICENSE']) cpSync(join(root, file), join(dist, file));
+await bundlePage();

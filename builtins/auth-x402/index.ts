@@ -8,15 +8,17 @@ import {
   type Definition,
   definePlugin,
   type Exchange,
-  MillisecondsSchema,
+  millisecondsSchema,
   perMethod,
   Refusal,
   Slot,
+  StateKey,
   TokenBuckets,
   type TokenTake,
   Type,
 } from '../../plugins-sdk/index.ts';
 import { findMined, type Mined } from './chain.ts';
+import { PaymentMemory } from './memory.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { type PaymentLedger, RedeemedPayments } from './redeemed.ts';
@@ -26,7 +28,11 @@ import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from '.
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
 
-const bucketWindow = configKey('server', 'rateLimit.x402.window', Type.Optional(MillisecondsSchema));
+const bucketWindow = configKey(
+  'server',
+  'rateLimit.x402.window',
+  Type.Optional(millisecondsSchema('Milliseconds in which max proofs are allowed; default 60000')),
+);
 const bucketMax = configKey(
   'server',
   'rateLimit.x402.max',
@@ -92,6 +98,9 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
   }
 }
 
+const remembered = new StateKey<PaymentMemory>('x402 payments');
+const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
+
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = authX402With((now) => new RedeemedPayments({ now }));
 
@@ -104,21 +113,26 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     keys: [bucketWindow, bucketMax],
     credentials: ['X-Payment-Proof'],
     check: checkAllTerms,
-    setup({ config, node, now, endpoints, log }) {
-      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-      if (methods.length === 0) return {};
+    setup({ config, node, now, endpoints, log, states, meters }) {
+      // Asked for by a config without payments too: one after it must know of those before.
+      const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(now)));
+      const { payments } = memory;
       const client = createHttpClient();
       const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
         return { terms, rpc: createRpc(client, terms.rpc) };
       });
+      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
       const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
+      if (methods.length === 0) return {};
       const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
       const budget = entry?.timeout ?? BUDGET;
-      const buckets: ClientBuckets = new TokenBuckets({
-        max: bucketMax.in(config) ?? 30,
-        window: bucketWindow.in(config) ?? 60_000,
+      const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
+      const buckets = states.keep(keptBuckets, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
+      const counted = meters.counter({
+        name: 'x402_proofs_total',
+        help: 'Proofs of payment, by what became of them',
+        labels: ['outcome'],
       });
-      const payments = ledger(now);
       /** What a request has been let in for. */
       const redeemed = new Slot<string>('x402Payment');
 
@@ -140,6 +154,7 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
       };
 
       const refund = async (payment: string, { requestId }: Exchange): Promise<void> => {
+        counted({ outcome: 'refunded' }, 1);
         if (!(await payments.refund(payment))) log.warn('a payment was not given back once more', { requestId });
       };
 
@@ -152,12 +167,15 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
         try {
           const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
           checkPayment(mined, accepted(method).terms, signer, now());
+          if (now() > mined.minedAt + memory.lifeOf(mined.minedAt)) throw new Refusal(401, 'Payment too old');
           // Too late to be heard: the budget ended or the client left.
           if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
           confirmed = await payments.confirm(payment, liveUntil(mined.minedAt));
           if (!confirmed) throw alreadyUsed();
+          memory.redeemed(longestLife, now());
           redeemed.set(exchange, payment);
         } finally {
+          counted({ outcome: confirmed ? 'redeemed' : 'refused' }, 1);
           if (!confirmed) await payments.release(payment);
         }
       };

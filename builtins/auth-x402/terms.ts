@@ -1,12 +1,12 @@
 import { Check } from 'typebox/value';
 import {
-  AddressSchema,
+  addressSchema,
+  authPath,
   type CheckContext,
   checkAddress,
-  type EndpointDraft,
   error,
   type Finding,
-  MillisecondsSchema,
+  millisecondsSchema,
   type Static,
   Type,
   warning,
@@ -18,10 +18,10 @@ export const TermsSchema = Type.Object(
   {
     network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
     rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
-    token: AddressSchema,
+    token: addressSchema('address of an ERC-20 token, or the zero address for the native asset, 0x and 40 hex digits'),
     amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
-    recipient: AddressSchema,
-    expiry: Type.Optional(MillisecondsSchema),
+    recipient: addressSchema('address that is paid, 0x and 40 hex digits'),
+    expiry: Type.Optional(millisecondsSchema('Milliseconds to pay; default 300000')),
   },
   { additionalProperties: false },
 );
@@ -69,19 +69,11 @@ function checkTerms(at: string, terms: Terms): Finding[] {
   ];
 }
 
-/** Where the auth objects of an endpoint stand: on the endpoint itself or, for all endpoints, on its API; alone or listed. */
-function authPath({ own, shared, path }: EndpointDraft): (index: number) => string {
-  const isOwn = own.auth !== undefined && own.auth !== null;
-  const base = isOwn ? `${path}.auth` : `${path.replace(/\.endpoints\[\d+\]$/, '')}.auth`;
-  return Array.isArray(isOwn ? own.auth : shared.auth) ? (index) => `${base}[${index}]` : () => base;
-}
-
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
 export function checkAllTerms({ endpoints }: CheckContext): Finding[] {
   return endpoints.flatMap((endpoint) => {
-    const at = authPath(endpoint);
     return endpoint.auth.flatMap(({ type, ...terms }, index) =>
-      type === 'x402' && Check(TermsSchema, terms) ? checkTerms(at(index), terms) : [],
+      type === 'x402' && Check(TermsSchema, terms) ? checkTerms(authPath(endpoint, index), terms) : [],
     );
   });
 }

@@ -5,12 +5,16 @@ import {
   configKey,
   definePlugin,
   type Endpoint,
+  type EndpointDraft,
   type Exchange,
   encodingChoice,
-  MillisecondsSchema,
+  type Finding,
+  keys,
+  millisecondsSchema,
   perEndpoint,
   resolvedParameters,
   Slot,
+  StateKey,
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
@@ -20,7 +24,12 @@ import { Flights, type Land } from './flights.ts';
 const cacheKey = configKey(
   'shared',
   'cache',
-  Type.Optional(Type.Object({ maxAge: MillisecondsSchema }, { additionalProperties: false })),
+  Type.Optional(
+    Type.Object(
+      { maxAge: millisecondsSchema('Milliseconds that an answer is kept') },
+      { additionalProperties: false, description: 'Keeps signed answers, in sync mode; default none' },
+    ),
+  ),
 );
 
 const MODE = 'sync';
@@ -37,6 +46,14 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   return text.length <= SHORT ? text : hash('sha256', text, 'base64');
 }
 
+const kept = new StateKey<CacheEntries<Answer>>('cache');
+
+/** All of the config that an answer may depend on: what another config has left is no answer of this one. */
+function versionOf({ own, shared }: Endpoint, { settings }: Readonly<Record<string, unknown>>): string {
+  const { endpoints: _, ...api } = shared;
+  return hash('sha256', JSON.stringify([own, api, settings]), 'base64');
+}
+
 function departureOf({ departure }: Exchange): Promise<undefined> {
   return new Promise((resolve) => {
     if (departure.aborted) resolve(undefined);
@@ -44,19 +61,36 @@ function departureOf({ departure }: Exchange): Promise<undefined> {
   });
 }
 
+/** What is unwise about the cache of an endpoint. */
+function check(endpoint: EndpointDraft): Finding[] {
+  const { path, mode } = endpoint;
+  if (cacheKey.of(endpoint) === undefined) return [];
+  if (mode !== MODE) return [warning(`${path}.cache`, `has no effect in ${mode} mode`)];
+  if (keys.encoding.of(endpoint)?.path !== '*') return [];
+  const message =
+    'with a cache, every path that a requester chooses is an upstream call and an entry of its own: pin the path, or leave the cache out';
+  return [warning(`${path}.encoding.path`, message)];
+}
+
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
   budget: 'none',
   keys: [cacheKey],
-  check: ({ endpoints }) =>
-    endpoints
-      .filter((endpoint) => endpoint.mode !== MODE && cacheKey.of(endpoint) !== undefined)
-      .map(({ path, mode }) => warning(`${path}.cache`, `has no effect in ${mode} mode`)),
-  setup({ endpoints }) {
+  check: ({ endpoints }) => endpoints.flatMap(check),
+  setup({ endpoints, config, states, meters }) {
     const ttlOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
     if (endpoints.every((endpoint) => ttlOf(endpoint) === 0)) return {};
-    const entries: Cache<Answer> = new CacheEntries();
+    const memory = states.keep(kept, '', () => new CacheEntries<Answer>());
+    const entries: Cache<Answer> = memory;
+    const version = perEndpoint(endpoints, (endpoint) => versionOf(endpoint, config));
+    meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => memory.size);
+    meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => memory.bytes);
+    const lookups = meters.counter({
+      name: 'cache_lookups_total',
+      help: 'Look-ups of answers that may be cached: hit, miss, or shared with a request under way',
+      labels: ['outcome'],
+    });
     const ttl = perEndpoint(endpoints, ttlOf);
     const key = new Slot<string>('cache key');
     const flights = new Flights<Answer>();
@@ -64,19 +98,25 @@ export const cache = definePlugin({
     /** Many clients that want what nobody has yet cost one upstream call. */
     const share = async (text: string, exchange: Exchange): Promise<Answer | undefined> => {
       const joined = await flights.join(text, departureOf(exchange));
+      lookups({ outcome: typeof joined === 'function' ? 'miss' : 'shared' }, 1);
       if (typeof joined !== 'function') return joined;
       leading.set(exchange, joined);
       return undefined;
+    };
+    const hit = (found: Answer | undefined): Answer | undefined => {
+      if (found !== undefined) lookups({ outcome: 'hit' }, 1);
+      return found;
     };
     return {
       hooks: {
         lookup: (_, exchange) => {
           if (ttl(exchange.endpoint) === 0) return undefined;
-          const text = keyOf(exchange.endpoint, exchange);
+          const text = version(exchange.endpoint) + keyOf(exchange.endpoint, exchange);
           key.set(exchange, text);
-          const kept = entries.get(text);
-          if (kept instanceof Promise) return kept.then((found) => found ?? share(text, exchange));
-          return kept ?? share(text, exchange);
+          const found = entries.get(text);
+          return found instanceof Promise
+            ? found.then((answer) => hit(answer) ?? share(text, exchange))
+            : (hit(found) ?? share(text, exchange));
         },
         store: async (answer, exchange) => {
           const text = key.get(exchange);

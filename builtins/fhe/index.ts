@@ -2,7 +2,7 @@ import { AbiCoder } from 'ethers';
 import { Parse } from 'typebox/value';
 import {
   type Address,
-  AddressSchema,
+  addressSchema,
   type CheckContext,
   checkAddress,
   checksumAddress,
@@ -16,7 +16,7 @@ import {
   isHeaderValue,
   isHex,
   keys,
-  MillisecondsSchema,
+  millisecondsSchema,
   Refusal,
   type Static,
   Type,
@@ -43,28 +43,38 @@ const encryptKey = configKey(
   Type.Optional(
     Type.Object(
       {
-        type: Type.Enum(['euint8', 'euint16', 'euint32', 'euint64', 'euint128', 'euint256']),
-        contract: AddressSchema,
+        type: Type.Enum(['euint8', 'euint16', 'euint32', 'euint64', 'euint128', 'euint256'], {
+          description: 'The value must fit',
+        }),
+        contract: addressSchema('address of the contract that ingests the ciphertext, 0x and 40 hex digits'),
       },
-      { additionalProperties: false },
+      { additionalProperties: false, description: 'FHE-encrypts the encoded integer; requires settings.fhe' },
     ),
   ),
 );
 
-const UrlSchema = Type.String({ pattern: '^https?://' });
+function url(description: string) {
+  return Type.String({ pattern: '^https?://', description });
+}
 const RelayerSchema = Type.Object(
   {
-    network: Type.Enum(['sepolia', 'mainnet']),
-    rpcUrl: UrlSchema,
-    verifier: AddressSchema,
-    apiKey: Type.Optional(Type.String()),
-    relayerUrl: Type.Optional(UrlSchema),
-    timeout: Type.Optional(MillisecondsSchema),
+    network: Type.Enum(['sepolia', 'mainnet'], { description: 'Chain of the contracts' }),
+    rpcUrl: url('URL of a JSON-RPC node of that chain'),
+    verifier: addressSchema('address of the contract that will call the consumer, 0x and 40 hex digits'),
+    apiKey: Type.Optional(Type.String({ description: 'Key of the relayer' })),
+    relayerUrl: Type.Optional(url('URL of a relayer; default that of the network')),
+    timeout: Type.Optional(millisecondsSchema('Milliseconds for an encryption; default 60000')),
   },
   { additionalProperties: false },
 );
 type Relayer = Static<typeof RelayerSchema>;
-const relayerKey = configKey('settings', 'fhe', Type.Optional(Type.Union([Type.Literal('none'), RelayerSchema])));
+const relayerKey = configKey(
+  'settings',
+  'fhe',
+  Type.Optional(
+    Type.Union([Type.Literal('none'), RelayerSchema], { description: 'Relayer of FHE encryptions; default none' }),
+  ),
+);
 
 const DEFAULT_TIMEOUT = 60_000;
 
@@ -177,6 +187,7 @@ export const fhe = definePlugin({
     const targets = targetsOf(endpoints);
     const secrets = [relayer?.apiKey ?? '', relayer?.rpcUrl ?? ''];
     let pool: Pool | undefined;
+    if (targets.size === 0 && relayer === undefined) return {};
     return {
       start() {
         if (relayer === undefined) return;

@@ -7,6 +7,7 @@ import {
   type Reply,
   type Run,
   randomId,
+  StateKey,
 } from '../../plugins-sdk/index.ts';
 import { type AsyncRecords, AsyncStore } from './store.ts';
 
@@ -36,13 +37,16 @@ async function poll(store: AsyncRecords<Answer>, requestId: string): Promise<Rep
   return reply(200, { requestId, status, pollUrl: `/requests/${requestId}` });
 }
 
+const kept = new StateKey<AsyncStore<Answer>>('async records');
+
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
   budget: 'none',
   modes: ['async'],
-  setup({ log }) {
-    const store: AsyncRecords<Answer> = new AsyncStore();
+  setup({ log, states, meters }) {
+    const store = states.keep(kept, '', () => new AsyncStore<Answer>());
+    meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => store.size);
     return {
       hooks: {
         deliver: {

@@ -18,6 +18,7 @@ import {
   warning,
 } from '../../plugins-sdk/index.ts';
 import { compilePlacement, type Placement } from './placement.ts';
+import { plainHttp } from './plain-http.ts';
 
 const RESERVED = /^_(type|path|times)$/;
 
@@ -166,7 +167,10 @@ export const parameters = definePlugin({
   required: true,
   keys: [keys.parameters],
   identity: { parameters: identityOf },
-  check: (context) => context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+  check: (context) => [
+    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+    ...plainHttp(context),
+  ],
   setup({ endpoints }) {
     const prepared = perEndpoint(endpoints, (endpoint): Prepared => {
       const declared = (keys.parameters.of(endpoint) ?? []).map(

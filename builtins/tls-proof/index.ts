@@ -12,7 +12,7 @@ import {
   error,
   type Finding,
   keys,
-  MillisecondsSchema,
+  millisecondsSchema,
   type SentRequest,
   sentRequest,
   Type,
@@ -27,9 +27,13 @@ const matchesKey = configKey(
   Type.Optional(
     Type.Array(
       Type.Object(
-        { type: Type.Literal('regex'), value: Type.String({ minLength: 1 }) },
+        {
+          type: Type.Literal('regex', { description: 'The only kind' }),
+          value: Type.String({ minLength: 1, description: 'Regular expression, perhaps with named groups' }),
+        },
         { additionalProperties: false },
       ),
+      { description: 'Patterns that an attestor must find in the upstream answer; without them there is no proof' },
     ),
   ),
 );
@@ -37,18 +41,23 @@ const proofKey = configKey(
   'settings',
   'proof',
   Type.Optional(
-    Type.Union([
-      Type.Literal('none'),
-      Type.Object(
-        {
-          type: Type.Literal('reclaim'),
-          gatewayUrl: Type.String({ pattern: '^https?://' }),
-          timeout: Type.Optional(MillisecondsSchema),
-          attestors: Type.Optional(Type.Array(AddressSchema, { minItems: 1 })),
-        },
-        { additionalProperties: false },
-      ),
-    ]),
+    Type.Union(
+      [
+        Type.Literal('none'),
+        Type.Object(
+          {
+            type: Type.Literal('reclaim', { description: 'The only kind' }),
+            gatewayUrl: Type.String({ pattern: '^https?://', description: 'URL of the gateway, http or https' }),
+            timeout: Type.Optional(millisecondsSchema('Milliseconds for a proof; default 30000')),
+            attestors: Type.Optional(
+              Type.Array(AddressSchema, { minItems: 1, description: 'Who may attest; without it anyone' }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+      ],
+      { description: 'TLS proofs of upstream answers; default none' },
+    ),
   ),
 );
 

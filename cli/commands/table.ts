@@ -25,15 +25,42 @@ const env: OptionSpec = {
   description: 'Variables file (default: .env, where there is one)',
 };
 const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
+const watch: OptionSpec = {
+  long: 'watch',
+  description: 'Reload the config when its file or the variables file changes',
+};
 const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
 const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
+const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
+const ownConfig: OptionSpec = {
+  ...config,
+  value: 'json|file',
+  required: false,
+  description: 'Its config block, or a YAML file that holds it',
+};
+const request: OptionSpec = {
+  long: 'request',
+  value: 'file',
+  description: 'Recorded request, JSON or YAML (default: a sample)',
+};
+const timeout: OptionSpec = { long: 'timeout', value: 'ms', description: 'Its budget (default: its own, or 1000)' };
+const domain: OptionSpec = {
+  short: 'd',
+  long: 'domain',
+  value: 'domain',
+  required: true,
+  description: 'Domain of the API; the record stands at _node.<domain>',
+};
+const address: OptionSpec = { long: 'address', value: 'address', description: 'Signer that the record must name' };
+const url: OptionSpec = { long: 'url', value: 'url', description: 'Running service whose signer it must name' };
+const resolver: OptionSpec = { long: 'resolver', value: 'ip:port', description: "Instead of the system's resolver" };
 
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
-    description: 'Start the service',
-    options: [config, env],
+    description: 'Start the service; SIGHUP reloads the config',
+    options: [config, env, watch],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {
@@ -61,10 +88,30 @@ export const commands: readonly CommandSpec[] = [
     run: async () => (await import('./config-schema.ts')).printSchema(),
   },
   {
+    name: 'openapi',
+    description: 'Print the OpenAPI document of the endpoints',
+    options: [config, env],
+    run: async (given) => (await import('./openapi.ts')).printOpenApi(given),
+  },
+  {
     name: 'plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
+  },
+  {
+    name: 'plugin new',
+    argument: 'name',
+    description: 'Write a new plugin and its test',
+    options: [dir],
+    run: async (given, name) => (await import('./plugin-new.ts')).newPlugin(given, name),
+  },
+  {
+    name: 'plugin test',
+    argument: 'file',
+    description: 'Pass a recorded request through the hooks of a plugin',
+    options: [ownConfig, request, timeout, env],
+    run: async (given, file) => (await import('./plugin-test.ts')).testPluginFile(given, file),
   },
   {
     name: 'verify',
@@ -72,5 +119,17 @@ export const commands: readonly CommandSpec[] = [
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, maxAge],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
+  },
+  {
+    name: 'identity show',
+    description: 'Print the DNS record that names the signer',
+    options: [domain, env],
+    run: async (given) => (await import('./identity-show.ts')).showIdentity(given),
+  },
+  {
+    name: 'identity verify',
+    description: 'Check that the DNS record of a domain names a signer',
+    options: [domain, address, url, env, resolver],
+    run: async (given) => (await import('./identity-verify.ts')).verifyIdentity(given),
   },
 ];

@@ -29,10 +29,10 @@ export function compose(definitions: readonly Definition[]): Composed {
   const endpoint = Type.Object(
     {
       name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
-      description: Type.Optional(Type.String({ description: 'No runtime effect' })),
+      description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
       ...(modes.length === 0
         ? {}
-        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels' })) }),
+        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
       ...shared,
       ...trees.endpoint.members('as declared'),
     },
@@ -43,7 +43,7 @@ export function compose(definitions: readonly Definition[]): Composed {
       name: Type.String({ ...name, description: 'Human-readable, unique' }),
       ...shared,
       ...trees.api.members('as declared'),
-      endpoints: Type.Array(endpoint, { minItems: 1 }),
+      endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
     },
     closed,
   );
@@ -51,11 +51,16 @@ export function compose(definitions: readonly Definition[]): Composed {
     {
       version: Type.String({ pattern: '^\\d+\\.\\d+$', description: 'a version of the form "1.0"' }),
       ...trees.root.members('optional'),
-      server: Type.Optional(Type.Object(trees.server.members('optional'), closed)),
-      settings: Type.Optional(
-        Type.Object({ ...trees.settings.members('optional'), plugins: Type.Optional(PluginsSchema) }, closed),
+      server: Type.Optional(
+        Type.Object(trees.server.members('optional'), { ...closed, description: 'Where and for whom it listens' }),
       ),
-      apis: Type.Array(api, { minItems: 1 }),
+      settings: Type.Optional(
+        Type.Object(
+          { ...trees.settings.members('optional'), plugins: Type.Optional(PluginsSchema) },
+          { ...closed, description: 'What applies to all APIs' },
+        ),
+      ),
+      apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
     },
     closed,
   );
@@ -103,7 +108,9 @@ function authSchema(definitions: readonly Definition[], claims: Claims): TSchema
   });
   if (variants.length === 0) return undefined;
   const one = variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union(variants);
-  return Type.Union([one, Type.Array(one, { minItems: 1 })], { description: 'Who may ask; any one method is enough' });
+  return Type.Union([one, Type.Array(one, { minItems: 1 })], {
+    description: 'Who may ask; any one method is enough; default free',
+  });
 }
 
 function authVariant(type: string, schema: TSchema): TSchema {

@@ -17,12 +17,14 @@ export const PluginEntrySchema = Type.Object(
         description: 'Milliseconds per request for all its hooks; default 1000',
       }),
     ),
-    config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for' })),
-    enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out' })),
+    config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
+    enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),
   },
   { additionalProperties: false },
 );
 
 export type PluginEntry = Static<typeof PluginEntrySchema>;
 
-export const PluginsSchema = Type.Array(PluginEntrySchema, { description: 'In the order in which their hooks run' });
+export const PluginsSchema = Type.Array(PluginEntrySchema, {
+  description: 'In the order in which their hooks run; default none',
+});

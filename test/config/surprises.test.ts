@@ -41,9 +41,9 @@ describe('what would work in silence, and otherwise than meant', () => {
   });
 
   it('a text that looks like a variable of a shell', async () => {
-    const keys = ['$API_KEY', `\${API_KEY}`, '$', '$lower', '$API_KEY '];
-    assert.deepEqual(await warningsOf({ apis: [api({ auth: { type: 'apiKey', keys } })] }, { API_KEY: '$SECRET' }), [
-      `apis[0].auth.keys[0]: the text $API_KEY is taken as it is: a variable is \${API_KEY}`,
+    const headers = { A: '$API_KEY', B: `\${API_KEY}`, C: '$', D: '$lower', E: '$API_KEY ' };
+    assert.deepEqual(await warningsOf({ apis: [api({ headers })] }, { API_KEY: '$SECRET' }), [
+      `apis[0].headers.A: the text $API_KEY is taken as it is: a variable is \${API_KEY}`,
     ]);
   });
 });

@@ -9,7 +9,7 @@ type Block = Readonly<Record<string, unknown>>;
 const AT = 'apis[0].endpoints[0]';
 
 const withParameters = (parameters: readonly Block[], endpoint: Block = {}, more: Block = {}) =>
-  oneApi('http://upstream.example', { e: { parameters, ...endpoint } }, more);
+  oneApi('https://upstream.example', { e: { parameters, ...endpoint } }, more);
 
 const errors = (parameters: readonly Block[], endpoint: Block = {}, more: Block = {}) =>
   errorsOf(withParameters(parameters, endpoint, more));

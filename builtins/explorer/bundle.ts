@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build, stop } from 'esbuild';
+
+/** The browsers of the last years: what they share with what the page is written in. */
+const TARGET = ['es2022', 'chrome111', 'firefox119', 'safari16.4'];
+
+function fileOf(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+async function bundled(file: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [fileOf(file)],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    platform: 'browser',
+    target: TARGET,
+    // As in a package that was built: no setting of a folder above takes part.
+    tsconfigRaw: {},
+  });
+  const text = outputFiles[0]?.text.trim();
+  if (text === undefined) throw new Error(`nothing was made of ${file}`);
+  return text;
+}
+
+/** @param text must not be able to end its element, nor begin a comment in it. */
+function inline(page: string, tag: 'script' | 'style', text: string): string {
+  if (/<!--|<\/?(?:script|style)/i.test(text)) throw new Error(`the text of <${tag}> would not stay in it`);
+  return page.replace(`<${tag}></${tag}>`, () => `<${tag}>${text}</${tag}>`);
+}
+
+/**
+ * Makes the page of the explorer, with all that it needs in one text; what is left out is the data, which the service
+ * fills in. Needs the sources of the page beside this file, and esbuild.
+ */
+export async function bundleExplorer(): Promise<string> {
+  try {
+    const [page, style, script] = await Promise.all([
+      readFile(fileOf('page.html'), 'utf8'),
+      bundled('page.css'),
+      bundled('client/main.ts'),
+    ]);
+    return inline(inline(page, 'style', style), 'script', script);
+  } finally {
+    // Its process would stay beside the service for as long as that lives.
+    await stop();
+  }
+}

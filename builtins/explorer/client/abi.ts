@@ -1,0 +1,71 @@
+const WORD = 64;
+
+/** A value as a person reads it. */
+export interface Decoded {
+  readonly type: string;
+  readonly value: string;
+}
+
+/**
+ * The values of ABI-encoded data (Solidity ABI specification, "Formal Specification of the Encoding").
+ *
+ * @param data `0x` hex.
+ * @param types elementary types, comma-separated.
+ * @returns undefined for data that is not letter by letter what `abi.encode` makes of values of these types: ciphertexts,
+ * which stand in the place of an integer, are never mistaken for one.
+ */
+export function decodeAbi(data: string, types: string): readonly Decoded[] | undefined {
+  const hex = data.slice(2).toLowerCase();
+  const names = types.split(',').map((name) => name.trim());
+  let end = names.length * WORD;
+  const values: Decoded[] = [];
+  for (const [i, type] of names.entries()) {
+    const head = hex.slice(i * WORD, (i + 1) * WORD);
+    if (head.length !== WORD) return undefined;
+    let value: string | undefined;
+    if (type === 'string' || type === 'bytes') {
+      const length = lengthAt(hex, end);
+      if (BigInt(`0x${head}`) !== BigInt(end / 2) || length === undefined) return undefined;
+      const start = end + WORD;
+      const content = hex.slice(start, start + length * 2);
+      end = start + Math.ceil((length * 2) / WORD) * WORD;
+      if (hex.length < end || /[^0]/.test(hex.slice(start + length * 2, end))) return undefined;
+      value = type === 'bytes' ? `0x${content}` : textOf(content);
+    } else value = wordOf(type, head);
+    if (value === undefined) return undefined;
+    values.push({ type, value });
+  }
+  return hex.length === end ? values : undefined;
+}
+
+function lengthAt(hex: string, at: number): number | undefined {
+  const word = hex.slice(at, at + WORD);
+  if (word.length !== WORD) return undefined;
+  const length = BigInt(`0x${word}`);
+  return length <= BigInt(hex.length) ? Number(length) : undefined;
+}
+
+function textOf(content: string): string | undefined {
+  const bytes = Uint8Array.from(content.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
+  try {
+    return JSON.stringify(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+function wordOf(type: string, word: string): string | undefined {
+  if (type === 'bool') return /^0{63}[01]$/.test(word) ? String(word.endsWith('1')) : undefined;
+  if (type === 'address') return /^0{24}/.test(word) ? `0x${word.slice(24)}` : undefined;
+  const [, kind, size = ''] = /^(uint|int|bytes)(\d+)$/.exec(type) ?? [];
+  if (kind === 'bytes') {
+    const digits = Number(size) * 2;
+    return /^0*$/.test(word.slice(digits)) ? `0x${word.slice(0, digits)}` : undefined;
+  }
+  if (kind === undefined) return undefined;
+  const bits = Number(size);
+  const unsigned = BigInt(`0x${word}`);
+  const value = kind === 'uint' ? unsigned : BigInt.asIntN(256, unsigned);
+  const narrowed = kind === 'uint' ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value);
+  return narrowed === value ? String(value) : undefined;
+}

@@ -1,0 +1,142 @@
+import { decodeAbi } from './abi.ts';
+import { copyButton, element, icon, newId, say } from './dom.ts';
+import type { Asked } from './form.ts';
+import type { Pin } from './pin.ts';
+import { judge, type Verdict } from './verdict.ts';
+
+const CHECK = icon.bind(undefined, 'm5 12.5 4.5 4.5L19 7');
+const CROSS = icon.bind(undefined, 'm6 6 12 12M18 6 6 18');
+const DASH = icon.bind(undefined, 'M6 12h12');
+
+/** The card that says who signed. */
+export interface CheckCard {
+  readonly element: HTMLElement;
+  /** Checks a text. */
+  check(text: string, asked: Pick<Asked, 'endpointId' | 'types' | 'times'>): void;
+  /** There is nothing to check. */
+  clear(headline: string): void;
+}
+
+/** @param node the address that the service gives for itself. */
+export function checkCard(pin: Pin, node: string): CheckCard {
+  const mark = element('span', { class: 'mark' }, DASH());
+  const headline = element('strong', {}, 'No answer yet');
+  const detail = element('p', { class: 'detail', hidden: '' });
+  const signer = element('code', {}, '—');
+  const input = element('input', {
+    type: 'text',
+    class: 'code',
+    id: newId(),
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+  });
+  const problem = element(
+    'p',
+    { class: 'problem', id: newId(), hidden: '' },
+    'This is no address: 0x and 40 hex digits, and the right checksum if there are capitals.',
+  );
+  const advice = element('p', { class: 'hint', id: newId() });
+  input.setAttribute('aria-describedby', `${problem.id} ${advice.id}`);
+  const facts = element('dl', { class: 'facts signed' });
+  const card = element(
+    'div',
+    { class: 'check', 'data-state': 'none' },
+    element('div', { class: 'verdict' }, mark, element('p', { role: 'status' }, headline)),
+    detail,
+    element(
+      'dl',
+      { class: 'addresses' },
+      element('dt', {}, 'Recovered'),
+      element('dd', { class: 'recovered' }, signer),
+      element('dt', {}, element('label', { for: input.id }, 'Pinned')),
+      element('dd', {}, input, problem),
+    ),
+    facts,
+    advice,
+  );
+  let last: (() => void) | undefined;
+
+  const advise = () => {
+    const own = pin.address.toLowerCase() === node.toLowerCase();
+    const text = own
+      ? 'The service itself gave this address, and a page cannot vouch for itself. Pin one that you got elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.'
+      : 'This is your own choice; the service gives another address for itself.';
+    say(advice, text);
+  };
+  const show = (verdict: Verdict, asked: Pick<Asked, 'types' | 'times'>) => {
+    card.dataset.state = verdict.state;
+    mark.replaceChildren(verdict.state === 'good' ? CHECK() : CROSS());
+    say(headline, verdict.headline);
+    say(detail, verdict.detail);
+    detail.hidden = false;
+    say(signer, verdict.signer ?? '—');
+    facts.replaceChildren(...factsOf(verdict, asked));
+  };
+  const showPin = () => {
+    if (input.value.trim() !== pin.address) input.value = pin.address;
+    advise();
+    last?.();
+  };
+  input.addEventListener('input', () => pin.set(input.value.trim()));
+  pin.watch(showPin);
+  showPin();
+  return {
+    element: card,
+    check: (text, asked) => {
+      last = () => {
+        const verdict = judge(text, pin.address, asked.endpointId);
+        problem.hidden = !verdict.badPin;
+        input.setAttribute('aria-invalid', String(verdict.badPin));
+        show(verdict, asked);
+      };
+      last();
+    },
+    clear: (text) => {
+      last = undefined;
+      card.dataset.state = 'none';
+      mark.replaceChildren(DASH());
+      say(headline, text);
+      detail.hidden = true;
+      say(signer, '—');
+      facts.replaceChildren();
+    },
+  };
+}
+
+/** What was signed, once it is known to be. */
+function factsOf({ verified }: Verdict, { types, times }: Pick<Asked, 'types' | 'times'>): HTMLElement[] {
+  if (verified === undefined) return [];
+  const decoded = verified.kind === 'encoded' && types !== undefined ? (decodeAbi(verified.data, types) ?? []) : [];
+  const factor = times === undefined || times === '' ? '' : ` × ${times}`;
+  const digest = element('code', {}, verified.digest);
+  return [
+    ...decoded.flatMap(({ type, value }) =>
+      fact(`${type}${decoded.length === 1 ? factor : ''}`, element('code', {}, value)),
+    ),
+    ...fact('Signed', timeOf(verified.timestamp)),
+    ...fact('Digest', digest, copyButton('the digest', digest)),
+  ];
+}
+
+function fact(name: string, ...value: (Node | string)[]): HTMLElement[] {
+  return [element('dt', {}, name), element('dd', {}, ...value)];
+}
+
+/** @param timestamp Unix seconds; may be further away than a date can be. */
+function timeOf(timestamp: number): string {
+  const date = new Date(timestamp * 1000);
+  if (Number.isNaN(date.getTime())) return `${timestamp} (Unix seconds)`;
+  const utc = date.toISOString().replace('T', ' ').replace('.000Z', ' UTC');
+  const age = Math.round(Date.now() / 1000 - timestamp);
+  const unit = (size: number, name: string) => `${Math.floor(Math.abs(age) / size)} ${name}`;
+  const span =
+    Math.abs(age) < 120
+      ? unit(1, 's')
+      : Math.abs(age) < 7200
+        ? unit(60, 'min')
+        : Math.abs(age) < 172_800
+          ? unit(3600, 'h')
+          : unit(86_400, 'days');
+  return age >= 0 ? `${utc}, ${span} ago` : `${utc}, ${span} from now by this machine’s clock`;
+}

@@ -1,0 +1,192 @@
+import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../../../plugins-sdk/index.ts';
+import type { ServiceRequest } from './call.ts';
+import { element } from './dom.ts';
+import { areaControl, type Content, type Field, field, jsonOf, textControl, textOf } from './fields.ts';
+
+/** A request, and how what it asked for is encoded. */
+export interface Asked extends ServiceRequest {
+  /** The types of the values, where the answer is encoded. */
+  readonly types?: string;
+  readonly times?: string;
+}
+
+export interface RequestForm {
+  readonly element: HTMLFormElement;
+  readonly stop: HTMLButtonElement;
+}
+
+/** The parts of a request body: names and JSON. */
+interface Part {
+  readonly name: string;
+  readonly field: Field<string>;
+}
+
+/** The form of an endpoint; `submit` gets what it makes, once nothing is wrong with it. */
+export function requestForm(endpoint: PublicEndpoint, submit: (asked: Asked) => void): RequestForm {
+  const parts = [...parameterParts(endpoint.parameters), ...endpoint.reserved.map(reservedPart)];
+  const credentials = credentialParts(endpoint.auth);
+  const send = element('button', { type: 'submit', class: 'send' }, 'Send request');
+  const stop = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Stop');
+  const form = element(
+    'form',
+    { novalidate: '', autocomplete: 'off' },
+    ...(parts.length > 0 ? [] : [element('p', { class: 'hint' }, 'This endpoint takes no parameters.')]),
+    ...[...parts, ...credentials].map((part) => part.field.element),
+    element('div', { class: 'actions' }, send, stop),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const body = readAll(parts);
+    const headers = readAll(credentials);
+    const wrong = [...parts, ...credentials].find(({ field }) => 'problem' in field.read());
+    if (wrong !== undefined || body === undefined || headers === undefined) return;
+    const members = body.map(([name, json]) => `${JSON.stringify(name)}:${json}`);
+    submit({
+      endpointId: endpoint.id,
+      body: `{"parameters":{${members.join(',')}}}`,
+      headers: Object.fromEntries(headers),
+      ...encodingOf(endpoint, new Map(body)),
+    });
+  });
+  return { element: form, stop };
+}
+
+/** What was given, by name; complains of every part that is wrong, and goes to the first of them. */
+function readAll(parts: readonly Part[]): (readonly [name: string, value: string])[] | undefined {
+  const contents = parts.map((part) => ({ ...part, content: part.field.read() }));
+  for (const { field, content } of contents.toReversed()) {
+    if ('problem' in content) field.complain(content.problem);
+    else field.forgive();
+  }
+  if (contents.some(({ content }) => 'problem' in content)) return undefined;
+  return contents.flatMap(({ name, content }) =>
+    'value' in content && content.value !== undefined ? [[name, content.value] as const] : [],
+  );
+}
+
+/** What was chosen where the operator left it open. */
+function encodingOf({ encoding }: PublicEndpoint, given: ReadonlyMap<string, string>): Pick<Asked, 'types' | 'times'> {
+  if (encoding === undefined) return {};
+  const chosen = (pinned: string | undefined, name: ReservedParameter) => {
+    const json = pinned === '*' ? given.get(name) : undefined;
+    const value: unknown = json === undefined ? pinned : JSON.parse(json);
+    return typeof value === 'string' ? value : undefined;
+  };
+  const types = chosen(encoding.type, '_type');
+  const times = chosen(encoding.times, '_times');
+  return { ...(types === undefined ? {} : { types }), ...(times === undefined ? {} : { times }) };
+}
+
+/** JSON of a text that was given. */
+function quoted(content: Content<string>): Content<string> {
+  return 'value' in content && content.value !== undefined ? { value: JSON.stringify(content.value) } : content;
+}
+
+/** A client gives one value to all parameters of one name. */
+function parameterParts(parameters: readonly PublicParameter[]): Part[] {
+  const names = [...new Set(parameters.map(({ name }) => name))];
+  return names.map((name) => {
+    const same = parameters.filter((parameter) => parameter.name === name);
+    const places = [...new Set(same.map((parameter) => parameter.in))];
+    const required = same.some((parameter) => parameter.required);
+    const fallback = same.map((parameter) => parameter.default).find((value) => value !== undefined);
+    const inBody = places.includes('body');
+    const hints = same.flatMap(({ description }) => (description === undefined ? [] : [description]));
+    const hint = fallback === undefined ? {} : { placeholder: inBody ? JSON.stringify(fallback) : String(fallback) };
+    const control = inBody ? areaControl({ ...hint, class: 'code' }) : textControl(hint);
+    const note = 'As JSON: "text", 42, true, [1, 2] or {"a": 1}. Ctrl+Enter sends.';
+    return {
+      name,
+      field: field<string>({
+        label: name,
+        kind: places.join(', '),
+        required,
+        hints: inBody ? [...hints, note] : hints,
+        control,
+        read: () => (inBody ? jsonOf(control, required) : quoted(textOf(control, required))),
+      }),
+    };
+  });
+}
+
+const TYPES = ['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes'];
+const SEVERAL = 'several';
+
+function reservedPart(name: ReservedParameter): Part {
+  if (name === '_type') return typePart();
+  const hints = {
+    _path: 'Where the value is in the upstream’s answer: a JSONPath such as $.a.b, or several, comma-separated.',
+    _times: 'What an integer is multiplied by before it is encoded, such as 1e18; 1 changes nothing.',
+  };
+  const control = textControl({ class: 'code', placeholder: name === '_path' ? '$.price' : '1e18' });
+  const read = () => quoted(textOf(control, true));
+  return {
+    name,
+    field: field<string>({ label: name, kind: 'encoding', required: true, hints: [hints[name]], control, read }),
+  };
+}
+
+function typePart(): Part {
+  const control = element(
+    'select',
+    {},
+    ...TYPES.map((type) => element('option', { value: type }, type)),
+    element('option', { value: SEVERAL }, 'several types…'),
+  );
+  const list = textControl({
+    class: 'code',
+    placeholder: 'uint256,string',
+    'aria-label': 'Types, comma-separated',
+    hidden: '',
+  });
+  control.addEventListener('change', () => {
+    list.hidden = control.value !== SEVERAL;
+    if (!list.hidden) list.focus();
+  });
+  const hints = ['The Solidity type of the value, or of several values.'];
+  const read = () => quoted(textOf(control.value === SEVERAL ? list : control, true));
+  return {
+    name: '_type',
+    field: field<string>({ label: '_type', kind: 'encoding', required: true, hints, control, more: list, read }),
+  };
+}
+
+function credentialParts(auth: readonly string[]): Part[] {
+  const or = auth.includes('free') || auth.length > 1 ? ' Leave it empty to use another way in.' : '';
+  const parts: Record<string, () => Part> = { apiKey: () => keyPart(or), x402: () => proofPart(or) };
+  return [...new Set(auth)].flatMap((type) => parts[type]?.() ?? []);
+}
+
+/** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */
+const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function keyPart(or: string): Part {
+  const control = textControl({ type: 'password', class: 'code' });
+  const hints = [`Sent with this request only; never stored.${or}`];
+  const read = (): Content<string> =>
+    HEADER_TEXT.test(control.value)
+      ? textOf(control, false)
+      : { problem: 'A header cannot carry this: there is a character that no key has.' };
+  return { name: 'X-Api-Key', field: field<string>({ label: 'X-Api-Key', kind: 'API key', hints, control, read }) };
+}
+
+function proofPart(or: string): Part {
+  const control = areaControl({
+    class: 'code',
+    placeholder: '{"txHash": "0x…", "expiresAt": 1700000000, "signature": "0x…"}',
+  });
+  const hints = [
+    'Send the request without a proof to see what to pay, and pay from your wallet.',
+    `With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.${or}`,
+  ];
+  const read = (): Content<string> => {
+    const content = jsonOf(control, false);
+    if (!('value' in content) || content.value === undefined) return content;
+    const line = JSON.stringify(JSON.parse(content.value));
+    return { value: line.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) };
+  };
+  return {
+    name: 'X-Payment-Proof',
+    field: field<string>({ label: 'X-Payment-Proof', kind: 'payment', hints, control, read }),
+  };
+}

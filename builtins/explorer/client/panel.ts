@@ -1,0 +1,159 @@
+import type { PublicEndpoint, ReservedParameter } from '../../../plugins-sdk/index.ts';
+import { ask, type Outcome } from './call.ts';
+import { checkCard } from './check.ts';
+import { copyButton, element, newId, say } from './dom.ts';
+import { type Asked, requestForm } from './form.ts';
+import type { Pin } from './pin.ts';
+
+/** All that the page shows of an endpoint. */
+export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, node: string): HTMLElement {
+  const answer = answerSection(endpoint, pin, node);
+  let running: AbortController | undefined;
+  const submit = async (asked: Asked) => {
+    running?.abort();
+    const mine = new AbortController();
+    running = mine;
+    form.stop.hidden = false;
+    answer.wait('Waiting for the answer');
+    const outcome = await ask(asked, mine.signal, answer.wait);
+    // A later request took its place.
+    if (running !== mine) return;
+    running = undefined;
+    form.stop.hidden = true;
+    answer.show(outcome, asked);
+  };
+  const form = requestForm(endpoint, submit);
+  form.stop.addEventListener('click', () => running?.abort());
+  return element(
+    'article',
+    {},
+    element('a', { class: 'back', href: '#' }, '← All endpoints'),
+    ...headOf(endpoint),
+    section('Request', form.element),
+    answer.element,
+  );
+}
+
+function section(title: string, ...children: Node[]): HTMLElement {
+  const heading = element('h2', { id: newId() }, title);
+  return element('section', { class: 'part', 'aria-labelledby': heading.id }, heading, ...children);
+}
+
+const modes: Readonly<Record<string, string>> = {
+  sync: 'sync: the answer comes at once',
+  async: 'async: accepted at once, then this page asks until it is done',
+  stream: 'stream: the answer comes as a server-sent event',
+};
+const ways: Readonly<Record<string, string>> = { free: 'free', apiKey: 'API key', x402: 'payment (x402)' };
+
+function headOf({ id, api, name, description, mode, auth, encoding }: PublicEndpoint): HTMLElement[] {
+  const shownId = element('code', {}, id);
+  const access = auth.map((type) => ways[type] ?? type);
+  const facts: [string, ...(Node | string)[]][] = [
+    ['Endpoint ID', shownId, copyButton('the endpoint ID', shownId)],
+    ['Mode', modes[mode] ?? mode],
+    ['Access', access.length === 0 ? 'free' : access.join(' or ')],
+    ['Answer', ...(encoding === undefined ? ['JSON as the upstream gave it, signed'] : encodingOf(encoding))],
+  ];
+  return [
+    element('p', { class: 'eyebrow' }, api),
+    element('h1', { tabindex: '-1' }, name),
+    ...(description === undefined ? [] : [element('p', { class: 'lead' }, description)]),
+    element(
+      'dl',
+      { class: 'facts about-endpoint' },
+      ...facts.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', {}, ...value)]),
+    ),
+  ];
+}
+
+/** What a client chooses is called what the client's field for it is called. */
+function encodingOf({ type, path, times }: NonNullable<PublicEndpoint['encoding']>): (Node | string)[] {
+  const named = (value: string, name: ReservedParameter) => (value === '*' ? name : value);
+  const factor = times === undefined ? '' : ` × ${named(times, '_times')}`;
+  const types = element('code', {}, `${named(type, '_type')}${factor}`);
+  return [types, ' at ', element('code', {}, named(path, '_path')), ', ABI-encoded, signed'];
+}
+
+interface AnswerSection {
+  readonly element: HTMLElement;
+  readonly wait: (text: string) => void;
+  show(outcome: Outcome, asked: Asked): void;
+}
+
+/** The answer in a field that can be changed, so that anyone can see what the signature is good for. */
+function answerSection(endpoint: PublicEndpoint, pin: Pin, node: string): AnswerSection {
+  const card = checkCard(pin, node);
+  const status = element('p', { class: 'status', role: 'status' });
+  const requestId = element('code');
+  const request = element(
+    'p',
+    { class: 'request', hidden: '' },
+    'Request ',
+    requestId,
+    copyButton('the request ID', requestId),
+  );
+  const problem = element('p', { class: 'notice', role: 'alert', hidden: '' });
+  const area = element('textarea', {
+    class: 'code',
+    id: newId(),
+    rows: '8',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: 'false',
+  });
+  const hint = element('p', { class: 'hint', id: newId() }, 'Change a byte, and see what the check says.');
+  area.setAttribute('aria-describedby', hint.id);
+  const undo = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Undo changes');
+  const caption = element('div', { class: 'caption' }, element('label', { for: area.id }, 'Response'), undo);
+  const response = element('div', { class: 'field', hidden: '' }, caption, area, hint);
+  const element_ = section('Answer', status, request, problem, card.element, response);
+  element_.classList.add('answer');
+  let shown: Outcome | undefined;
+  let asked: Asked | undefined;
+  const check = () => {
+    const changed = area.value !== shown?.text;
+    undo.hidden = !changed;
+    if (asked === undefined) return;
+    const nothing = shown?.problem !== undefined && !changed;
+    card.element.hidden = nothing;
+    hint.hidden = nothing;
+    if (nothing) card.clear('Nothing signed to check');
+    else card.check(area.value, asked);
+  };
+  area.addEventListener('input', check);
+  undo.addEventListener('click', () => {
+    area.value = shown?.text ?? '';
+    area.focus();
+    check();
+  });
+  return {
+    element: element_,
+    wait: (text) => {
+      element_.setAttribute('aria-busy', 'true');
+      problem.hidden = true;
+      response.hidden = true;
+      request.hidden = true;
+      card.element.hidden = false;
+      card.clear('No answer yet');
+      say(status, `${text}…`);
+    },
+    show: (outcome, from) => {
+      shown = outcome;
+      asked = { ...from, endpointId: endpoint.id };
+      element_.removeAttribute('aria-busy');
+      const code = outcome.status === undefined ? '' : `${outcome.status} `;
+      say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms`);
+      say(requestId, outcome.requestId ?? '');
+      request.hidden = outcome.requestId === undefined;
+      say(problem, outcome.problem ?? '');
+      problem.hidden = outcome.problem === undefined;
+      problem.classList.toggle('bad', outcome.status !== 402);
+      area.value = outcome.text;
+      area.rows = Math.min(Math.max(outcome.text.split('\n').length + 2, 4), 24);
+      response.hidden = outcome.text === '';
+      check();
+      (outcome.problem === undefined ? card.element : problem).scrollIntoView({ block: 'nearest' });
+    },
+  };
+}

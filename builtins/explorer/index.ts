@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import { configKey, definePlugin, publicEndpoint, type Reply, Type } from '../../plugins-sdk/index.ts';
+import { pageReply } from './reply.ts';
+
+const explorerKey = configKey(
+  'settings',
+  'explorer',
+  Type.Optional(
+    Type.Boolean({
+      description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
+    }),
+  ),
+);
+
+/** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */
+let template: Promise<string> | undefined;
+
+async function readTemplate(): Promise<string> {
+  try {
+    return await readFile(new URL('./page.built.html', import.meta.url), 'utf8');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    const { bundleExplorer } = await import('./bundle.ts');
+    return bundleExplorer();
+  }
+}
+
+/** `GET /`: a page on which a person calls the endpoints and checks the signatures. Off unless `settings.explorer` is true. */
+export const explorer = definePlugin({
+  name: 'explorer',
+  budget: 'none',
+  keys: [explorerKey],
+  setup({ config, endpoints, node }) {
+    if (explorerKey.in(config) !== true) return {};
+    let page: Reply | undefined;
+    return {
+      start: async () => {
+        template ??= readTemplate().catch((error) => {
+          template = undefined;
+          throw error;
+        });
+        page = pageReply(await template, { node, endpoints: endpoints.map(publicEndpoint) });
+      },
+      routes: [
+        {
+          method: 'GET',
+          path: '/',
+          admit: true,
+          handle: () => {
+            if (page === undefined) throw new Error('the explorer was not started');
+            return page;
+          },
+        },
+      ],
+    };
+  },
+});

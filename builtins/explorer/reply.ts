@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import type { Reply } from '../../plugins-sdk/index.ts';
+import type { PageData } from './data.ts';
+
+/** Where the data goes in what `bundleExplorer` makes. */
+export const DATA_MARK = '"DATA"';
+
+/**
+ * JSON for a data block of a page: no character in it can end the block or begin a comment (HTML standard, 4.12.1.3), and
+ * it stays the same JSON.
+ */
+function embeddable(data: PageData): string {
+  return JSON.stringify(data)
+    .replaceAll('<', '\\u003c')
+    .replaceAll('>', '\\u003e')
+    .replaceAll('&', '\\u0026')
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029');
+}
+
+/** A source expression of the Content Security Policy that allows just this element's text (CSP 3, section 2.3.1). */
+function hashOf(template: string, tag: 'script' | 'style'): string {
+  const found = [...template.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))];
+  const text = found[0]?.[1];
+  if (text === undefined || found.length > 1) throw new Error(`the page must have one <${tag}>`);
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+}
+
+/** The page as it is served, with a policy under which nothing runs and nothing is asked but what it came with. */
+export function pageReply(template: string, data: PageData): Reply {
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hashOf(template, 'script')}`,
+    `style-src ${hashOf(template, 'style')}`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ];
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Cache-Control': 'no-cache',
+      'Content-Security-Policy': policy.join('; '),
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
+    },
+    body: template.replace(DATA_MARK, () => embeddable(data)),
+  };
+}

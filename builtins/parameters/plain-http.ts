@@ -1,0 +1,60 @@
+import {
+  type CheckContext,
+  declaredParameters,
+  type EndpointDraft,
+  type Finding,
+  keys,
+  parseAddress,
+  warning,
+} from '../../plugins-sdk/index.ts';
+
+/** Headers whose very purpose is to carry a credential, or that are named for one. */
+const CREDENTIAL = /^(?:proxy-)?authorization$|^cookie$|api-?key|token|secret|password|session/i;
+
+/** How many places a text names. */
+const NAMED = 3;
+
+/** Finds APIs that are called over plain HTTP, beyond this machine, with something that nobody else should read. */
+export function plainHttp(context: CheckContext): Finding[] {
+  const byApi = new Map<string, EndpointDraft[]>();
+  for (const endpoint of context.endpoints) {
+    const api = endpoint.path.replace(/\.endpoints\[\d+\]$/, '');
+    byApi.set(api, [...(byApi.get(api) ?? []), endpoint]);
+  }
+  return [...byApi].flatMap(([api, endpoints]) => {
+    const [first] = endpoints;
+    if (first === undefined || !isReadable(keys.url.of(first))) return [];
+    const places = [
+      ...secretHeaders(api, first, context),
+      ...endpoints.flatMap((endpoint) => secretParameters(endpoint, context)),
+    ];
+    if (places.length === 0) return [];
+    const more = places.length > NAMED ? ` and ${places.length - NAMED} more` : '';
+    const message = `sends credentials that anyone on the way can read (${places.slice(0, NAMED).join(', ')}${more}): use https`;
+    return [warning(`${api}.url`, message)];
+  });
+}
+
+/** What stays on the machine is read by nobody on the way. */
+function isReadable(text: string | undefined): boolean {
+  if (text === undefined || !URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  if (protocol !== 'http:') return false;
+  const address = parseAddress(hostname.replace(/^\[|\]$/g, ''));
+  // RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3.
+  if (address === undefined) return !/(?:^|\.)localhost\.?$/.test(hostname);
+  return address !== '::1' && !address.startsWith('127.');
+}
+
+function secretHeaders(api: string, endpoint: EndpointDraft, { interpolated }: CheckContext): string[] {
+  return Object.keys(keys.headers.of(endpoint) ?? {})
+    .map((name) => ({ name, place: /^[\w-]+$/.test(name) ? `headers.${name}` : `headers[${JSON.stringify(name)}]` }))
+    .filter(({ name, place }) => CREDENTIAL.test(name) || interpolated(`${api}.${place}`))
+    .map(({ place }) => place);
+}
+
+function secretParameters(endpoint: EndpointDraft, context: CheckContext): string[] {
+  return declaredParameters(endpoint, context)
+    .filter(({ secret }) => secret)
+    .map(({ at }) => at.replace(/^apis\[\d+\]\./, ''));
+}

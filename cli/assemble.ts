@@ -1,0 +1,67 @@
+import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
+import { describe } from '../kernel/refusal.ts';
+import { RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
+import type { Behaviour, Services } from '../plugins-sdk/define.ts';
+import { publicHooks } from '../plugins-sdk/public-hooks.ts';
+import { shapes } from '../plugins-sdk/shapes.ts';
+
+/** What a set of plugins needs besides its config. */
+export type Surroundings = Omit<Services, 'config' | 'endpoints' | 'credentials'>;
+
+/** Sets up and registers all plugins of a config. @throws RegistrationError */
+export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Sealed {
+  const { log } = surroundings;
+  const registry = new Registry({
+    adapters: publicHooks,
+    shapes,
+    complain: ({ plugin, stage, requestId, error }) => {
+      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
+    },
+  });
+  const { config, endpoints } = loaded;
+  const credentials = loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []);
+  for (const choice of loaded.plugins) {
+    const { definition, budget } = choice;
+    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials });
+    warnOfSigning(choice, plugin, loaded, surroundings);
+    registry.register({ name: definition.name, budget, credentials: definition.credentials, plugin });
+  }
+  return registry.seal();
+}
+
+function setUp({ definition, source, config }: PluginChoice, services: Services): Behaviour {
+  try {
+    return behaviourOf(definition.setup(services, config));
+  } catch (error) {
+    throw new RegistrationError(`plugin ${source} cannot be set up: ${messageOf(error)}`);
+  }
+}
+
+const MEMBERS = ['hooks', 'routes', 'observe', 'start', 'stop'];
+
+/** What has to wait belongs in `start`: a promise would be a plugin without hooks. */
+function behaviourOf(made: Behaviour): Behaviour {
+  if (typeof made !== 'object' || made === null || 'then' in made) {
+    throw new Error(`"setup" must return {${MEMBERS.join(', ')}} at once`);
+  }
+  const odd = Object.keys(made).find((member) => !MEMBERS.includes(member));
+  if (odd !== undefined) throw new Error(`"setup" returned an unknown member "${odd}"`);
+  return made;
+}
+
+/** The loader knows the hooks of simple plugins and has warned of them; those of others are known only now. */
+function warnOfSigning(
+  { definition, operator }: PluginChoice,
+  { hooks = {} }: Behaviour,
+  loaded: LoadedConfig,
+  { log }: Surroundings,
+): void {
+  const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
+  const known = loaded.warnings.some(({ message }) => message === warning);
+  if (operator && !known && signingHooks(hooks).length > 0) log.warn(warning);
+}
+
+/** Text of what was thrown, without a stack where there is a message. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : describe(error);
+}

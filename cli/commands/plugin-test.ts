@@ -1,0 +1,75 @@
+import type { Log } from '../../plugins-sdk/define.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import type { Step, Trial } from '../plugin/run.ts';
+import { definitions } from '../service.ts';
+import { readEnvironment, userDirectory, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { align, escapeUnprintable } from '../text.ts';
+
+/** Milliseconds that the plugin's module, its factory and its start may take each, as in the service. */
+const PATIENCE = 30_000;
+
+/**
+ * Loads a plugin as the service would and passes a recorded request, or a sample, through its hooks.
+ *
+ * @param source as in `settings.plugins[].source`, relative to where the user stands.
+ * @returns 0, or 1 when a hook dropped the request, failed or spent its budget, or nothing could be encoded.
+ */
+export async function testPluginFile(given: Given, source: string): Promise<number> {
+  const timeout = readTimeout(given.optional('timeout'));
+  const env = await readEnvironment(given.optional('env'));
+  const config = await readConfig(given.optional('config'));
+  const { readRecord, sample } = await import('../plugin/record.ts');
+  const recording = given.optional('request');
+  const record = recording === undefined ? sample : await readRecord(userPath(recording));
+  const { loadPlugin } = await import('../plugin/load.ts');
+  const builtins = definitions();
+  const folder = userDirectory();
+  const choice = await loadPlugin({ source, folder, timeout, config, env, builtins, patience: PATIENCE });
+  const encoder = builtins.find(({ name }) => name === 'encode-abi');
+  if (encoder === undefined) throw new Error('nothing encodes');
+  const { runRecorded } = await import('../plugin/run.ts');
+  const trial: Trial = { choice, record, encoder, log, patience: PATIENCE };
+  const steps = await runRecorded(trial);
+  await print(report(trial, recording ?? 'a sample', steps));
+  return steps.some(({ fault }) => fault) ? 1 : 0;
+}
+
+function readTimeout(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,10}$/.test(text)) throw new UsageError('option --timeout <ms> must be a whole number');
+  return Number(text);
+}
+
+/** The plugin's `config` block: JSON or YAML in braces as it stands, else the name of a file that holds it. */
+async function readConfig(text: string | undefined): Promise<unknown> {
+  if (text === undefined) return undefined;
+  const { parseConfig, readConfigFile } = await import('../../config/yaml.ts');
+  return text.trimStart().startsWith('{') ? parseConfig(text, '--config') : readConfigFile(userPath(text));
+}
+
+function report({ choice, record: { endpoint = {} } }: Trial, recording: string, steps: readonly Step[]): string {
+  const { definition, budget } = choice;
+  const limit = budget === 'none' ? 'no budget' : `${budget} ms for all hooks of a request`;
+  const { api = 'test-api', name = 'test-endpoint' } = endpoint;
+  const rows = steps.map((step) => [
+    step.name,
+    step.spent === undefined ? '' : `${step.spent.toFixed(1)} ms`,
+    step.text,
+  ]);
+  const lines = [
+    `plugin ${definition.name}: ${limit}`,
+    `request ${recording}: ${api}/${name}`,
+    '',
+    ...align([['HOOK', 'SPENT', 'OUTCOME'], ...rows]),
+    ...(steps.length === 0 ? ['no hooks'] : []),
+  ];
+  return lines.map((line) => `${escapeUnprintable(line)}\n`).join('');
+}
+
+const log: Log = {
+  debug: () => undefined,
+  info: (message) => void complain('info', [message]),
+  warn: (message) => void complain('warning', [message]),
+  error: (message) => void complain('error', [message]),
+};

@@ -1,0 +1,112 @@
+import type { LoadedConfig } from '../config/index.ts';
+import { createHandler, type Handler } from '../kernel/http.ts';
+import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
+import { describe } from '../kernel/refusal.ts';
+import { RegistrationError, type Sealed } from '../kernel/registry.ts';
+import type { Log } from '../plugins-sdk/define.ts';
+import { StateStore } from '../plugins-sdk/state.ts';
+import { assemble, messageOf, type Surroundings } from './assemble.ts';
+import { within } from './within.ts';
+
+/** Milliseconds that plugins have to stop. */
+const STOP_TIME = 5000;
+
+/** Milliseconds that a plugin has to start. */
+const START_TIME = 30_000;
+
+/** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
+export class Generation {
+  readonly loaded: LoadedConfig;
+  readonly #sealed: Sealed;
+  readonly #pipeline: Pipeline;
+  readonly #states: StateStore;
+  #before: StateStore | undefined;
+  readonly #log: Log;
+  readonly #handle: Handler;
+  #requests = 0;
+  #idle: (() => void)[] = [];
+
+  /** @param before whose state is taken over. @throws RegistrationError */
+  constructor(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'states'>, before?: Generation) {
+    this.loaded = loaded;
+    this.#log = surroundings.log;
+    this.#before = before === undefined ? undefined : before.#states;
+    this.#states = new StateStore(this.#before);
+    this.#sealed = assemble(loaded, { ...surroundings, states: this.#states });
+    const failed = failureLog(this.#log);
+    this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
+    this.#handle = createHandler(this.#sealed, this.#pipeline, failed);
+  }
+
+  /** Requests that have arrived and whose response is not out yet. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  readonly handle: Handler = (request, response) => {
+    this.#requests += 1;
+    response.once('close', () => {
+      this.#requests -= 1;
+      if (this.#requests === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    });
+    this.#handle(request, response);
+  };
+
+  /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
+  async start(): Promise<void> {
+    const started: string[] = [];
+    const before = this.#before;
+    // Else no generation would ever be forgotten.
+    this.#before = undefined;
+    for (const { name, plugin } of this.#sealed.plugins) {
+      try {
+        started.push(name);
+        const ready = await within(START_TIME, Promise.resolve(plugin.start?.()));
+        if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
+      } catch (error) {
+        await this.#stopPlugins(STOP_TIME, started);
+        await this.#states.closeAllBut(before);
+        throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  /** Resolves when no request and nothing in the background is under way. */
+  async drained(): Promise<void> {
+    while (this.#requests > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    await this.#pipeline.drained();
+  }
+
+  /**
+   * Stops the plugins.
+   * @param patience milliseconds that they have.
+   * @param next the generation that takes over, if there is one: what it uses too lives on.
+   */
+  async stop(patience: number, next?: Generation): Promise<void> {
+    await this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIME));
+    await this.#states.closeAllBut(next === undefined ? undefined : next.#states);
+  }
+
+  async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {
+    const plugins = this.#sealed.plugins.filter(({ name }) => started?.includes(name) ?? true);
+    const stops = plugins.map(async ({ name, plugin }) => {
+      try {
+        const stopped = await within(patience, Promise.resolve(plugin.stop?.(patience)));
+        if (!stopped) this.#log.error(`plugin "${name}" did not stop in time`);
+      } catch (error) {
+        this.#log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
+      }
+    });
+    await Promise.all(stops);
+  }
+}
+
+function failureLog(log: Log): Runtime['failed'] {
+  return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
+    const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
+    if (fault) log.warn(message, fields);
+    // A plugin's rejection is an operator's own rule at work.
+    else if (stage === 'onHttpRequest') log.info(message, fields);
+    else log.debug(message, fields);
+  };
+}

@@ -1,0 +1,102 @@
+import { isIP } from 'node:net';
+import { extname } from 'node:path';
+import { type Static, Type } from 'typebox';
+import { Check } from 'typebox/value';
+import { readBounded } from '../../config/files.ts';
+import { ConfigErrors, errorAt } from '../../config/findings.ts';
+import { explain } from '../../config/schema/explain.ts';
+import { readConfigFile } from '../../config/yaml.ts';
+import { type Json, keys } from '../../plugins-sdk/index.ts';
+
+const closed = { additionalProperties: false };
+const AnyJson = Type.Unsafe<Json>(Type.Unknown());
+const AnyBlock = Type.Record(Type.String(), Type.Unknown());
+
+const RecordSchema = Type.Object(
+  {
+    endpoint: Type.Optional(
+      Type.Object(
+        {
+          api: Type.Optional(Type.String({ minLength: 1 })),
+          name: Type.Optional(Type.String({ minLength: 1 })),
+          mode: Type.Optional(Type.String()),
+          encoding: Type.Optional(keys.encoding.schema),
+          own: Type.Optional(AnyBlock),
+          shared: Type.Optional(AnyBlock),
+        },
+        closed,
+      ),
+    ),
+    parameters: Type.Optional(Type.Record(Type.String(), AnyJson)),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    ip: Type.Optional(Type.String()),
+    response: Type.Optional(
+      Type.Object({ data: AnyJson, status: Type.Optional(Type.Integer({ minimum: 200, maximum: 299 })) }, closed),
+    ),
+    data: Type.Optional(
+      Type.Unsafe<`0x${string}`>(
+        Type.String({ pattern: '^0x(?:[0-9a-fA-F]{2})*$', description: '0x and hex digits of whole bytes' }),
+      ),
+    ),
+    error: Type.Optional(
+      Type.Object(
+        {
+          status: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
+          message: Type.Optional(Type.String()),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+/**
+ * A request as a client sent it, and what the upstream answered; every member has a default.
+ *
+ * - `endpoint`: `api` and `name`, `mode`, `encoding` as in the config file, and for plugins with config keys of their own
+ *   the values at the endpoint (`own`) and at its API (`shared`).
+ * - `parameters`, `headers`, `ip`: the client's; parameters count as declared.
+ * - `response`: the upstream's `data` and `status`.
+ * - `data`: the bytes that `onBeforeSign` gets where the endpoint has no encoding.
+ * - `error`: the `status` and `message` that `onError` gets where nothing else fails.
+ */
+export type RecordedRequest = Static<typeof RecordSchema>;
+
+/** What is run where nothing was recorded. */
+export const sample: RecordedRequest = {
+  endpoint: {
+    api: 'prices',
+    name: 'eth-usd',
+    encoding: { type: 'int256', path: '$.price', times: '1e18' },
+  },
+  parameters: { symbol: 'ETHUSD' },
+  headers: { 'user-agent': 'curl/8.5.0', 'content-type': 'application/json' },
+  ip: '203.0.113.7',
+  response: { data: { symbol: 'ETHUSD', price: 2064.012345, updated: '2026-01-01T00:00:00Z' }, status: 200 },
+};
+
+/**
+ * Reads a recorded request: JSON from a file named `.json`, else YAML as in a config file.
+ *
+ * @throws ConfigErrors naming the file and everything that is wrong with it.
+ */
+export async function readRecord(file: string): Promise<RecordedRequest> {
+  const value = extname(file) === '.json' ? await readJson(file) : await readConfigFile(file);
+  const findings = explain(RecordSchema, value, '').map(({ path, message }) => {
+    return errorAt(file, path === '' ? message : `${path}: ${message}`);
+  });
+  if (findings.length > 0 || !Check(RecordSchema, value)) throw new ConfigErrors(findings);
+  if (value.ip !== undefined && isIP(value.ip) === 0) throw new ConfigErrors([errorAt(file, 'ip: no IP address')]);
+  return value;
+}
+
+/** Not as YAML: there a number with more digits than a double has is an error, and upstreams send such numbers. */
+async function readJson(file: string): Promise<unknown> {
+  const text = (await readBounded(file)).toString('utf8');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ConfigErrors([errorAt(file, 'malformed JSON')]);
+  }
+}

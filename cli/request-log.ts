@@ -1,0 +1,63 @@
+import { type CallEvent, definePlugin, type Exchange, type Log, Slot, type StageEvent } from '../plugins-sdk/index.ts';
+
+/** The part of its budget from which on a plugin is worth a line. */
+const SLOW = 0.5;
+
+/** Stages with durations, as one text. */
+function timesOf(entries: readonly { readonly stage: string; readonly milliseconds: number }[]): string {
+  return entries.map(({ stage, milliseconds }) => `${stage} ${round(milliseconds)}`).join(', ');
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100;
+}
+
+function response(log: Log, exchange: Exchange, status: number): void {
+  const { requestId, method, route, resolved } = exchange;
+  const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
+  const what = resolved === undefined ? `${method} ${route}` : resolved.id;
+  const endpoint = resolved === undefined ? undefined : `${resolved.api}/${resolved.name}`;
+  log.info(`${what} ${status} ${milliseconds}ms`, endpoint === undefined ? { requestId } : { requestId, endpoint });
+}
+
+/** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
+function call(log: Log, { exchange, plugin, stage, ledger, outcome }: CallEvent): void {
+  if (ledger === undefined) return;
+  const used = ledger.budget - ledger.remaining;
+  if (outcome === 'done' && used < ledger.budget * SLOW) return;
+  const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
+  const { requestId } = exchange;
+  const budget = `${round(used)} of ${ledger.budget} ms`;
+  log.warn(`plugin "${plugin}" ${what} in ${stage}`, { requestId, budget, used: timesOf(ledger.spent) });
+}
+
+/**
+ * One line per request; one per plugin that failed or used more than half of its budget.
+ * @param tracing whether to show what each stage took, in a line of its own and in the request's timeline.
+ */
+export function requestLog(tracing: boolean) {
+  return definePlugin({
+    name: 'request-log',
+    budget: 'none',
+    required: true,
+    setup({ log }) {
+      const timeline = new Slot<{ stage: string; milliseconds: number }[]>('timeline');
+      const trace = ({ exchange, stage, milliseconds }: StageEvent) => {
+        const entries = timeline.get(exchange) ?? [];
+        timeline.set(exchange, [...entries, { stage, milliseconds }]);
+        log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
+      };
+      return {
+        observe: {
+          ...(tracing && { stage: trace }),
+          call: (event) => call(log, event),
+          response: (exchange, status) => {
+            response(log, exchange, status);
+            const entries = timeline.get(exchange);
+            if (entries !== undefined) log.debug('timeline', { requestId: exchange.requestId, ms: timesOf(entries) });
+          },
+        },
+      };
+    },
+  });
+}

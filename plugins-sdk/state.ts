@@ -1,0 +1,71 @@
+/**
+ * A typed token for what one plugin keeps in memory over a reload of the config: whoever holds the token can read and
+ * replace the value, nobody else.
+ */
+export class StateKey<T> {
+  readonly name: string;
+  /** Keeps keys of different types apart. */
+  declare readonly holds: T;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** State that needs an end: closed once no set of plugins uses it any more. */
+export interface Closable {
+  close(): void | Promise<void>;
+}
+
+/** What outlives a reload. */
+export interface States {
+  /**
+   * The value that the set of plugins before this one kept under the key, if its version was the same; else a new one.
+   * A value with a `close` is closed when it is replaced or no longer asked for.
+   * @param version names all of the config that the value depends on.
+   */
+  keep<T>(key: StateKey<T>, version: string, make: () => T): T;
+}
+
+interface Kept {
+  readonly version: string;
+  readonly value: unknown;
+}
+
+function isClosable(value: unknown): value is Closable {
+  return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
+}
+
+/** The state of one set of plugins, which may take over that of the set before. */
+export class StateStore implements States {
+  #before: StateStore | undefined;
+  readonly #kept = new Map<StateKey<unknown>, Kept>();
+
+  /** @param before whose values may be taken over; it goes on as it is. */
+  constructor(before?: StateStore) {
+    this.#before = before;
+  }
+
+  keep<T>(key: StateKey<T>, version: string, make: () => T): T {
+    const known = this.#kept.get(key) ?? this.#inherited(key);
+    const kept = known?.version === version ? known : { version, value: make() };
+    this.#kept.set(key, kept);
+    // Only this key leads here, with values of its own type.
+    return kept.value as T;
+  }
+
+  /** Closes what the other set does not use. @param other that lives on, if there is one. */
+  async closeAllBut(other?: StateStore): Promise<void> {
+    const used = new Set(other === undefined ? [] : other.#values());
+    const unused = this.#values().filter((value) => !used.has(value));
+    await Promise.all(unused.filter(isClosable).map((value) => value.close()));
+  }
+
+  #inherited(key: StateKey<unknown>): Kept | undefined {
+    return this.#before === undefined ? undefined : this.#before.#kept.get(key);
+  }
+
+  #values(): unknown[] {
+    return [...this.#kept.values()].map(({ value }) => value);
+  }
+}

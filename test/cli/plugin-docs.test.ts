@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { parse } from 'yaml';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
+
+const page = await readFile(join(PACKAGE_ROOT, 'docs/plugins.md'), 'utf8');
+
+/** The fenced blocks that are whole files, by name. */
+const files = new Map(
+  [...page.matchAll(/^```\w+ file=(\S+)\n(.*?)^```$/gms)].map(([, name = '', text = '']) => [name, text]),
+);
+
+function fileOf(name: string): string {
+  return files.get(name) ?? assert.fail(`docs/plugins.md has no ${name}`);
+}
+
+/** A folder as of an operator who has installed the package, with files of the page. */
+async function projectWith(t: TestContext, ...names: string[]): Promise<string> {
+  const cwd = await folderWith(t, Object.fromEntries(names.map((name) => [name, fileOf(name)])));
+  await mkdir(join(cwd, 'node_modules'));
+  await symlink(PACKAGE_ROOT, join(cwd, 'node_modules/signed-data-proxy'));
+  return cwd;
+}
+
+/** The command of a `sh` block that contains the text, without its comment. */
+function commandWith(text: string): string[] {
+  const lines = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.split('\n'));
+  const line = lines.find((candidate) => candidate.includes(text)) ?? assert.fail(`no command with ${text}`);
+  return [...line.replace(/ +#.*$/, '').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+}
+
+/** The arguments behind `npm run -s cli --`. */
+function cliArguments(text: string): string[] {
+  const [npm, run, silent, cli, dashes, ...args] = commandWith(text);
+  assert.deepEqual([npm, run, silent, cli, dashes], ['npm', 'run', '-s', 'cli', '--']);
+  return args;
+}
+
+describe('docs/plugins.md', { concurrency: 2 }, () => {
+  it('has only files that are run here', () => {
+    const known = ['config.yaml', 'daily-limit.test.ts', 'daily-limit.ts', 'no-weekends.ts', 'package.json'];
+    assert.deepEqual([...files.keys()].toSorted(), [...known, 'request.yaml', 'tenants.ts', 'tenants.yaml']);
+  });
+
+  it('the first plugin', async (t) => {
+    const cwd = await projectWith(t, 'config.yaml', 'request.yaml');
+    const made = await runCli(t, cliArguments('plugin new'), { cwd });
+    assert.deepEqual([made.code, made.stderr], [0, '']);
+    const tested = await runCli(t, cliArguments('plugin test'), { cwd });
+    const shown = /^```text\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
+    const untimed = (text: string) => text.replace(/\d+\.\d ms/g, 'N ms').replace(/ {2,}/g, ' ');
+    assert.equal(untimed(tested.stdout), untimed(shown));
+    const validated = await runCli(t, ['config', 'validate', '-c', 'config.yaml'], { cwd });
+    assert.equal(validated.code, 0, validated.stderr);
+  });
+
+  it('a recorded request', async (t) => {
+    const cwd = await projectWith(t, 'no-weekends.ts', 'daily-limit.ts', 'request.yaml');
+    const args = ['plugin', 'test', 'daily-limit.ts', '-c', '{ max: 1 }', '--request', 'request.yaml'];
+    const { code, stdout, stderr } = await runCli(t, args, { cwd });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^request request\.yaml: prices\/eth-usd\n\nHOOK .*\nonHttpRequest +\d+\.\d ms +passed\n$/m);
+    const other = await runCli(t, ['plugin', 'test', 'no-weekends.ts'], { cwd });
+    assert.deepEqual([other.code, other.stderr], [0, '']);
+  });
+
+  it('the test of a plugin', async (t) => {
+    const cwd = await projectWith(t, 'daily-limit.ts', 'daily-limit.test.ts');
+    const [node, ...args] = commandWith('--test daily-limit.test.ts');
+    assert.equal(node, 'node');
+    const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...args], { cwd }).ended;
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^# tests 2\n# suites 0\n# pass 2$/m);
+  });
+
+  it('a plugin as a package', async (t) => {
+    const { name, exports: main }: { name: string; exports: string } = JSON.parse(fileOf('package.json'));
+    const cwd = await projectWith(t);
+    const folder = join(cwd, 'node_modules', name);
+    await mkdir(dirname(join(folder, main)), { recursive: true });
+    await writeFile(join(folder, 'package.json'), fileOf('package.json'));
+    await writeFile(join(folder, main), 'export default { name: "packed", hooks: { onHttpRequest() {} } };');
+    const { code, stdout, stderr } = await runCli(t, ['plugin', 'test', name], { cwd });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, /^plugin packed: /);
+  });
+});
+
+describe('docs/plugins.md, a full plugin', () => {
+  const token = '0123456789abcdef';
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 1 });
+    service = await startTestService(parse(fileOf('tenants.yaml')), {
+      files: { 'tenants.ts': fileOf('tenants.ts') },
+      env: { UPSTREAM: upstream.url, ADA_TOKEN: token },
+    });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('checks credentials, counts signed answers and serves a route', async () => {
+    const ask = (sent: string) => service.post('prices/eth-usd', {}, { 'X-Tenant-Token': sent });
+    const refusal = async (response: Response) => [response.status, await response.json()];
+    assert.deepEqual(await refusal(await ask('wrong')), [401, { error: 'Invalid tenant token' }]);
+    for (let i = 0; i < 2; i++) {
+      const { rawData } = await verifyRaw(await ask(token), service.signer.address);
+      assert.deepEqual(rawData, { price: 1 });
+    }
+    assert.deepEqual(await refusal(await ask(token)), [429, { error: 'Quota used up' }]);
+    const route = await fetch(`${service.url}/tenants`);
+    assert.deepEqual([route.status, await route.json()], [200, { tenants: 1 }]);
+    assert.ok(service.logs.some(({ message }) => message === 'tenants counts answers'));
+  });
+
+  it('has its check of the config run', async () => {
+    const config = parse(fileOf('tenants.yaml'));
+    config.apis[0].auth = { type: 'free' };
+    const started = startTestService(config, {
+      files: { 'tenants.ts': fileOf('tenants.ts') },
+      env: { UPSTREAM: upstream.url },
+    });
+    await assert.rejects(started, { message: 'apis[0].endpoints[0].quota: needs auth of type tenant' });
+  });
+});

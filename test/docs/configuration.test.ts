@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse as parseEnvironment } from 'dotenv';
+import { parse } from 'yaml';
+import { definitions } from '../../cli/service.ts';
+import { composeSchema, loadConfig } from '../../config/index.ts';
+import { generatedFiles } from '../../scripts/generate-docs.ts';
+import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+
+const SCHEMA = 'config/config.schema.json';
+const REFERENCE = 'docs/configuration.md';
+const EXAMPLES = ['minimal', 'complete'];
+
+const read = (path: string) => readFile(join(PACKAGE_ROOT, path), 'utf8');
+const exampleText = (name: string) => read(`examples/configs/${name}.yaml`);
+const reference = await read(REFERENCE);
+
+/** The contents of the fenced blocks of a language. */
+function blocks(language: string): string[] {
+  return [...reference.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text = '']) =>
+    name === language ? [text] : [],
+  );
+}
+
+/** An independent validator, with the schema file as editors get it. */
+async function schemaFile() {
+  return new Ajv2020({ allErrors: true }).compile(JSON.parse(await read(SCHEMA)));
+}
+
+/** A block that shows a part of a file, with the rest that a file must have. */
+function wholeFile(block: string): string {
+  const version = /^version:/m.test(block) ? '' : "version: '1.0'\n";
+  const apis =
+    'apis: [{ name: a, url: https://a.example, auth: { type: free }, endpoints: [{ name: e, path: /e }] }]\n';
+  return `${block}${version}${/^apis:/m.test(block) ? '' : apis}`;
+}
+
+const plugin = `export default ({ days }) => ({
+  name: 'no-weekends',
+  hooks: { onHttpRequest: () => (days.includes(new Date().getUTCDay()) ? { reject: true } : undefined) },
+});`;
+
+async function loaded(t: TestContext, text: string) {
+  const folder = await folderWith(t, { 'config.yaml': text });
+  await mkdir(join(folder, 'plugins'));
+  await writeFile(join(folder, 'plugins/no-weekends.mjs'), plugin);
+  const env = parseEnvironment(blocks('dotenv').join(''));
+  return loadConfig({ file: join(folder, 'config.yaml'), env, builtins: definitions() });
+}
+
+/** Dotted paths of all scalars and empty values, as the reference writes them. */
+function leaves(value: unknown, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => leaves(item, `${path}[]`));
+  if (typeof value !== 'object' || value === null) return [path];
+  return Object.entries(value).flatMap(([key, member]) => leaves(member, path === '' ? key : `${path}.${key}`));
+}
+
+describe('the files that are generated from the schema', () => {
+  for (const path of [SCHEMA, REFERENCE]) {
+    it(`${path} is what npm run docs writes`, async () => {
+      assert.equal(await read(path), generatedFiles().get(path));
+    });
+  }
+
+  it('the schema file is what config schema prints', async () => {
+    const composed: unknown = JSON.parse(JSON.stringify(composeSchema(definitions())));
+    assert.deepEqual(JSON.parse(await read(SCHEMA)), composed);
+  });
+});
+
+describe('the example configs in an editor', () => {
+  for (const name of EXAMPLES) {
+    it(`${name}: its first line names the schema file`, async () => {
+      const [first = ''] = (await exampleText(name)).split('\n');
+      const [, path = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
+      const file = resolve(PACKAGE_ROOT, dirname(`examples/configs/${name}.yaml`), path);
+      assert.equal(relative(PACKAGE_ROOT, file), SCHEMA);
+    });
+
+    it(`${name}: it is valid there, and no longer with an unknown key`, async () => {
+      const validate = await schemaFile();
+      const config: { readonly apis: readonly object[] } = parse(await exampleText(name));
+      assert.ok(validate(config), JSON.stringify(validate.errors));
+      assert.ok(!validate({ ...config, surplus: 1 }));
+      assert.ok(!validate({ ...config, apis: [{ ...config.apis[0], timeout: 'soon' }] }));
+    });
+  }
+});
+
+describe('the configuration reference', () => {
+  it('has a row for every key of the complete example', async () => {
+    const rows = new Set([...reference.matchAll(/^\| `([^`]+)` \|/gm)].map(([, key]) => key));
+    const keys = leaves(parse(await exampleText('complete'))).map((path) =>
+      path
+        .replace(/(plugins\[\]\.config|headers)\..*$/, '$1')
+        .replace(/\.auth\[\]/, '.auth')
+        .replace(/\.endpoints\[\]\.(auth|cache)\./, '.$1.')
+        .replace(/\[\]$/, ''),
+    );
+    assert.ok(keys.length > 50);
+    assert.deepEqual(
+      [...new Set(keys)].filter((key) => !rows.has(key)),
+      [],
+    );
+  });
+
+  it('says of a key what it may be, its default, and what it means', () => {
+    const rows = [
+      '| `version` | string `^\\d+\\.\\d+$` | **required** | a version of the form "1.0" |',
+      '| `server.rateLimit.max` | integer, 1 to 1000000000 | 100 | Requests per window |',
+      '| `settings.proof` | `none` or mapping | none | TLS proofs of upstream answers |',
+      '| `settings.fhe.network` | `sepolia`, `mainnet` | **required** | Chain of the contracts |',
+      '| `apis[].auth.type` | `free`, `apiKey`, `x402` | **required** | Which kind it is |',
+      '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Keys that are accepted |',
+      '| `apis[].endpoints[].auth` | mapping or list of mappings, not empty, as `apis[].auth` | free | Who may ask; any one method is enough |',
+      '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body` | query | Where it is sent |',
+    ];
+    for (const row of rows) assert.ok(reference.includes(`\n${row}\n`), row);
+  });
+
+  for (const [index, block] of blocks('yaml').entries()) {
+    it(`example ${index + 1} can be loaded, and editors find nothing in it`, async (t) => {
+      const text = wholeFile(block);
+      const { warnings } = await loaded(t, text);
+      const unexpected = warnings.filter(({ message }) => !message.startsWith('no auth on the API'));
+      assert.deepEqual(unexpected, []);
+      const validate = await schemaFile();
+      assert.ok(validate(parse(text)), JSON.stringify(validate.errors));
+    });
+  }
+
+  it('its commands run, the first example being the file', async (t) => {
+    const cwd = await folderWith(t, { 'config.yaml': blocks('yaml')[0] ?? '' });
+    const commands = blocks('sh').map((text) => /^npm run -s cli -- (.+)\n$/.exec(text)?.[1]?.split(' ') ?? []);
+    assert.deepEqual(
+      commands.map(([first, second]) => `${first} ${second}`),
+      ['config validate', 'config schema'],
+    );
+    const ended = await Promise.all(commands.map((args) => runCli(t, args, { cwd })));
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0],
+    );
+    assert.match(ended[0]?.stdout ?? '', /^prices\/asset 0x[0-9a-f]{64}\nprices\/status 0x[0-9a-f]{64}\n$/);
+    assert.deepEqual(JSON.parse(ended[1]?.stdout ?? ''), JSON.parse(await read(SCHEMA)));
+  });
+});

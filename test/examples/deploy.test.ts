@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { parse } from 'yaml';
+import { definitions } from '../../cli/service.ts';
+import { loadConfig } from '../../config/index.ts';
+import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { ADDRESS, configText, KEY } from '../cli/service-config.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+const manifest: { scripts: Record<string, string>; engines: { node: string } } = JSON.parse(
+  readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'),
+);
+
+/** Instructions of the Dockerfile in order, continued lines joined, without comments. */
+const instructions = read('Dockerfile')
+  .replace(/^#.*\n/gm, '')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => {
+    const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+    return { name, rest };
+  });
+
+const all = (name: string) => instructions.filter((instruction) => instruction.name === name).map(({ rest }) => rest);
+
+function only(name: string): string {
+  const [value, ...more] = all(name);
+  assert.ok(value !== undefined && more.length === 0, `${name} once`);
+  return value;
+}
+
+/** The exec form; the shell form would be no JSON. */
+function execForm(text: string): string[] {
+  const words: unknown = JSON.parse(text);
+  assert.ok(Array.isArray(words) && words.every((word) => typeof word === 'string'));
+  return words;
+}
+
+const entryPoint = execForm(only('ENTRYPOINT'));
+const command = execForm(only('CMD'));
+const healthCheck = execForm(only('HEALTHCHECK').replace(/^.*? CMD /, ''));
+const variables = Object.fromEntries(
+  only('ENV')
+    .split(' ')
+    .map((word) => word.split(/=(.*)/).slice(0, 2)),
+);
+
+/** Whether the build leaves a path out; patterns as in a .dockerignore file, without exceptions. */
+function isIgnored(path: string): boolean {
+  const patterns = read('Dockerfile.dockerignore')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  return patterns.some((pattern) => {
+    const expression = pattern
+      .replaceAll('.', '\\.')
+      .replaceAll('**/', '<any>')
+      .replaceAll('*', '[^/]*')
+      .replaceAll('<any>', '(?:.*/)?');
+    return new RegExp(`^${expression}(?:/|$)`).test(path);
+  });
+}
+
+describe('the Dockerfile', () => {
+  it('copies what is there, and from stages that are there', () => {
+    const stages = all('FROM').map((from) => / AS (\w+)$/.exec(from)?.[1]);
+    assert.deepEqual(stages, ['build', 'dependencies', undefined]);
+    for (const copy of all('COPY')) {
+      const [, stage, sources = ''] = /^(?:--from=(\w+) )?(.*) \S+$/.exec(copy) ?? [];
+      if (stage !== undefined) assert.ok(stages.includes(stage), copy);
+      else for (const source of sources.split(' ')) assert.ok(existsSync(join(PACKAGE_ROOT, source)), source);
+    }
+    const copied = all('COPY').filter((copy) => copy.startsWith('--from='));
+    assert.deepEqual(copied, ['--from=dependencies /build/node_modules ./node_modules', '--from=build /build/dist ./']);
+  });
+
+  it('runs npm ci and scripts that the package has', () => {
+    for (const run of all('RUN')) {
+      const script = /^npm run (\S+)$/.exec(run)?.[1];
+      if (script === undefined) assert.match(run, /^npm ci( --[a-z=-]+)*$/);
+      else assert.ok(Object.hasOwn(manifest.scripts, script), run);
+    }
+    assert.ok(all('RUN').includes('npm run build'));
+  });
+
+  it('stands on the major version of Node.js that the package asks for', () => {
+    const [, major] = /^NODE_IMAGE=node:(\d+)-slim$/.exec(only('ARG')) ?? [];
+    assert.equal(major, /^>=(\d+)\./.exec(manifest.engines.node)?.[1]);
+    for (const from of all('FROM')) assert.ok(from.startsWith('$' + '{NODE_IMAGE}'), from);
+  });
+
+  it('runs as an unprivileged user, ends with SIGTERM, and has no secret', () => {
+    assert.equal(only('USER'), '1000:1000');
+    assert.equal(only('STOPSIGNAL'), 'SIGTERM');
+    assert.deepEqual(Object.keys(variables), ['NODE_ENV', 'LOG_FORMAT', 'TSX_DISABLE_CACHE', 'HEALTH_URL']);
+  });
+
+  it('leaves out secrets and what the build makes itself, and nothing that the build needs', () => {
+    const { include }: { include: string[] } = JSON.parse(
+      readFileSync(join(PACKAGE_ROOT, 'scripts/tsconfig.build.json'), 'utf8'),
+    );
+    const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE', 'scripts/build.ts'];
+    for (const path of [...include.map((folder) => folder.replace('../', '')), ...files]) {
+      assert.ok(!isIgnored(path), path);
+    }
+    const secrets = ['.env', '.env.local', 'service.env', 'examples/deploy/service.env', 'examples/deploy/.env'];
+    for (const path of [...secrets, '.git/config', 'node_modules/a', 'cli/node_modules/a', 'dist/cli', 'test/a.ts']) {
+      assert.ok(isIgnored(path), path);
+    }
+  });
+
+  const check = (t: TestContext, url: string) => {
+    const [program = '', ...words] = healthCheck;
+    return launch(t, program, words, { env: { HEALTH_URL: url } }).ended;
+  };
+  const health = (code: number) => ({ code, signal: null, stdout: '', stderr: '' });
+
+  it('starts the service; the health check tells whether it runs, and SIGTERM ends it', async (t) => {
+    const cwd = await folderWith(t, { 'config.yaml': configText() });
+    const words = [...entryPoint, ...command].map((word) => word.replace('/config/', `${cwd}/`));
+    const [program = '', script = '', ...rest] = words;
+    const env = { ...variables, SERVICE_PRIVATE_KEY: KEY };
+    const running = launch(t, program, [join(PACKAGE_ROOT, script), ...rest], { cwd, env });
+    const [, url = ''] = await running.output(/"msg":"listening on (http:[^"]+)"/);
+    assert.deepEqual(await check(t, `${url}/health`), health(0));
+    running.child.kill(only('STOPSIGNAL') === 'SIGTERM' ? 'SIGTERM' : 'SIGKILL');
+    const { code, signal, stdout } = await running.ended;
+    assert.deepEqual([code, signal], [0, null]);
+    assert.match(stdout, new RegExp(`"msg":"signer ${ADDRESS}"`));
+    assert.deepEqual(await check(t, `${url}/health`), health(1));
+  });
+
+  it('the health check fails on an error, and on silence', async (t) => {
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    upstream.json('/failing', { status: 'ok' }, 503);
+    upstream.on('/silent', () => undefined);
+    const [failing, silent] = await Promise.all([
+      check(t, `${upstream.url}/failing`),
+      check(t, `${upstream.url}/silent`),
+    ]);
+    assert.deepEqual([failing, silent], [health(1), health(1)]);
+  });
+});
+
+describe('the config in the container', () => {
+  it('is valid, has nothing to warn of, and listens where the health check asks', async () => {
+    const env = { PRICE_API_KEY: 'upstream-key', CLIENT_KEY: 'client-key-of-some-length' };
+    const file = join(FOLDER, 'config/config.yaml');
+    const { config, endpoints, warnings } = await loadConfig({ file, env, builtins: definitions() });
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(
+      endpoints.map(({ api, name }) => `${api}/${name}`),
+      ['prices/eth-usd'],
+    );
+    assert.deepEqual(config.server, { host: '0.0.0.0', port: 3000 });
+    assert.equal(variables.HEALTH_URL, `http://127.0.0.1:3000/health`);
+    assert.equal(only('EXPOSE'), '3000');
+  });
+});
+
+describe('compose.yaml', () => {
+  const { services, secrets } = parse(read('compose.yaml'));
+  const service = services['signed-data-proxy'];
+
+  it('builds the Dockerfile and mounts files that are there', () => {
+    assert.equal(join(FOLDER, service.build.context), PACKAGE_ROOT);
+    assert.ok(existsSync(join(PACKAGE_ROOT, service.build.dockerfile)));
+    assert.deepEqual(
+      service.volumes.map(({ target, read_only }: Record<string, unknown>) => [target, read_only]),
+      [['/config', true]],
+    );
+    assert.ok(existsSync(join(FOLDER, service.volumes[0].source, 'config.yaml')));
+    assert.deepEqual(service.secrets, Object.keys(secrets));
+    assert.ok(isIgnored(`examples/deploy/${secrets['service.env'].file.replace('./', '')}`));
+    assert.deepEqual(service.ports, ['127.0.0.1:3000:3000']);
+  });
+
+  it('takes away what the service does not need', () => {
+    assert.equal(service.read_only, true);
+    assert.deepEqual([service.cap_drop, service.security_opt], [['ALL'], ['no-new-privileges:true']]);
+    assert.deepEqual([service.mem_limit, service.pids_limit], ['512m', 128]);
+    assert.equal(service.environment, undefined);
+  });
+
+  it('gives the command line words that it knows, and time to stop', async (t) => {
+    const cwd = await folderWith(t, { 'service.env': `SERVICE_PRIVATE_KEY=${KEY}\n` });
+    const words = service.command.map((word: string) => word.replace('/run/secrets/', `${cwd}/`));
+    const { code, stderr } = await runCli(t, words);
+    assert.deepEqual([code, stderr], [1, 'error: /config/config.yaml: file not found\n']);
+    assert.equal(service.stop_grace_period, '35s');
+  });
+});
+
+describe('the systemd unit', () => {
+  /** Every value of a key, in order. */
+  const values = (key: string) =>
+    read('signed-data-proxy.service')
+      .split('\n')
+      .filter((line) => line.startsWith(`${key}=`))
+      .map((line) => line.slice(key.length + 1));
+
+  it('starts the service with words that the command line knows', async (t) => {
+    const [start = '', ...more] = values('ExecStart');
+    assert.deepEqual(more, []);
+    const [node, program, ...words] = start.split(' ');
+    assert.deepEqual([node, program], ['/usr/bin/node', '/opt/signed-data-proxy/cli/bin.js']);
+    const [credential = '', source] = values('LoadCredential')[0]?.split(':') ?? [];
+    assert.equal(source, '/etc/signed-data-proxy/service.env');
+    const cwd = await folderWith(t, { [credential]: `SERVICE_PRIVATE_KEY=${KEY}\n` });
+    const { code, stderr } = await runCli(
+      t,
+      words.map((word) => word.replace('%d', cwd)),
+    );
+    assert.deepEqual([code, stderr], [1, 'error: /etc/signed-data-proxy/config.yaml: file not found\n']);
+  });
+
+  it('reloads with SIGHUP, and gives requests in flight their time', () => {
+    assert.deepEqual(values('ExecReload'), ['/bin/kill -HUP $MAINPID']);
+    assert.deepEqual(values('TimeoutStopSec'), ['35']);
+    assert.deepEqual([values('Restart'), values('StartLimitBurst')], [['on-failure'], ['5']]);
+  });
+
+  it('takes away what the service does not need, but not the compiler of V8', () => {
+    const on = ['DynamicUser', 'NoNewPrivileges', 'PrivateTmp', 'PrivateDevices', 'ProtectHome', 'RestrictNamespaces'];
+    for (const key of on) assert.deepEqual(values(key), ['yes'], key);
+    assert.deepEqual(values('ProtectSystem'), ['strict']);
+    assert.deepEqual(values('CapabilityBoundingSet'), ['']);
+    assert.deepEqual(values('MemoryDenyWriteExecute'), ['no']);
+    assert.deepEqual(values('Environment'), ['NODE_ENV=production LOG_FORMAT=json']);
+  });
+});

@@ -1,0 +1,429 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { launch, skip, type Visit, visit } from './browser.ts';
+
+const OTHER_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const MARKUP = '</script><img src=x onerror=alert(1)>';
+const BOLD = '<b id=injected onclick=alert(2)>bold</b>';
+const GOOD = 'Signed by the pinned address';
+
+function configFor(upstream: Upstream) {
+  const free = { type: 'free' };
+  return {
+    settings: { explorer: true },
+    apis: [
+      {
+        name: 'prices',
+        url: upstream.url,
+        auth: free,
+        endpoints: [
+          {
+            name: 'spot',
+            path: '/price',
+            description: 'The price of one asset',
+            parameters: [
+              { name: 'symbol', required: true, description: 'Such as ETH' },
+              { name: 'currency', default: 'usd' },
+            ],
+            encoding: { type: 'int256', path: '$.price', times: '1e18' },
+          },
+          { name: 'chosen', path: '/price', encoding: { type: '*', path: '*', times: '*' } },
+          { name: 'raw', path: '/report', description: 'JSON as it is' },
+          { name: 'streamed', path: '/price', mode: 'stream' },
+          { name: 'slow', path: '/slow', mode: 'async' },
+          { name: 'hanging', path: '/hanging' },
+          { name: 'broken', path: '/broken', mode: 'async' },
+          {
+            name: 'posted',
+            path: '/posted',
+            method: 'POST',
+            parameters: [
+              { name: 'query', in: 'body', required: true },
+              { name: '__proto__', in: 'body' },
+            ],
+          },
+        ],
+      },
+      {
+        name: MARKUP,
+        url: upstream.url,
+        auth: free,
+        endpoints: [
+          {
+            name: BOLD,
+            path: '/markup',
+            description: MARKUP,
+            parameters: [{ name: BOLD, description: MARKUP, default: MARKUP }],
+          },
+        ],
+      },
+      {
+        name: 'guarded',
+        url: upstream.url,
+        auth: { type: 'apiKey', keys: ['the right key'] },
+        endpoints: [
+          { name: 'keyed', path: '/keyed' },
+          {
+            name: 'paid',
+            path: '/report',
+            method: 'POST',
+            auth: {
+              type: 'x402',
+              network: 8453,
+              rpc: 'http://127.0.0.1:1',
+              token: `0x${'0'.repeat(40)}`,
+              amount: '1000',
+              recipient: OTHER_ADDRESS,
+            },
+          },
+        ],
+      },
+    ],
+  };
+}
+
+describe('a person on the explorer page', { skip }, () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let browser: Browser;
+  let visitor: Visit;
+  let page: Page;
+  let release: () => void;
+
+  before(async () => {
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    upstream = await startUpstream({
+      '/slow': async (_req, res) => {
+        await released;
+        res.writeHead(200, { 'content-type': 'application/json' }).end('{"late":true}');
+      },
+      '/hanging': () => undefined,
+      '/markup': (_req, res) => {
+        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ [BOLD]: MARKUP }));
+      },
+    });
+    upstream.json('/price', { price: 3121.44 });
+    upstream.json('/report', { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
+    upstream.json('/keyed', { secret: 42 });
+    upstream.json('/posted', { ok: true });
+    upstream.json('/broken', {}, 500);
+    service = await startTestService(configFor(upstream));
+    browser = await launch();
+    visitor = await visit(browser, service.url);
+    page = visitor.page;
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+    await upstream?.close();
+  });
+  // The page remembers nothing: who leaves it and comes back is new.
+  beforeEach(() => page.goto('about:blank').then(() => undefined));
+  afterEach(() => visitor.assertClean());
+
+  const open = (endpoint: string) => page.goto(`${service.url}/#${service.ids[endpoint]}`);
+  const send = () => page.getByRole('button', { name: 'Send request' }).click();
+  const response = () => page.getByLabel('Response', { exact: true });
+  const pinned = () => page.getByLabel('Pinned', { exact: true });
+  const headline = async (text: string) => page.locator('.verdict').getByText(text, { exact: true }).waitFor();
+  const recovered = () => page.locator('.recovered').innerText();
+  const state = () => page.locator('.check').getAttribute('data-state');
+  const problem = (text: string) => page.getByRole('alert').getByText(text, { exact: true }).waitFor();
+
+  const succeeds = async () => {
+    await headline(GOOD);
+    assert.equal(await state(), 'good');
+    assert.equal(await recovered(), TEST_ADDRESS);
+    assert.equal(await pinned().inputValue(), TEST_ADDRESS);
+  };
+
+  /** Changes what the field of the answer holds. */
+  const tamper = async (change: (text: string) => string) => {
+    const text = await response().inputValue();
+    const changed = change(text);
+    assert.notEqual(changed, text);
+    await response().fill(changed);
+  };
+
+  it('asks with the keyboard alone and sees a green check with the address of the signer', async () => {
+    await page.goto(`${service.url}/`);
+    await page.getByRole('heading', { name: 'Ask, and see who signed' }).waitFor();
+    const press = async (key: string, times = 1) => {
+      for (let i = 0; i < times; i++) await page.keyboard.press(key);
+    };
+    const endpoints = 11;
+    assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
+    await press('Tab'); // The name of the page
+    await press('Tab'); // The filter
+    await page.keyboard.type('asset');
+    assert.equal(await page.getByRole('navigation').getByRole('link').count(), 1);
+    await press('Tab');
+    await press('Enter');
+    await page.getByRole('heading', { name: 'spot' }).waitFor();
+    await press('Tab', 2); // Copy, then the first field
+    await page.keyboard.type('ETH');
+    await press('Enter');
+    await succeeds();
+    await page.getByText('200 OK').waitFor();
+    const last = upstream.requests.at(-1);
+    assert.equal(last?.path, '/price?symbol=ETH&currency=usd');
+    const shown: Record<string, unknown> = JSON.parse(await response().inputValue());
+    assert.deepEqual(Object.keys(shown), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
+    await page.locator('.signed').getByText('3121440000000000000000', { exact: true }).waitFor();
+    await page.locator('.signed').getByText('int256 × 1e18', { exact: true }).waitFor();
+  });
+
+  it('changes one byte and sees it turn red, undoes it and sees it turn green', async () => {
+    await open('prices/spot');
+    await page.getByLabel('symbol').fill('ETH');
+    await send();
+    await succeeds();
+    await tamper((text) => text.replace(/("data": "0x0{40})00/, '$101'));
+    await headline('The signature does not match');
+    assert.equal(await state(), 'bad');
+    assert.notEqual(await recovered(), TEST_ADDRESS);
+    assert.equal(await page.locator('.signed dd').count(), 0);
+    await page.getByRole('button', { name: 'Undo changes' }).click();
+    await succeeds();
+    await tamper((text) => text.replace('{', ''));
+    await headline('Not a signed answer');
+    assert.equal(await state(), 'bad');
+  });
+
+  it('pins another address and sees red, pins no address and is told so', async () => {
+    await open('prices/raw');
+    await send();
+    await succeeds();
+    await page.getByText('a page cannot vouch for itself').waitFor();
+    await pinned().fill(OTHER_ADDRESS);
+    await headline('Signed by another address');
+    assert.equal(await state(), 'bad');
+    assert.equal(await recovered(), TEST_ADDRESS);
+    await pinned().fill('0x1234');
+    await headline('Nothing to compare with');
+    assert.equal(await state(), 'bad');
+    assert.equal(await pinned().getAttribute('aria-invalid'), 'true');
+    await pinned().fill(` ${TEST_ADDRESS.toLowerCase()} `);
+    await headline(GOOD);
+    assert.equal(await pinned().getAttribute('aria-invalid'), 'false');
+  });
+
+  it('keeps the pinned address from one endpoint to the next, and past a request', async () => {
+    await open('prices/raw');
+    await pinned().fill(OTHER_ADDRESS);
+    await page.getByRole('link', { name: /^streamed/ }).click();
+    assert.equal(await pinned().inputValue(), OTHER_ADDRESS);
+    await send();
+    await headline('Signed by another address');
+  });
+
+  it('is not taken in by the answer of another endpoint', async () => {
+    const other = await (await service.post('prices/raw')).text();
+    await open('guarded/keyed');
+    await page.getByLabel('X-Api-Key').fill('the right key');
+    await send();
+    await succeeds();
+    await response().fill(other);
+    await headline('The answer of another endpoint');
+    assert.equal(await recovered(), TEST_ADDRESS);
+  });
+
+  it('sees raw JSON, of which every value is signed', async () => {
+    await open('prices/raw');
+    await send();
+    await succeeds();
+    const { rawData } = JSON.parse(await response().inputValue());
+    assert.deepEqual(rawData, { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
+    await tamper((text) => text.replace('12.5', '12.6'));
+    await headline('The signature does not match');
+    await tamper((text) => text.replace('12.6', '1.25e1'));
+    await headline(GOOD);
+  });
+
+  it('reads the event of a stream', async () => {
+    await open('prices/streamed');
+    await send();
+    await succeeds();
+    assert.equal(JSON.parse(await response().inputValue()).done, true);
+  });
+
+  it('waits for an async answer', async () => {
+    await open('prices/slow');
+    await send();
+    await page.getByText('Accepted; in progress…').waitFor();
+    assert.equal(await state(), 'none');
+    release();
+    await succeeds();
+    assert.equal(JSON.parse(await response().inputValue()).status, 'complete');
+  });
+
+  it('is told why an async request failed', async () => {
+    await open('prices/broken');
+    await send();
+    await problem('API call failed');
+    assert.equal(JSON.parse(await response().inputValue()).status, 'failed');
+    assert.equal(await page.locator('.check').isVisible(), false);
+  });
+
+  it('stops waiting', async () => {
+    await open('prices/hanging');
+    await send();
+    await upstream.until(() => upstream.open === 1);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await problem('Stopped before an answer came.');
+    await upstream.untilAborted('/hanging');
+    assert.equal(await page.getByRole('button', { name: 'Stop' }).isVisible(), false);
+  });
+
+  it('is told that there is no service', async () => {
+    await open('prices/raw');
+    await page.context().setOffline(true);
+    await send();
+    await page.getByText('The service cannot be reached').waitFor();
+    await page.context().setOffline(false);
+    await send();
+    await succeeds();
+  });
+
+  it('chooses an encoding', async () => {
+    await open('prices/chosen');
+    await send();
+    assert.equal(await page.getByText('This is required.').count(), 2);
+    await page.getByLabel('_type').selectOption('uint256');
+    await page.getByLabel('_path').fill('$.price');
+    await page.getByLabel('_times').fill('100');
+    await page.keyboard.press('Enter');
+    await succeeds();
+    await page.locator('.signed').getByText('312144', { exact: true }).waitFor();
+    await page.getByLabel('_type').selectOption('several types…');
+    await page.getByLabel('Types, comma-separated').fill('uint256,string');
+    await page.getByLabel('_path').fill('$.price,$.price');
+    await page.getByLabel('_times').fill('1,');
+    await page.keyboard.press('Enter');
+    await page.locator('.signed').getByText('"3121.44"', { exact: true }).waitFor();
+    await page.locator('.signed').getByText('3121', { exact: true }).waitFor();
+  });
+
+  it('needs a key where one is asked for', async () => {
+    await open('guarded/keyed');
+    await send();
+    await problem('Missing X-Api-Key header');
+    assert.equal(await page.locator('.check').isVisible(), false);
+    const key = page.getByLabel('X-Api-Key');
+    assert.equal(await key.getAttribute('type'), 'password');
+    await key.fill('the wrong key');
+    await key.press('Enter');
+    await problem('Invalid API key');
+    await key.fill('the right key ✓');
+    await key.press('Enter');
+    await page.getByText('A header cannot carry this').waitFor();
+    await key.fill('the right key');
+    await key.press('Enter');
+    await succeeds();
+    assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0);
+    assert.equal(await page.evaluate('document.cookie'), '');
+  });
+
+  it('sees what to pay, and why a proof is none', async () => {
+    await open('guarded/paid');
+    await send();
+    await problem('This endpoint asks for a payment. Its terms:');
+    const terms: Record<string, unknown> = JSON.parse(await response().inputValue());
+    assert.deepEqual([terms.amount, terms.network, terms.recipient], ['1000', 8453, OTHER_ADDRESS]);
+    const proof = page.getByLabel('X-Payment-Proof');
+    await proof.fill('{"txHash":');
+    await send();
+    await page.getByText('This is not valid JSON').waitFor();
+    await proof.fill('{\n  "txHash": "0x€"\n}');
+    await proof.press('Control+Enter');
+    await problem('Invalid payment proof');
+  });
+
+  it('is told beside the field what is wrong with a body', async () => {
+    await open('prices/posted');
+    const query = page.getByLabel('query');
+    const before = upstream.requests.length;
+    await query.fill('{"a": 1');
+    await send();
+    await page.locator('.field', { has: query }).getByText('This is not valid JSON').waitFor();
+    assert.equal(await query.getAttribute('aria-invalid'), 'true');
+    assert.equal(await page.locator(':focus').getAttribute('id'), await query.getAttribute('id'));
+    assert.equal(upstream.requests.length, before);
+    await query.fill('{"a": [1, null]}');
+    await page.getByLabel('__proto__').fill('"own"');
+    await query.press('Control+Enter');
+    await succeeds();
+    assert.equal(upstream.requests.at(-1)?.body, '{"query":{"a":[1,null]},"__proto__":"own"}');
+  });
+
+  it('reads markup in names, descriptions and answers as the text it is', async () => {
+    await page.goto(`${service.url}/`);
+    await page.getByRole('link', { name: BOLD }).click();
+    await page.getByRole('heading', { name: BOLD, level: 1 }).waitFor();
+    assert.equal(await page.getByLabel(BOLD).getAttribute('placeholder'), MARKUP);
+    assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 5);
+    await send();
+    await succeeds();
+    assert.deepEqual(JSON.parse(await response().inputValue()).rawData, { [BOLD]: MARKUP });
+    assert.equal(await page.locator('img, #injected, b, script[src]').count(), 0);
+    assert.equal(await page.title(), `${MARKUP}/${BOLD} · Signed data explorer`);
+  });
+
+  it('follows a link to an endpoint that is no more', async () => {
+    await page.goto(`${service.url}/#0x${'12'.repeat(32)}`);
+    await page.getByRole('heading', { name: 'No such endpoint' }).waitFor();
+    await page.goto(`${service.url}/#${service.ids['prices/raw']?.toUpperCase().replace('0X', '0x')}`);
+    await page.getByRole('heading', { name: 'raw' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /^raw/ }).getAttribute('aria-current'), 'page');
+  });
+
+  it('copies an id', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open('prices/raw');
+    await page.getByRole('button', { name: 'Copy the endpoint ID' }).click();
+    await page.getByText('Copied').waitFor();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), service.ids['prices/raw']);
+  });
+
+  it('reads it on a small screen, in light and in dark', async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const width = () => page.evaluate('document.documentElement.scrollWidth');
+    await page.goto(`${service.url}/`);
+    assert.equal(await background(), 'rgb(248, 248, 246)');
+    assert.equal(await width(), 360);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    assert.equal(await background(), 'rgb(18, 20, 24)');
+    await page.getByRole('link', { name: /^spot/ }).click();
+    assert.equal(await page.getByRole('navigation').isVisible(), false);
+    await page.getByLabel('symbol').fill('ETH');
+    await page.keyboard.press('Enter');
+    await succeeds();
+    assert.equal(await width(), 360);
+    await page.getByRole('link', { name: 'All endpoints' }).click();
+    await page.getByRole('navigation').waitFor();
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('is safe from whatever else might get into the page', async () => {
+    const { page } = await visit(browser, service.url);
+    await page.goto(`${service.url}/`);
+    const asked = upstream.requests.length;
+    await assert.rejects(page.evaluate(`document.body.innerHTML = '<p>'`), /TrustedHTML/);
+    await assert.rejects(page.evaluate(`fetch('${upstream.url}/')`), /Failed to fetch/);
+    assert.equal(upstream.requests.length, asked);
+    const ran = page.evaluate(`{
+      const script = document.createElement('script');
+      script.textContent = 'globalThis.ran = true';
+      document.body.append(script);
+    }`);
+    await assert.rejects(ran, /TrustedScript/);
+    await page.context().close();
+  });
+});

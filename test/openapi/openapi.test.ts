@@ -1,0 +1,463 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { openApiDocument } from '../../plugins-sdk/openapi.ts';
+import { publicEndpoint } from '../../plugins-sdk/public-endpoint.ts';
+import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { finished, submitted } from '../support/async.ts';
+import { loadObject } from '../support/config.ts';
+import { assertRefused, JSON_HEADERS } from '../support/http.ts';
+import { honest } from '../support/reclaim.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { Described } from './document.ts';
+
+const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const NATIVE = `0x${'0'.repeat(40)}`;
+const payment = {
+  type: 'x402',
+  network: 1,
+  rpc: 'http://127.0.0.1:1',
+  token: NATIVE,
+  amount: '7',
+  recipient: RECIPIENT,
+};
+const keyed = { type: 'apiKey', keys: ['the-key-of-a-client'] };
+const price = { type: 'int256', path: '$.price', times: '1e2' };
+
+/** @param timeout of the API `open`, in milliseconds. */
+function apisAt(url: string, timeout = 10_000) {
+  const endpoint = (name: string, more: object = {}) => ({ name, path: `/${name}`, ...more });
+  return [
+    {
+      name: 'open',
+      url,
+      auth: { type: 'free' },
+      timeout,
+      endpoints: [
+        endpoint('encoded', {
+          description: 'A price',
+          encoding: price,
+          parameters: [
+            { name: 'symbol', required: true, description: 'Which asset' },
+            { name: 'currency', default: 'usd' },
+            { name: 'tier', fixed: 'gold' },
+            { name: 'realm', default: 'inner', secret: true },
+          ],
+        }),
+        endpoint('raw'),
+        endpoint('chosen', { encoding: { type: '*', path: '*', times: '*' } }),
+        endpoint('later', {
+          mode: 'async',
+          method: 'POST',
+          parameters: [{ name: 'input', in: 'body', required: true }],
+        }),
+        endpoint('later-encoded', { mode: 'async', encoding: price }),
+        endpoint('live', { mode: 'stream' }),
+        endpoint('live-encoded', { mode: 'stream', encoding: price }),
+        endpoint('proven', { responseMatches: [{ type: 'regex', value: 'price' }] }),
+      ],
+    },
+    {
+      name: 'closed',
+      url,
+      endpoints: [
+        endpoint('keyed', { auth: keyed }),
+        endpoint('paid', { auth: [keyed, payment] }),
+        endpoint('either', { auth: [payment, keyed], cache: { maxAge: 1 } }),
+        endpoint('anyone', { auth: [keyed, { type: 'free' }] }),
+      ],
+    },
+  ];
+}
+
+/** Answers when it is told to. */
+class Held {
+  release: () => void = () => undefined;
+  readonly #released = new Promise<void>((resolve) => {
+    this.release = resolve;
+  });
+  readonly handler: Handler = async (...request) => {
+    await this.#released;
+    await faults.json({ price: 1 })(...request);
+  };
+}
+
+async function assertValid(document: object): Promise<void> {
+  const { valid, errors } = await new Validator().validate({ ...document });
+  assert.ok(valid, JSON.stringify(errors));
+}
+
+async function documentOf(config: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
+  const { endpoints } = await loadObject(config, env);
+  return openApiDocument({ version: '1.0', endpoints: endpoints.map(publicEndpoint) });
+}
+
+describe('the OpenAPI document of a running service', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let described: Described;
+  const pathOf = (endpoint: string) => `/endpoints/${service.ids[endpoint]}`;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('*', { price: 12.5 });
+    upstream.on('/gateway', honest);
+    service = await startTestService(
+      {
+        settings: {
+          openapi: true,
+          proof: { type: 'reclaim', gatewayUrl: `${upstream.url}/gateway` },
+          plugins: [{ source: './picky.mjs' }],
+        },
+        apis: apisAt(upstream.url),
+      },
+      {
+        files: {
+          'picky.mjs': `export default { name: '<name>', hooks: { onHttpRequest({ parameters }) {
+          if (parameters.symbol === 'DROP') throw new Error('no');
+        } } };`,
+        },
+      },
+    );
+    const response = await fetch(`${service.url}/openapi.json`);
+    assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json']);
+    described = new Described(await response.json());
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    assert.equal(described.at('openapi'), '3.1.0');
+    assert.deepEqual(described.at('servers'), [{ url: '/' }]);
+    await assertValid(described.at() as object);
+  });
+
+  it('is what the command line prints for the same file', async (t) => {
+    const { code, stdout, stderr } = await runCli(t, ['openapi', '-c', join(service.folder, 'config.yaml')]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), described.at());
+  });
+
+  it('has a path for every endpoint, for polling and for health', () => {
+    const paths = [...Object.keys(service.ids).map(pathOf), '/requests/{requestId}', '/health'];
+    assert.deepEqual(Object.keys(described.at('paths') as object), paths);
+  });
+
+  it('names an operation after its API and endpoint', () => {
+    const { operationId, summary, description, tags } = described.at('paths', pathOf('open/encoded'), 'post') as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual([operationId, summary, description, tags], ['open_encoded', 'open/encoded', 'A price', ['open']]);
+    assert.deepEqual(described.at('tags'), [{ name: 'open' }, { name: 'closed' }]);
+  });
+
+  it('lists the ways to authenticate in the order of the config', () => {
+    const security = (endpoint: string) => described.at('paths', pathOf(endpoint), 'post', 'security');
+    assert.deepEqual(security('open/raw'), [{}]);
+    assert.deepEqual(security('closed/keyed'), [{ apiKey: [] }]);
+    assert.deepEqual(security('closed/paid'), [{ apiKey: [] }, { x402: [] }]);
+    assert.deepEqual(security('closed/either'), [{ x402: [] }, { apiKey: [] }]);
+    assert.deepEqual(security('closed/anyone'), [{ apiKey: [] }, {}]);
+    assert.equal(described.at('components', 'securitySchemes', 'apiKey', 'name'), 'X-Api-Key');
+    assert.equal(described.at('components', 'securitySchemes', 'x402', 'name'), 'X-Payment-Proof');
+  });
+
+  it('describes the parameters that a client may give, and no others', () => {
+    const schema = ['requestBody', 'content', 'application/json', 'schema', 'properties', 'parameters'];
+    const parameters = (endpoint: string) => described.at('paths', pathOf(endpoint), 'post', ...schema);
+    const type = ['string', 'number', 'boolean'];
+    assert.deepEqual(parameters('open/encoded'), {
+      type: 'object',
+      description: 'Parameters that are not listed are ignored',
+      required: ['symbol'],
+      properties: { symbol: { type, description: 'Which asset' }, currency: { type, default: 'usd' }, realm: { type } },
+      additionalProperties: true,
+    });
+    assert.deepEqual(Reflect.get(parameters('open/chosen') as object, 'required'), ['_type', '_path', '_times']);
+  });
+
+  it('accepts the requests that the service accepts, and refuses what it refuses', () => {
+    const faultsOf = (endpoint: string, parameters: unknown) => {
+      return described.requestFaults(pathOf(endpoint), parameters === undefined ? {} : { parameters });
+    };
+    const good: [string, unknown][] = [
+      ['open/raw', undefined],
+      ['open/raw', { unknown: {} }],
+      ['open/encoded', { symbol: 1, currency: 'eur' }],
+      ['open/later', { input: [{ nested: null }] }],
+      ['open/chosen', { _type: 'uint256', _path: '$.price', _times: 1 }],
+      ['open/chosen', { _type: 'uint256,bool, bytes', _path: '$.a,$.b,$.c', _times: '1e2,,' }],
+    ];
+    const bad: [string, unknown][] = [
+      ['open/raw', []],
+      ['open/encoded', undefined],
+      ['open/encoded', {}],
+      ['open/encoded', { symbol: {} }],
+      ['open/later', {}],
+      ['open/chosen', { _type: 'uint8', _path: '$.price', _times: 1 }],
+      ['open/chosen', { _type: 'bool,', _path: '$.price', _times: 1 }],
+      ['open/chosen', { _type: 'bool', _path: '$.price' }],
+    ];
+    for (const [endpoint, parameters] of good) assert.equal(faultsOf(endpoint, parameters), '');
+    for (const [endpoint, parameters] of bad)
+      assert.notEqual(faultsOf(endpoint, parameters), '', JSON.stringify(parameters));
+  });
+
+  const requests: readonly [string, number, unknown, Record<string, string>?][] = [
+    ['open/encoded', 200, { symbol: 'ETH' }],
+    ['open/raw', 200, {}],
+    ['open/chosen', 200, { _type: 'uint256', _path: '$.price', _times: 1 }],
+    ['open/live', 200, {}],
+    ['open/live-encoded', 200, {}],
+    ['closed/keyed', 200, {}, { 'X-Api-Key': 'the-key-of-a-client' }],
+    ['closed/anyone', 200, {}],
+    ['open/later', 202, { input: 1 }],
+    ['open/encoded', 400, {}],
+    ['open/encoded', 400, 'text'],
+    ['open/encoded', 400, { symbol: 'ETH', 'X-Tier': 'x', currency: '\ud800' }],
+    ['open/chosen', 400, { _type: 'uint256', _times: 1 }],
+    ['open/chosen', 400, { _type: 'uint8', _path: '$.price', _times: 1 }],
+    ['open/later', 400, {}],
+    ['closed/keyed', 401, {}],
+    ['closed/keyed', 401, {}, { 'X-Api-Key': 'wrong' }],
+    ['closed/either', 401, {}],
+    ['closed/paid', 401, {}, { 'X-Payment-Proof': '{}' }],
+    ['closed/paid', 402, {}],
+    ['open/encoded', 403, { symbol: 'DROP' }],
+    ['open/raw', 413, 'x'.repeat(70_000)],
+    ['open/raw', 415, {}, { 'Content-Type': 'text/plain' }],
+  ];
+  for (const [endpoint, status, parameters, headers] of requests) {
+    it(`${endpoint} ${status} ${JSON.stringify(parameters).slice(0, 40)} ${Object.keys(headers ?? {})}`, async () => {
+      const response = await service.post(endpoint, parameters, headers);
+      assert.equal(response.status, status);
+      await described.assertDescribed(pathOf(endpoint), 'post', response);
+    });
+  }
+
+  it('a polled request, running, complete and failed', async () => {
+    const held = new Held();
+    upstream.on('/later', held.handler);
+    const record = await submitted(await service.post('open/later', { input: 1 }));
+    const poll = async (pollUrl: string) => {
+      const text = await described.assertDescribed('/requests/{requestId}', 'get', await fetch(service.url + pollUrl));
+      const { status }: { status: string } = JSON.parse(text);
+      return status;
+    };
+    assert.match(await poll(record.pollUrl), /^(pending|processing)$/);
+    held.release();
+    await finished(service, record);
+    assert.equal(await poll(record.pollUrl), 'complete');
+    const encoded = await submitted(await service.post('open/later-encoded'));
+    await finished(service, encoded);
+    assert.equal(await poll(encoded.pollUrl), 'complete');
+    upstream.on('/later', faults.serverError());
+    const failing = await submitted(await service.post('open/later', { input: 1 }));
+    await finished(service, failing);
+    assert.equal(await poll(failing.pollUrl), 'failed');
+    const unknown = await fetch(`${service.url}/requests/0x${'0'.repeat(64)}`);
+    assert.equal(unknown.status, 404);
+    await described.assertDescribed('/requests/{requestId}', 'get', unknown);
+  });
+
+  it('what a failing upstream leads to', async () => {
+    const answers = [faults.serverError(), faults.empty(204), faults.json({ other: 1 })];
+    for (const answer of answers) {
+      upstream.on('/encoded', answer);
+      const response = await service.post('open/encoded', { symbol: 'ETH' });
+      assert.equal(response.status, 502);
+      await described.assertDescribed(pathOf('open/encoded'), 'post', response);
+    }
+  });
+
+  it('an answer with a TLS proof', async () => {
+    const response = await service.post('open/proven');
+    const text = await described.assertDescribed(pathOf('open/proven'), 'post', response);
+    assert.ok(text.includes('"proof":{"claim":'), text);
+  });
+
+  it('health, and an endpoint that is gone', async () => {
+    await described.assertDescribed('/health', 'get', await fetch(`${service.url}/health`));
+    const url = `${service.url}/endpoints/0x${'0'.repeat(64)}`;
+    const gone = await fetch(url, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
+    assert.equal(gone.status, 404);
+    await described.assertDescribed(pathOf('open/raw'), 'post', gone);
+  });
+});
+
+describe('GET /openapi.json', () => {
+  it('is not there unless it is asked for', async () => {
+    for (const settings of [{}, { openapi: false }]) {
+      const service = await startTestService({ settings, apis: apisAt('https://api.example') });
+      await assertRefused(await fetch(`${service.url}/openapi.json`), 404, 'Not Found');
+      await service.stop();
+    }
+  });
+
+  it('counts against the rate limit, whose refusal is described', async () => {
+    const config = {
+      settings: { openapi: true },
+      server: { rateLimit: { max: 1 } },
+      apis: apisAt('https://api.example'),
+    };
+    const service = await startTestService(config);
+    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    assert.equal((await fetch(`${service.url}/openapi.json`)).status, 429);
+    const refused = await service.post('open/raw');
+    assert.equal(refused.status, 429);
+    await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', refused);
+    await service.stop();
+  });
+});
+
+describe('the OpenAPI document of a busy service', () => {
+  it('describes what a client gets that waits in vain for a slot', async (t) => {
+    const held = new Held();
+    const upstream = await startUpstream({ '/keyed': held.handler });
+    t.after(() => upstream.close());
+    const settings = { openapi: true, maxConcurrentApiCalls: 1 };
+    const service = await startTestService({ settings, apis: apisAt(upstream.url, 50) });
+    t.after(() => service.stop());
+    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    const first = service.post('closed/keyed', {}, { 'X-Api-Key': 'the-key-of-a-client' });
+    await upstream.untilRequested('/keyed');
+    const second = await service.post('open/raw');
+    held.release();
+    assert.deepEqual([second.status, (await first).status], [503, 200]);
+    await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', second);
+  });
+});
+
+describe('the OpenAPI document of a config', () => {
+  it('of the complete example, whose variables are not set: valid, with every endpoint', async (t) => {
+    const file = join(PACKAGE_ROOT, 'examples/configs/complete.yaml');
+    const { code, stdout, stderr } = await runCli(t, ['openapi', '-c', file]);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^warning: apis\[0\]\.headers\.Authorization: the variable PRICE_API_KEY is not set$/m);
+    const document = JSON.parse(stdout);
+    await assertValid(document);
+    const posts = Object.values<{ post?: { summary: string } }>(document.paths).flatMap(
+      ({ post }) => post?.summary ?? [],
+    );
+    assert.deepEqual(posts, [
+      'prices/pinned',
+      'prices/several-values',
+      'prices/requester-chosen',
+      'prices/proven',
+      'prices/encrypted',
+      'reports/raw',
+      'reports/slow',
+      'reports/streamed',
+    ]);
+    assert.equal(stdout.includes('unset'), false, 'no stand-in for a variable');
+  });
+
+  it('leaves out an endpoint whose ID depends on a variable that is not set, and says so', async (t) => {
+    const cwd = await folderWith(t, {
+      'c.yaml': `version: '1.0'
+apis:
+  - { name: a, url: 'https://\${HOST}', endpoints: [{ name: e, path: /e }] }
+  - { name: b, url: 'https://\${OTHER}', endpoints: [{ name: e, path: /e }] }
+`,
+      'some.env': 'OTHER=api.example\n',
+    });
+    const { stdout, stderr } = await runCli(t, ['openapi', '-c', 'c.yaml', '--env', 'some.env'], { cwd });
+    assert.match(stderr, /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST$/m);
+    const { paths, tags } = JSON.parse(stdout);
+    assert.deepEqual([Object.keys(paths).length, tags], [2, [{ name: 'b' }]]);
+  });
+
+  it('says nothing of upstreams, headers, fixed values, secrets, keys and nodes', async () => {
+    const document = await documentOf(
+      {
+        settings: {
+          openapi: true,
+          proof: { type: 'reclaim', gatewayUrl: 'https://leak.example/gateway' },
+          fhe: { network: 'sepolia', rpcUrl: 'https://leak.example/rpc', verifier: RECIPIENT, apiKey: '${SECRET}' },
+        },
+        apis: [
+          {
+            name: 'api',
+            url: 'https://leak.example/leak',
+            headers: { Authorization: 'Bearer ${SECRET}', 'X-Leak': 'leak' },
+            auth: [
+              { type: 'apiKey', keys: ['${SECRET}', 'leak-key'] },
+              { ...payment, rpc: 'https://leak.example/${SECRET}' },
+            ],
+            endpoints: [
+              {
+                name: 'one',
+                path: '/leak/{id}',
+                parameters: [
+                  { name: 'id', in: 'path', required: true },
+                  { name: 'leaked-name', fixed: 'leak' },
+                  { name: 'token', in: 'cookie', fixed: '${SECRET}' },
+                  { name: 'realm', default: 'leak', secret: true },
+                ],
+                encoding: { type: 'uint256', path: '$.v' },
+              },
+              {
+                name: 'two',
+                path: '/two',
+                encoding: { type: 'uint256', path: '$.v' },
+                responseMatches: [{ type: 'regex', value: 'leak' }],
+              },
+            ],
+          },
+        ],
+      },
+      { SECRET: 'leak-from-a-variable' },
+    );
+    const text = JSON.stringify(document);
+    assert.ok(text.includes('"realm"') && text.includes('"id"'), 'parameters are described');
+    assert.doesNotMatch(text, /leak/i);
+    await assertValid(document);
+  });
+
+  it('tells operations apart whose names look alike', async () => {
+    const endpoint = (name: string, path: string) => ({ name, path });
+    const document = await documentOf({
+      apis: [
+        {
+          name: 'a b',
+          url: 'https://a.example',
+          endpoints: [endpoint('c', '/1'), endpoint('c!', '/2'), endpoint('é', '/3')],
+        },
+      ],
+    });
+    const posts = Object.values(document.paths as Record<string, { post?: { operationId: string } }>);
+    const ids = posts.flatMap(({ post }) => post?.operationId ?? []);
+    assert.match(ids.join(' '), /^a_b_c_0x[0-9a-f]{64} a_b_c_0x[0-9a-f]{64} a_b_$/);
+    assert.equal(new Set(ids).size, 3);
+    await assertValid(document);
+  });
+
+  it('describes what plugins add as far as it can: an auth type and a mode of their own', async () => {
+    const document = openApiDocument({
+      version: '1.0',
+      endpoints: [
+        {
+          id: `0x${'1'.repeat(64)}`,
+          api: 'a',
+          name: 'e',
+          mode: 'push',
+          auth: ['bearer'],
+          parameters: [],
+          reserved: [],
+        },
+      ],
+    });
+    const described = new Described(document);
+    const path = `/endpoints/0x${'1'.repeat(64)}`;
+    assert.deepEqual(described.at('paths', path, 'post', 'security'), [{ plugin_bearer: [] }]);
+    assert.equal(described.at('components', 'securitySchemes', 'plugin_bearer', 'scheme'), 'bearer');
+    assert.equal(typeof described.at('paths', path, 'post', 'responses', '2XX', 'description'), 'string');
+    await assertValid(document);
+  });
+});
