@@ -7,6 +7,6 @@ export const endpoints = definePlugin({
   required: true,
   setup({ endpoints }) {
     const byId = new Map(endpoints.map((endpoint) => [endpoint.id.toLowerCase(), endpoint]));
-    return { hooks: { resolve: (id) => byId.get(id.toLowerCase()) } };
+    return { hooks: { resolve: (id) => byId.get(id) ?? byId.get(id.toLowerCase()) } };
   },
 });

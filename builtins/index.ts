@@ -11,6 +11,7 @@ import { endpoints } from './endpoints.ts';
 import { explorer } from './explorer/index.ts';
 import { fhe } from './fhe/index.ts';
 import { health } from './health.ts';
+import { metrics } from './metrics/index.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
 import { modeSync } from './mode-sync.ts';
@@ -48,5 +49,6 @@ export function builtins(signer?: () => Signer): Definition[] {
     modeAsync,
     modeStream,
     explorer,
+    metrics,
   ];
 }

@@ -15,15 +15,14 @@ const answers = {
   parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
 };
 
+const JSON_TYPE = 'application/json';
+
 /** JSON as it is, in no compressed form. A charset means nothing: JSON is UTF-8 (RFC 8259, section 8.1). */
 function announcesJson(headers: IncomingHttpHeaders): boolean {
-  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+  const { 'content-type': full = '' } = headers;
+  const type = full === JSON_TYPE ? full : full.replace(/;.*$/s, '').trim().toLowerCase();
   const { 'content-encoding': coding = 'identity', 'transfer-encoding': transfer = 'chunked' } = headers;
-  return (
-    type.trim().toLowerCase() === 'application/json' &&
-    coding.toLowerCase() === 'identity' &&
-    transfer.toLowerCase() === 'chunked'
-  );
+  return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
 }
 
 /** Counts bytes while they come. They come as text of one character each: what is no UTF-8 must not be replaced. */
@@ -31,7 +30,7 @@ const readCounting = koaBody({
   json: false,
   urlencoded: false,
   text: true,
-  textTypes: ['application/json'],
+  textTypes: [JSON_TYPE],
   textLimit: BODY_LIMIT,
   encoding: 'binary',
   patchKoa: true,

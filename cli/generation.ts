@@ -20,19 +20,23 @@ export class Generation {
   readonly #sealed: Sealed;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
-  #before: StateStore | undefined;
   readonly #log: Log;
   readonly #handle: Handler;
   #requests = 0;
   #idle: (() => void)[] = [];
+  #stopped: Promise<void> | undefined;
 
   /** @param before whose state is taken over. @throws RegistrationError */
   constructor(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'states'>, before?: Generation) {
     this.loaded = loaded;
     this.#log = surroundings.log;
-    this.#before = before === undefined ? undefined : before.#states;
-    this.#states = new StateStore(this.#before);
-    this.#sealed = assemble(loaded, { ...surroundings, states: this.#states });
+    this.#states = new StateStore(before === undefined ? undefined : before.#states);
+    try {
+      this.#sealed = assemble(loaded, { ...surroundings, states: this.#states });
+    } catch (error) {
+      void this.letGo(before === undefined ? [] : [before]);
+      throw error;
+    }
     const failed = failureLog(this.#log);
     this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
     this.#handle = createHandler(this.#sealed, this.#pipeline, failed);
@@ -55,20 +59,18 @@ export class Generation {
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
   async start(): Promise<void> {
     const started: string[] = [];
-    const before = this.#before;
-    // Else no generation would ever be forgotten.
-    this.#before = undefined;
     for (const { name, plugin } of this.#sealed.plugins) {
       try {
         started.push(name);
         const ready = await within(START_TIME, Promise.resolve(plugin.start?.()));
         if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
       } catch (error) {
-        await this.#stopPlugins(STOP_TIME, started);
-        await this.#states.closeAllBut(before);
+        this.#stopped = this.#stopPlugins(STOP_TIME, started);
+        await this.#stopped;
         throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
       }
     }
+    this.#states.settle();
   }
 
   /** Resolves when no request and nothing in the background is under way. */
@@ -77,14 +79,19 @@ export class Generation {
     await this.#pipeline.drained();
   }
 
-  /**
-   * Stops the plugins.
-   * @param patience milliseconds that they have.
-   * @param next the generation that takes over, if there is one: what it uses too lives on.
-   */
-  async stop(patience: number, next?: Generation): Promise<void> {
-    await this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIME));
-    await this.#states.closeAllBut(next === undefined ? undefined : next.#states);
+  /** Stops the plugins, once. @param patience milliseconds that they have. */
+  stop(patience: number): Promise<void> {
+    this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIME));
+    return this.#stopped;
+  }
+
+  /** Closes the state that no other generation uses. @param others that live on. */
+  async letGo(others: Iterable<Generation>): Promise<void> {
+    try {
+      await this.#states.closeAllBut([...others].map((other) => other.#states));
+    } catch (error) {
+      this.#log.error('state of a plugin cannot be closed', { error: describe(error) });
+    }
   }
 
   async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {

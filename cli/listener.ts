@@ -1,5 +1,6 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Handler } from '../kernel/http.ts';
 import { configKey, Type } from '../plugins-sdk/define.ts';
 
 const portKey = configKey(
@@ -48,6 +49,34 @@ export function listen(server: Server, { port, host }: Address): Promise<void> {
 export function urlOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+/**
+ * A handler whose every response ends with `close`. When a connection goes, node closes the response that it is sending,
+ * but none of those behind it, which a client that pipelines its requests has asked for.
+ */
+export function closingAll(handle: Handler): Handler {
+  const underWay = new WeakMap<Socket, Set<ServerResponse>>();
+  const responsesOf = (socket: Socket): Set<ServerResponse> => {
+    const known = underWay.get(socket);
+    if (known !== undefined) return known;
+    const responses = new Set<ServerResponse>();
+    underWay.set(socket, responses);
+    socket.once('close', () => {
+      for (const response of responses) {
+        if (response.socket !== null) continue;
+        response.destroy();
+        response.emit('close');
+      }
+    });
+    return responses;
+  };
+  return (request, response) => {
+    const responses = responsesOf(request.socket);
+    responses.add(response);
+    response.once('close', () => responses.delete(response));
+    handle(request, response);
+  };
 }
 
 /**

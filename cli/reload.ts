@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { addressOf } from './listener.ts';
+import { type Address, addressOf } from './listener.ts';
 
 /** What a reload changes and what it cannot change, a line each. */
 export interface Differences {
@@ -14,11 +14,11 @@ function lineOf({ api, name, id }: Endpoint): string {
   return `${api}/${name} ${id}`;
 }
 
-/** Compares two configs of one service. */
-export function compare(before: LoadedConfig, after: LoadedConfig): Differences {
+/** Compares two configs of one service. @param was where it listens. */
+export function compare(before: LoadedConfig, after: LoadedConfig, was: Address): Differences {
   const had = new Set(before.endpoints.map(({ id }) => id));
   const has = new Set(after.endpoints.map(({ id }) => id));
-  const [was, is] = [addressOf(before.config), addressOf(after.config)];
+  const is = addressOf(after.config);
   const changed = (key: 'port' | 'host') =>
     was[key] === is[key] ? [] : [`server.${key}: stays ${was[key]} until the service is restarted`];
   return {

@@ -23,12 +23,15 @@ function response(log: Log, exchange: Exchange, status: number): void {
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
 function call(log: Log, { exchange, plugin, stage, ledger, outcome }: CallEvent): void {
   if (ledger === undefined) return;
-  const used = ledger.budget - ledger.remaining;
-  if (outcome === 'done' && used < ledger.budget * SLOW) return;
+  const { budget: allowed, spent } = ledger;
+  const used = spent.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
+  const before = used - (spent.at(-1)?.milliseconds ?? 0);
+  // The hook with which it became slow is the one to name, not those that came after.
+  if (outcome === 'done' && (used < allowed * SLOW || before >= allowed * SLOW)) return;
   const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
   const { requestId } = exchange;
-  const budget = `${round(used)} of ${ledger.budget} ms`;
-  log.warn(`plugin "${plugin}" ${what} in ${stage}`, { requestId, budget, used: timesOf(ledger.spent) });
+  const budget = `${round(used)} of ${allowed} ms`;
+  log.warn(`plugin "${plugin}" ${what} in ${stage}`, { requestId, budget, used: timesOf(spent) });
 }
 
 /**

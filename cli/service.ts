@@ -8,7 +8,7 @@ import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf } from './assemble.ts';
 import { Generation } from './generation.ts';
-import { addressOf, closeWhenIdle, listen, listener, urlOf } from './listener.ts';
+import { type Address, addressOf, closeWhenIdle, closingAll, listen, listener, urlOf } from './listener.ts';
 import { compare } from './reload.ts';
 import { requestLog } from './request-log.ts';
 import { within } from './within.ts';
@@ -89,10 +89,12 @@ class Server {
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
   readonly #meters = new Meters();
-  readonly #server = createHttpServer((request, response) => this.#current.handle(request, response));
+  readonly #server = createHttpServer(closingAll((request, response) => this.#current.handle(request, response)));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
+  /** Where it listens, whatever later configs say. */
+  #address: Address | undefined;
   #phase: Phase = 'starting';
   #reloading: Promise<boolean> = Promise.resolve(true);
   #stopping: Promise<void> | undefined;
@@ -111,12 +113,13 @@ class Server {
   /** @returns the URL that it listens on. */
   async start(loaded: LoadedConfig): Promise<string> {
     const generation = this.#generationOf(loaded);
-    await generation.start();
+    this.#address = addressOf(loaded.config);
     this.#install(generation);
     try {
-      await listen(this.#server, addressOf(loaded.config));
+      await generation.start();
+      await listen(this.#server, this.#address);
     } catch (error) {
-      await generation.stop(0);
+      await this.#remove(generation, 0);
       throw error;
     }
     this.#phase = 'serving';
@@ -137,17 +140,26 @@ class Server {
   }
 
   async #reload(env: Environment): Promise<boolean> {
-    if (this.#stopping !== undefined) return false;
     const old = this.#current;
+    let next: Generation | undefined;
     try {
+      if (this.#isStopping()) return false;
       const loaded = await this.#load(env);
-      const next = this.#generationOf(loaded, old);
+      next = this.#generationOf(loaded, old);
       await next.start();
+      if (this.#isStopping()) {
+        await next.stop(0);
+        await next.letGo(this.#generations);
+        return false;
+      }
       this.#install(next);
       this.#report(old.loaded, loaded, env);
-      void this.#retire(old, next);
+      void this.#retire(old);
       return true;
     } catch (error) {
+      await next?.letGo(this.#generations);
+      // Nobody waits for a new config any more.
+      if (this.#isStopping()) return false;
       for (const line of messageOf(error).split('\n')) this.#log.error(line);
       if (!(error instanceof ConfigErrors)) this.#log.error('the plugins of the new config cannot be used');
       this.#log.error('the config was not reloaded: the one before stays in force');
@@ -166,15 +178,24 @@ class Server {
     this.#generations.add(generation);
   }
 
+  #isStopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
   /** Lets the requests of a replaced generation end first. */
-  async #retire(old: Generation, next: Generation): Promise<void> {
+  async #retire(old: Generation): Promise<void> {
     await old.drained();
-    this.#generations.delete(old);
-    if (this.#stopping === undefined) await old.stop(DRAIN_TIME, next);
+    await this.#remove(old, DRAIN_TIME);
+  }
+
+  /** Whoever is the last to use a value is the one that closes it. */
+  async #remove(generation: Generation, patience: number): Promise<void> {
+    await generation.stop(patience);
+    if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
   }
 
   #report(before: LoadedConfig, after: LoadedConfig, env: Environment): void {
-    const { endpoints, warnings } = compare(before, after);
+    const { endpoints, warnings } = compare(before, after, this.#address ?? addressOf(before.config));
     this.#log.info('config reloaded');
     for (const line of endpoints) this.#log.info(line);
     for (const line of warnings) this.#log.warn(line);
@@ -214,6 +235,8 @@ class Server {
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();
     const patience = Math.max(DRAIN_TIME - (performance.now() - started), 0);
-    await Promise.all(generations.map((generation) => generation.stop(patience)));
+    // A reload that is under way stops what it has started.
+    await within(patience, this.#reloading);
+    await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
   }
 }

@@ -21,6 +21,8 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
+const none: Parameters = Object.freeze({});
+
 const ID_BYTES = 32;
 /** Random bytes are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
 let pool = Buffer.alloc(0);
@@ -46,7 +48,7 @@ export class Exchange extends Slotted {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly socketAddress: string;
   /** The parameters exactly as the client sent them; frozen. */
-  parameters: Parameters = Object.freeze({});
+  parameters: Parameters = none;
   #ledgers: Map<string, Ledger> | undefined;
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
   readonly departure = new Departure();

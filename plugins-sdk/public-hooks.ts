@@ -62,7 +62,7 @@ export interface Rejection {
 }
 
 /** The slot-free part of every public context. */
-export function hookContext(exchange: Exchange, call: Call): HookContext {
+function hookContext(exchange: Exchange, call: Call): HookContext {
   const { id, api, name } = exchange.endpoint;
   return {
     requestId: exchange.requestId,
@@ -75,9 +75,9 @@ export function hookContext(exchange: Exchange, call: Call): HookContext {
   };
 }
 
-/** Adds members to a context without evaluating its lazy ones. */
-export function extend<C extends object, M extends object>(context: C, members: M): Readonly<C & M> {
-  return Object.freeze(Object.defineProperties(context, Object.getOwnPropertyDescriptors(members)) as C & M);
+/** Adds members to a context, whose own lazy ones stay so, and freezes it. */
+function extend<C extends object, M extends object>(context: C, members: M): Readonly<C & M> {
+  return Object.freeze(Object.assign(context, members));
 }
 
 /** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
@@ -198,13 +198,10 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 export const publicHooks: Adapters = {
   onHttpRequest: {
     context: ([exchange], call, hidden) => {
-      const visible = Object.entries(exchange.headers).filter(([name]) => !hidden.has(name));
+      const headers: Record<string, string | undefined> = {};
+      for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
       const { parameters, ip } = exchange;
-      return extend(hookContext(exchange, call), {
-        parameters,
-        headers: Object.freeze(Object.fromEntries(visible)),
-        ip,
-      });
+      return extend(hookContext(exchange, call), { parameters, headers: Object.freeze(headers), ip });
     },
     take: (result, _, plugin) => takeRejection(result, plugin),
   },
@@ -231,9 +228,18 @@ export const publicHooks: Adapters = {
       const { requestId, resolved } = exchange;
       const error = new Error(refusal.message);
       const { stage = 'unknown', status } = refusal;
-      const names = { requestId, endpointId: resolved?.id ?? id, api: resolved?.api, endpoint: resolved?.name };
-      const members = { ...names, error, stage, status };
-      return extend(Object.defineProperty(members, 'signal', { get: () => call.signal, enumerable: true }), {});
+      return Object.freeze({
+        requestId,
+        endpointId: resolved?.id ?? id,
+        api: resolved?.api,
+        endpoint: resolved?.name,
+        error,
+        stage,
+        status,
+        get signal() {
+          return call.signal;
+        },
+      });
     },
     take: () => undefined,
   },

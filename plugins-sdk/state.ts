@@ -4,11 +4,14 @@
  */
 export class StateKey<T> {
   readonly name: string;
+  /** Whether the value outlives configs that do not ask for it, too. */
+  readonly lasting: boolean;
   /** Keeps keys of different types apart. */
   declare readonly holds: T;
 
-  constructor(name: string) {
+  constructor(name: string, { lasting = false }: { readonly lasting?: boolean } = {}) {
     this.name = name;
+    this.lasting = lasting;
   }
 }
 
@@ -21,7 +24,8 @@ export interface Closable {
 export interface States {
   /**
    * The value that the set of plugins before this one kept under the key, if its version was the same; else a new one.
-   * A value with a `close` is closed when it is replaced or no longer asked for.
+   * A value with a `close` is closed when it is replaced or no longer asked for. To be asked for while a plugin sets
+   * itself up or starts: later there is nothing left to take over.
    * @param version names all of the config that the value depends on.
    */
   keep<T>(key: StateKey<T>, version: string, make: () => T): T;
@@ -54,11 +58,19 @@ export class StateStore implements States {
     return kept.value as T;
   }
 
-  /** Closes what the other set does not use. @param other that lives on, if there is one. */
-  async closeAllBut(other?: StateStore): Promise<void> {
-    const used = new Set(other === undefined ? [] : other.#values());
+  /** Nothing more is taken over: what lasts is here, and the set before can be forgotten. */
+  settle(): void {
+    for (const [key, kept] of this.#before?.#kept ?? []) {
+      if (key.lasting && !this.#kept.has(key)) this.#kept.set(key, kept);
+    }
+    this.#before = undefined;
+  }
+
+  /** Closes what no other set uses. @param others that live on. */
+  async closeAllBut(others: readonly StateStore[]): Promise<void> {
+    const used = new Set(others.flatMap((other) => other.#values()));
     const unused = this.#values().filter((value) => !used.has(value));
-    await Promise.all(unused.filter(isClosable).map((value) => value.close()));
+    await Promise.all(unused.filter(isClosable).map(async (value) => value.close()));
   }
 
   #inherited(key: StateKey<unknown>): Kept | undefined {

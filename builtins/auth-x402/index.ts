@@ -98,7 +98,7 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
   }
 }
 
-const remembered = new StateKey<PaymentMemory>('x402 payments');
+const remembered = new StateKey<PaymentMemory>('x402 payments', { lasting: true });
 const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
@@ -114,7 +114,6 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     credentials: ['X-Payment-Proof'],
     check: checkAllTerms,
     setup({ config, node, now, endpoints, log, states, meters }) {
-      // Asked for by a config without payments too: one after it must know of those before.
       const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(now)));
       const { payments } = memory;
       const client = createHttpClient();
@@ -172,7 +171,7 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
           if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
           confirmed = await payments.confirm(payment, liveUntil(mined.minedAt));
           if (!confirmed) throw alreadyUsed();
-          memory.redeemed(longestLife, now());
+          memory.redeemed(longestLife, mined.minedAt);
           redeemed.set(exchange, payment);
         } finally {
           counted({ outcome: confirmed ? 'redeemed' : 'refused' }, 1);

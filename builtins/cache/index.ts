@@ -42,7 +42,9 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   const { values } = resolvedParameters.require(exchange);
   // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
-  const text = JSON.stringify([endpoint.id, texts, encodingChoice.get(exchange) ?? []]);
+  const choice = encodingChoice.get(exchange);
+  // No JSON text holds a line feed, and an endpoint has a fixed number of them.
+  const text = `${endpoint.id}\n${texts.join('\n')}${choice === undefined ? '' : `\n${JSON.stringify(choice)}`}`;
   return text.length <= SHORT ? text : hash('sha256', text, 'base64');
 }
 

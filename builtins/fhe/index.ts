@@ -10,12 +10,14 @@ import {
   definePlugin,
   type Endpoint,
   type EndpointDraft,
+  type Exchange,
   error,
   type Finding,
   type Hex,
   isHeaderValue,
   isHex,
   keys,
+  type Meters,
   millisecondsSchema,
   Refusal,
   type Static,
@@ -163,6 +165,28 @@ async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal
   return encoded;
 }
 
+function instruments(meters: Meters, pool: () => Pool | undefined) {
+  meters.gauge({ name: 'fhe_queue', help: 'Values that wait for an FHE worker' }, () => pool()?.waiting ?? 0);
+  meters.gauge({ name: 'fhe_workers_busy', help: 'FHE workers that encrypt a value' }, () => pool()?.busy ?? 0);
+  const seconds = meters.histogram({
+    name: 'fhe_encryption_seconds',
+    help: 'Duration of FHE encryptions, with the wait for a worker: ok, failed, or abandoned by the client',
+    labels: ['outcome'],
+  });
+  return async <T>(exchange: Exchange, work: Promise<T>): Promise<T> => {
+    const started = performance.now();
+    const measure = (outcome: string) => seconds({ outcome }, (performance.now() - started) / 1000);
+    try {
+      const result = await work;
+      measure('ok');
+      return result;
+    } catch (error) {
+      measure(exchange.abandoned ? 'abandoned' : 'failed');
+      throw error;
+    }
+  };
+}
+
 /**
  * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
  * contract can compute with, and nobody can read. Everything that fails is a 502 with one text; why is in the log.
@@ -181,13 +205,14 @@ export const fhe = definePlugin({
     },
   },
   check,
-  setup({ endpoints, config }, own) {
+  setup({ endpoints, config, meters }, own) {
     const settings = relayerKey.in(config) ?? 'none';
     const relayer = settings === 'none' ? undefined : settings;
     const targets = targetsOf(endpoints);
     const secrets = [relayer?.apiKey ?? '', relayer?.rpcUrl ?? ''];
     let pool: Pool | undefined;
     if (targets.size === 0 && relayer === undefined) return {};
+    const measured = instruments(meters, () => pool);
     return {
       start() {
         if (relayer === undefined) return;
@@ -198,10 +223,10 @@ export const fhe = definePlugin({
       },
       stop: () => pool?.stop(),
       hooks: {
-        encrypt: (data, { endpoint }, call) => {
-          const target = targets.get(endpoint);
+        encrypt: (data, exchange, call) => {
+          const target = targets.get(exchange.endpoint);
           if (target === undefined) return undefined;
-          return encrypt(pool, target, data, call.signal).catch((error: unknown) => {
+          return measured(exchange, encrypt(pool, target, data, call.signal)).catch((error: unknown) => {
             throw new Refusal(502, 'FHE encryption failed', { reason: reasonOf(error, secrets) });
           });
         },

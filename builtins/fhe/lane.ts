@@ -41,6 +41,10 @@ export class Lane {
     this.#onFree = onFree;
   }
 
+  get isBusy(): boolean {
+    return this.#current !== undefined;
+  }
+
   get isFree(): boolean {
     return this.#current === undefined && this.#rest === undefined && !this.#stopped;
   }

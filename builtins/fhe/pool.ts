@@ -23,6 +23,16 @@ export class Pool {
     this.#lanes = Array.from({ length: options.workers }, () => new Lane(options, () => this.#dispatch()));
   }
 
+  /** How many values wait for a worker. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** How many workers have a value to encrypt. */
+  get busy(): number {
+    return this.#lanes.filter(({ isBusy }) => isBusy).length;
+  }
+
   /**
    * @param signal takes the task out of the queue when it aborts; one that runs already is let go.
    * @throws EncryptionFailure

@@ -134,11 +134,16 @@ function requireAll({ declared }: Prepared, values: Values): void {
 
 /** What plugins may see and change. */
 function visibleOf({ declared }: Prepared, values: Values): Parameters {
-  const entries = declared.flatMap(({ name, fixed, secret }, index): [string, Json][] => {
+  const visible: Record<string, Json> = {};
+  for (let index = 0; index < declared.length; index++) {
+    const parameter = declared[index];
     const value = values[index];
-    return value === undefined || fixed !== undefined || secret ? [] : [[name, value]];
-  });
-  return Object.freeze(Object.fromEntries(entries));
+    if (parameter === undefined || value === undefined || parameter.fixed !== undefined || parameter.secret) continue;
+    // Assigned, it would set the prototype.
+    if (parameter.name === '__proto__') Object.defineProperty(visible, parameter.name, { value, enumerable: true });
+    else visible[parameter.name] = value;
+  }
+  return Object.freeze(visible);
 }
 
 function validate(prepared: Prepared, exchange: Exchange): Parameters {

@@ -148,7 +148,7 @@ export const tlsProof = definePlugin({
   budget: 'none',
   keys: [matchesKey, proofKey],
   check,
-  setup({ endpoints, config, log, now }) {
+  setup({ endpoints, config, log, now, meters }) {
     const proof = proofKey.in(config) ?? 'none';
     if (proof === 'none') return {};
     const { gatewayUrl, timeout = DEFAULT_TIMEOUT, attestors } = proof;
@@ -156,12 +156,20 @@ export const tlsProof = definePlugin({
     const known = attestors && new Set(attestors.map((address) => address.toLowerCase()));
     const prove = prover({ client, url: gatewayUrl, timeout }, known, now);
     const patterns = patternsOf(endpoints);
+    const counted = meters.counter({
+      name: 'tls_proofs_total',
+      help: 'TLS proofs that were asked for: attached, failed, or abandoned by the client',
+      labels: ['outcome'],
+    });
     const attempt = async (exchange: Exchange, matches: readonly ResponseMatch[], signal: AbortSignal) => {
       try {
-        return await prove(sentRequest.require(exchange), matches, signal);
+        const attached = await prove(sentRequest.require(exchange), matches, signal);
+        counted({ outcome: 'attached' }, 1);
+        return attached;
       } catch (failure) {
-        if (!(failure instanceof NoProof)) throw failure;
         const { requestId, endpoint, abandoned } = exchange;
+        counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
+        if (!(failure instanceof NoProof)) throw failure;
         const fields = { requestId, endpointId: endpoint.id, reason: failure.message };
         // Nobody misses the proof of an answer that nobody gets.
         if (abandoned) log.debug('no TLS proof', fields);

@@ -1,0 +1,87 @@
+import {
+  type CheckContext,
+  configKey,
+  definePlugin,
+  error,
+  type Finding,
+  StateKey,
+  Type,
+  warning,
+} from '../../plugins-sdk/index.ts';
+import { Recording } from './recording.ts';
+import { MetricsServer } from './server.ts';
+
+const metricsKey = configKey(
+  'settings',
+  'metrics',
+  Type.Optional(
+    Type.Object(
+      {
+        port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one' }),
+        host: Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
+      },
+      { additionalProperties: false, description: 'Serves metrics at GET /metrics on a port of its own; default none' },
+    ),
+  ),
+);
+/** Read only. */
+const servicePort = configKey('server', 'port', Type.Optional(Type.Number()));
+const serviceHost = configKey('server', 'host', Type.Optional(Type.String()));
+
+const LOOPBACK = '127.0.0.1';
+const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+function isLoopback(host: string): boolean {
+  return /^127\./.test(host) || host === '::1' || host === 'localhost';
+}
+
+function check({ config }: CheckContext): Finding[] {
+  const address = metricsKey.in(config);
+  if (address === undefined) return [];
+  const { port, host = LOOPBACK } = address;
+  const service = { port: servicePort.in(config) ?? 3000, host: serviceHost.in(config) ?? LOOPBACK };
+  const sameHost = host === service.host || EVERYWHERE.has(host) || EVERYWHERE.has(service.host);
+  return [
+    ...(port !== 0 && port === service.port && sameHost
+      ? [error('settings.metrics.port', 'is the port of the service: metrics need one of their own')]
+      : []),
+    ...(isLoopback(host)
+      ? []
+      : [warning('settings.metrics.host', 'whoever reaches this address can read the metrics')]),
+  ];
+}
+
+const keptRecording = new StateKey<Recording>('metrics');
+const keptServer = new StateKey<MetricsServer>('metrics server');
+
+/**
+ * What happens in the service, counted and timed for Prometheus: `GET /metrics` on a port of its own, which clients of
+ * the service never see. Off unless `settings.metrics` names the port.
+ */
+export const metrics = definePlugin({
+  name: 'metrics',
+  budget: 'none',
+  keys: [metricsKey],
+  check,
+  setup({ config, states, meters, log }) {
+    const address = metricsKey.in(config);
+    if (address === undefined) return {};
+    const { port, host = LOOPBACK } = address;
+    // Apart from the server: counters go on when the port changes.
+    const recording = states.keep(keptRecording, '', () => new Recording(log));
+    const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
+    return {
+      start: async () => {
+        const recorder = await recording.start();
+        await server.start(() => recorder.text());
+        meters.connect(recorder);
+      },
+      hooks: { settle: (outcome, exchange) => recording.recorder?.settle(outcome, exchange) },
+      observe: {
+        stage: (event) => recording.recorder?.stage(event),
+        call: (event) => recording.recorder?.call(event),
+        response: (exchange, status) => recording.recorder?.response(exchange, status),
+      },
+    };
+  },
+});

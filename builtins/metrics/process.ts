@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** Milliseconds between two looks at the event loop. */
+const RESOLUTION = 20;
+
+const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 5];
+const GC_KINDS = new Map<unknown, string>([
+  [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
+  [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
+  [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
+]);
+
+/**
+ * Memory, CPU, files, event loop and garbage collection, under the names that dashboards for Node and for the
+ * Prometheus client libraries know. The library's own collection cannot be stopped: its observers would outlive it.
+ * @returns what ends the observation.
+ */
+export function observeProcess(registry: Registry): () => void {
+  const registers = [registry];
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'User and system CPU time of the process',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
+    },
+  });
+  gauge('process_start_time_seconds', 'Unix time at which the process started', startTime());
+  gauge('process_resident_memory_bytes', 'Resident memory of the process', () => process.memoryUsage.rss());
+  gauge('nodejs_heap_size_total_bytes', 'Size of the heap', () => process.memoryUsage().heapTotal);
+  gauge('nodejs_heap_size_used_bytes', 'Used part of the heap', () => process.memoryUsage().heapUsed);
+  gauge('nodejs_external_memory_bytes', 'Memory of objects outside the heap', () => process.memoryUsage().external);
+  const version = new Gauge({
+    name: 'nodejs_version_info',
+    help: 'Version of Node.js; always 1',
+    labelNames: ['version'],
+    registers,
+  });
+  version.set({ version: process.version }, 1);
+  observeFiles(gauge);
+  const stops = [observeEventLoop(gauge), observeCollections(registry)];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+type MakeGauge = (name: string, help: string, read: () => number) => void;
+
+function startTime(): () => number {
+  const started = Date.now() / 1000 - process.uptime();
+  return () => started;
+}
+
+/** Where the system tells, as Linux does. */
+function observeFiles(gauge: MakeGauge): void {
+  const files = '/proc/self/fd';
+  try {
+    const [, most] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    readdirSync(files);
+    if (most !== undefined) gauge('process_max_fds', 'File descriptors that the process may open', () => Number(most));
+  } catch {
+    return;
+  }
+  // Without the one that the look itself opens.
+  gauge('process_open_fds', 'File descriptors that are open', () => readdirSync(files).length - 1);
+}
+
+function observeEventLoop(gauge: MakeGauge): () => void {
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION });
+  delays.enable();
+  // It measures the time from one look to the next.
+  const lag = (nanoseconds: number) => Math.max(nanoseconds / 1e9 - RESOLUTION / 1000, 0);
+  const about = 'of the delays of the event loop since the metrics were last asked for';
+  gauge('nodejs_eventloop_lag_p50_seconds', `Median ${about}`, () => lag(delays.percentile(50)));
+  gauge('nodejs_eventloop_lag_p99_seconds', `99th percentile ${about}`, () => lag(delays.percentile(99)));
+  gauge('nodejs_eventloop_lag_max_seconds', `Greatest ${about}`, () => {
+    const greatest = lag(delays.max);
+    // Gauges are read in the order in which they were made.
+    delays.reset();
+    return greatest;
+  });
+  return () => delays.disable();
+}
+
+function observeCollections(registry: Registry): () => void {
+  const durations = new Histogram({
+    name: 'nodejs_gc_duration_seconds',
+    help: 'Duration of garbage collections by kind',
+    labelNames: ['kind'],
+    buckets: GC_BUCKETS,
+    registers: [registry],
+  });
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) durations.observe({ kind: kindOf(entry) }, entry.duration / 1000);
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return () => observer.disconnect();
+}
+
+function kindOf(entry: PerformanceEntry): string {
+  const detail: unknown = 'detail' in entry ? entry.detail : undefined;
+  const kind = typeof detail === 'object' && detail !== null && 'kind' in detail ? detail.kind : undefined;
+  return GC_KINDS.get(kind) ?? 'other';
+}
