@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { koaBody } from 'koa-body';
+import type { Middleware } from 'koa';
 import { definePlugin, isRefusal, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
 
 /** Bytes of a request body, as received. */
@@ -25,16 +25,26 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
 }
 
-/** Counts bytes while they come. They come as text of one character each: what is no UTF-8 must not be replaced. */
-const readCounting = koaBody({
-  json: false,
-  urlencoded: false,
-  text: true,
-  textTypes: [JSON_TYPE],
-  textLimit: BODY_LIMIT,
-  encoding: 'binary',
-  patchKoa: true,
-});
+let counting: Promise<Middleware> | undefined;
+
+/**
+ * Counts bytes while they come. They come as text of one character each: what is no UTF-8 must not be replaced. The
+ * library takes longer to load than the rest of the service, and few clients need it.
+ */
+function countingReader(): Promise<Middleware> {
+  counting ??= import('koa-body').then(({ koaBody }) =>
+    koaBody({
+      json: false,
+      urlencoded: false,
+      text: true,
+      textTypes: [JSON_TYPE],
+      textLimit: BODY_LIMIT,
+      encoding: 'binary',
+      patchKoa: true,
+    }),
+  );
+  return counting;
+}
 
 /** The body of a message that announced its length: node sees to it that there is not one byte more. */
 function readAnnounced(request: IncomingMessage): Promise<Buffer> {
@@ -89,6 +99,8 @@ export const requestBody = definePlugin({
   budget: 'none',
   required: true,
   setup: () => ({
+    // Soon, so that no request has to wait for it; after everything that the start itself needs.
+    start: () => void setImmediate(countingReader),
     hooks: {
       read: async (ctx) => {
         const { 'content-length': length } = ctx.headers;
@@ -98,7 +110,7 @@ export const requestBody = definePlugin({
           if (length !== undefined) return parametersOf(decode(await readAnnounced(ctx.req)));
           // Known to be "identity", which the reader accepts in lower case only.
           delete ctx.req.headers['content-encoding'];
-          await readCounting(ctx, async () => undefined);
+          await (await countingReader())(ctx, async () => undefined);
         } catch (error) {
           if (isRefusal(error)) throw error;
           const tooLarge = error instanceof Error && 'status' in error && error.status === 413;

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { SigningKey } from 'ethers';
+import { ethers } from './ethers.ts';
 import { type Address, checksumAddress, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
@@ -176,7 +176,12 @@ function recoverNatively(secp256k1: Secp256k1) {
 function recoverWithEthers(message: Uint8Array, bytes: Uint8Array, recoveryId: number): Uint8Array {
   const r = toHex(bytes.subarray(0, 32));
   const s = toHex(bytes.subarray(32));
-  return Buffer.from(SigningKey.recoverPublicKey(message, { r, s, v: 27 + recoveryId }).slice(2), 'hex');
+  return Buffer.from(
+    ethers()
+      .SigningKey.recoverPublicKey(message, { r, s, v: 27 + recoveryId })
+      .slice(2),
+    'hex',
+  );
 }
 
 function bytesOfLength(name: string, value: Hex | Uint8Array, length: number): Uint8Array {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { HDNodeWallet, SigningKey } from 'ethers';
 import {
   addressOfPublicKey,
   CURVE_ORDER,
@@ -8,6 +7,7 @@ import {
   personalDigest,
   requireNative,
 } from './eip191.ts';
+import { ethers } from './ethers.ts';
 import type { Address, Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
 
@@ -71,7 +71,7 @@ export function signerFromEnvironment(env: Record<string, string | undefined>): 
 
 function privateKeyOfMnemonic(mnemonic: string): string {
   try {
-    return HDNodeWallet.fromPhrase(mnemonic, '', DERIVATION_PATH).privateKey;
+    return ethers().HDNodeWallet.fromPhrase(mnemonic, '', DERIVATION_PATH).privateKey;
   } catch {
     // The error of the library quotes the words, so it is neither shown nor kept as a cause.
     throw new Error('SERVICE_MNEMONIC must be a BIP-39 mnemonic: 12 to 24 English words with a valid checksum');
@@ -104,7 +104,7 @@ function nativeEcdsa(key: Uint8Array): Ecdsa {
 }
 
 function ethersEcdsa(key: Uint8Array): Ecdsa {
-  const signingKey = new SigningKey(key);
+  const signingKey = new (ethers().SigningKey)(key);
   return {
     publicKey: Buffer.from(signingKey.publicKey.slice(2), 'hex'),
     sign: (message32) => `0x${signingKey.sign(message32).serialized.slice(2)}`,

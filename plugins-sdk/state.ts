@@ -60,9 +60,8 @@ export class StateStore implements States {
 
   /** Nothing more is taken over: what lasts is here, and the set before can be forgotten. */
   settle(): void {
-    for (const [key, kept] of this.#before?.#kept ?? []) {
-      if (key.lasting && !this.#kept.has(key)) this.#kept.set(key, kept);
-    }
+    const lasting = this.#before === undefined ? [] : [...this.#before.#kept].filter(([key]) => key.lasting);
+    for (const [key, kept] of lasting) if (!this.#kept.has(key)) this.#kept.set(key, kept);
     this.#before = undefined;
   }
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { vendorTypebox } from './vendor.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
 
@@ -100,7 +101,7 @@ function writeManifest(): void {
     ...kept,
     exports: Object.fromEntries(exports),
     sideEffects: SIDE_EFFECTS,
-    files: [...PUBLISHED, ...READ],
+    files: [...PUBLISHED, ...READ, 'vendor'],
     dependencies: { ...manifest.dependencies, ...typePackages(manifest) },
   };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
@@ -117,6 +118,7 @@ async function bundlePage(): Promise<void> {
 rmSync(dist, { recursive: true, force: true });
 compile();
 copyRest();
+await vendorTypebox(dist, PUBLISHED);
 renameInDeclarations();
 writeManifest();
 await bundlePage();

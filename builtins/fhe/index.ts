@@ -1,5 +1,5 @@
-import { AbiCoder } from 'ethers';
 import { Parse } from 'typebox/value';
+import { ethers } from '../../plugins-sdk/ethers.ts';
 import {
   type Address,
   addressSchema,
@@ -160,7 +160,7 @@ async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');
   const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
-  const encoded = AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
+  const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
   if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
   return encoded;
 }

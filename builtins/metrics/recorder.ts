@@ -115,6 +115,8 @@ export class Recorder implements MeterSink {
   }
 
   call({ plugin, stage, ledger, outcome }: CallEvent): void {
+    // A mode passes on what the stages after it have refused.
+    if (ledger === undefined && stage === 'deliver') return;
     this.#pluginCalls.inc({ plugin, stage, outcome });
     if (ledger === undefined) return;
     // A call for which nothing was left has no entry of its own.
