@@ -13,6 +13,7 @@ export interface Turn {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
+  readonly requests: number;
 }
 
 /** @throws Error when an answer was not 2xx: a fast refusal is no result. */
@@ -24,7 +25,8 @@ export async function load(
   if (result.non2xx > 0 || result.errors > 0) {
     throw new Error(`${result.non2xx} refusals and ${result.errors} errors at ${url}`);
   }
-  return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+  const { requests, latency } = result;
+  return { perSecond: requests.average, p50: latency.p50, p99: latency.p99, requests: requests.total };
 }
 
 /** One answer, parsed. */

@@ -35,6 +35,7 @@ const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
 
 interface Measured {
   readonly name: string;
+  readonly server: ServerProcess;
   readonly url: string;
   /** Name of what it is measured against. */
   readonly against?: string;
@@ -66,25 +67,43 @@ async function verified(url: string): Promise<void> {
   if (!result.ok) throw new Error(`${url}: ${result.message}`);
 }
 
-function best(turns: readonly Turn[]): Turn {
+/** A turn with the microseconds of CPU that the server used for each request. */
+interface Measurement extends Turn {
+  readonly cpu: number;
+}
+
+async function turnOf({ server, url }: Measured): Promise<Measurement> {
+  const before = await server.cpu();
+  const turn = await load(url, { duration: seconds });
+  return { ...turn, cpu: ((await server.cpu()) - before) / turn.requests };
+}
+
+function best(turns: readonly Measurement[]): Measurement {
   return turns.reduce((a, b) => (b.perSecond > a.perSecond ? b : a));
 }
 
+function leastCpu(turns: readonly Measurement[]): number {
+  return Math.min(...turns.map(({ cpu }) => cpu));
+}
+
 async function throughput(works: readonly Measured[]): Promise<void> {
-  const turns = new Map<string, Turn[]>();
+  const turns = new Map<string, Measurement[]>();
   for (const { url } of works) await load(url, { duration: 2 });
   for (let round = 0; round < Number(options.rounds); round++) {
-    for (const { name, url } of works) {
-      turns.set(name, [...(turns.get(name) ?? []), await load(url, { duration: seconds })]);
+    for (const work of works) {
+      const { name } = work;
+      turns.set(name, [...(turns.get(name) ?? []), await turnOf(work)]);
       process.stderr.write(`round ${round + 1}: ${name}\n`);
     }
   }
-  print('\n| work | requests/s | ratio | p50 ms | p99 ms |\n|---|---|---|---|---|');
+  print('\n| work | requests/s | ratio | CPU µs a request | ratio | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|');
   for (const { name, against } of works) {
     const { perSecond, p50, p99 } = best(turns.get(name) ?? []);
-    const other = against === undefined ? undefined : best(turns.get(against) ?? []);
-    const ratio = other === undefined ? '' : `${(perSecond / other.perSecond).toFixed(2)} of ${against}`;
-    print(`| ${name} | ${perSecond.toFixed(0)} | ${ratio} | ${p50} | ${p99} |`);
+    const cpu = leastCpu(turns.get(name) ?? []);
+    const other = against === undefined ? undefined : (turns.get(against) ?? []);
+    const ratio = other === undefined ? '' : `${(perSecond / best(other).perSecond).toFixed(2)} of ${against}`;
+    const cpuRatio = other === undefined ? '' : (leastCpu(other) / cpu).toFixed(2);
+    print(`| ${name} | ${perSecond.toFixed(0)} | ${ratio} | ${cpu.toFixed(0)} | ${cpuRatio} | ${p50} | ${p99} |`);
   }
 }
 
@@ -145,13 +164,13 @@ try {
   const service = await startService('service', measuredConfig(upstream.url));
   const hooked = await startService('hooked', measuredConfig(upstream.url, [join(root, 'bench/six-hooks.mjs')]));
   const works: Measured[] = [
-    { name: 'floor, encoded', url: `${floor.url}/encoded` },
-    { name: 'encoded', url: service.urls.encoded ?? '', against: 'floor, encoded' },
-    { name: 'encoded, six hooks', url: hooked.urls.encoded ?? '', against: 'encoded' },
-    { name: 'floor, raw', url: `${floor.url}/raw` },
-    { name: 'raw', url: service.urls.raw ?? '', against: 'floor, raw' },
-    { name: 'no-op', url: `${noOp.url}/kept` },
-    { name: 'cached', url: service.urls.cached ?? '', against: 'no-op' },
+    { name: 'floor, encoded', server: floor, url: `${floor.url}/encoded` },
+    { name: 'encoded', server: service, url: service.urls.encoded ?? '', against: 'floor, encoded' },
+    { name: 'encoded, six hooks', server: hooked, url: hooked.urls.encoded ?? '', against: 'encoded' },
+    { name: 'floor, raw', server: floor, url: `${floor.url}/raw` },
+    { name: 'raw', server: service, url: service.urls.raw ?? '', against: 'floor, raw' },
+    { name: 'no-op', server: noOp, url: `${noOp.url}/kept` },
+    { name: 'cached', server: service, url: service.urls.cached ?? '', against: 'no-op' },
   ];
   for (const { name, url } of works) if (name !== 'no-op') await verified(url);
   await throughput(works);

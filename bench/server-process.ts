@@ -13,6 +13,8 @@ export interface ServerProcess {
   readonly started: number;
   /** Resident memory in MiB (VmRSS). */
   memory(): Promise<number>;
+  /** Microseconds of CPU that it has used so far, in steps of 10,000 (Linux's `USER_HZ`). */
+  cpu(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -44,6 +46,12 @@ export async function startServer({ name, core, args, env, folder }: StartOption
     memory: async () => {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    },
+    cpu: async () => {
+      const stat = await readFile(`/proc/${child.pid}/stat`, 'latin1');
+      // The 14th and 15th field; the second, a name in brackets, may hold spaces.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return (Number(fields[11]) + Number(fields[12])) * 10_000;
     },
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;

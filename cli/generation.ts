@@ -4,6 +4,7 @@ import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, type Sealed } from '../kernel/registry.ts';
 import type { Log } from '../plugins-sdk/define.ts';
+import type { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf, type Surroundings } from './assemble.ts';
 import { within } from './within.ts';
@@ -14,12 +15,16 @@ const STOP_TIME = 5000;
 /** Milliseconds that a plugin has to start. */
 const START_TIME = 30_000;
 
+/** What all generations of a service have in common. */
+type Shared = Omit<Surroundings, 'states' | 'meters'> & { readonly meters: MeterRegistry };
+
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
 export class Generation {
   readonly loaded: LoadedConfig;
   readonly #sealed: Sealed;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
+  readonly #meters: ReturnType<MeterRegistry['draft']>;
   readonly #log: Log;
   readonly #handle: Handler;
   #requests = 0;
@@ -27,12 +32,13 @@ export class Generation {
   #stopped: Promise<void> | undefined;
 
   /** @param before whose state is taken over. @throws RegistrationError */
-  constructor(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'states'>, before?: Generation) {
+  constructor(loaded: LoadedConfig, surroundings: Shared, before?: Generation) {
     this.loaded = loaded;
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
+    this.#meters = surroundings.meters.draft();
     try {
-      this.#sealed = assemble(loaded, { ...surroundings, states: this.#states });
+      this.#sealed = assemble(loaded, { ...surroundings, states: this.#states, meters: this.#meters });
     } catch (error) {
       void this.letGo(before === undefined ? [] : [before]);
       throw error;
@@ -71,6 +77,7 @@ export class Generation {
       }
     }
     this.#states.settle();
+    this.#meters.commit();
   }
 
   /** Resolves when no request and nothing in the background is under way. */

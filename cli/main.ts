@@ -1,108 +1,7 @@
 import { writeSync } from 'node:fs';
-import { cac } from 'cac';
-import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError } from './arguments.ts';
-import { type CommandSpec, commands } from './commands/table.ts';
+import { runCommandLine } from './command-line.ts';
 import { watchForCrashes } from './crash.ts';
-import { packageVersion } from './surroundings.ts';
-import { complain, describeError, print } from './terminal.ts';
-import { align } from './text.ts';
-
-const NAME = 'signed-data-proxy';
-
-const help: OptionSpec = { short: 'h', long: 'help', description: 'Display this message' };
-const version: OptionSpec = { short: 'v', long: 'version', description: 'Display the version' };
-const everywhere = [help, version];
-
-async function main(argv: readonly string[]): Promise<number> {
-  const words = readWords(argv, [...everywhere, ...commands.flatMap(({ options }) => options)]);
-  const asked = (option: OptionSpec) => words.options.some(({ name }) => name === option.long);
-  const { command, group, argument, surplus } = findCommand(words.positionals);
-  if (asked(help)) return showHelp(group, command);
-  if (asked(version)) return showVersion();
-  const given = checkOptions(words.options, [...(command?.options ?? []), ...everywhere]);
-  if (command === undefined) throw new UsageError(missingCommand(group));
-  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
-  if (command.argument !== undefined && argument === undefined) {
-    throw new UsageError(`missing argument <${command.argument}>`);
-  }
-  return command.run(given, argument ?? '');
-}
-
-interface Found {
-  /** Absent when the words name no command yet. */
-  readonly command?: CommandSpec;
-  /** The first word of a two-word command, or nothing. */
-  readonly group: string;
-  /** The word behind those of a command that takes one. */
-  readonly argument?: string | undefined;
-  readonly surplus?: string | undefined;
-}
-
-/** @throws UsageError when the words name no command and no group of commands. */
-function findCommand(words: readonly string[]): Found {
-  const [first, second] = words;
-  if (first === undefined) return { group: '' };
-  const single = commands.find(({ name }) => name === first);
-  if (single !== undefined) return { command: single, group: '', ...operands(single, words.slice(1)) };
-  const isGroup = commands.some(({ name }) => name.startsWith(`${first} `));
-  if (isGroup && second === undefined) return { group: first };
-  const typed = isGroup ? `${first} ${second}` : first;
-  const double = commands.find(({ name }) => name === typed);
-  if (double !== undefined) return { command: double, group: first, ...operands(double, words.slice(2)) };
-  const known = commands.map(({ name }) => name).filter((name) => !isGroup || name.startsWith(`${first} `));
-  throw new UsageError(`unknown command "${typed}"${suggestion(typed, known)}`);
-}
-
-function operands(command: CommandSpec, [first, second]: readonly string[]): Pick<Found, 'argument' | 'surplus'> {
-  return command.argument === undefined ? { surplus: first } : { argument: first, surplus: second };
-}
-
-function missingCommand(group: string): string {
-  const names = commands.map(({ name }) => name).filter((name) => group === '' || name.startsWith(`${group} `));
-  return `missing command${group === '' ? '' : ` after "${group}"`}: one of ${names.join(', ')}`;
-}
-
-const environment = align([
-  ['  SERVICE_MNEMONIC', 'BIP-39 mnemonic of the signer; wins over SERVICE_PRIVATE_KEY'],
-  ['  SERVICE_PRIVATE_KEY', 'Private key of the signer: 32 bytes of hex'],
-  ['  LOG_LEVEL', 'trace, debug, info, warn, error, fatal or silent (default: info)'],
-  ['  LOG_FORMAT', 'text or json (default: text)'],
-  ['  NO_COLOR', 'Switches colours off'],
-]);
-
-/** cac holds the table of commands and writes the help; `readWords` says why it does not read the command line. */
-async function showHelp(group: string, chosen: CommandSpec | undefined): Promise<number> {
-  const cli = cac(group === '' || chosen !== undefined ? NAME : `${NAME} ${group}`);
-  for (const spec of commands) {
-    if (chosen === undefined && group !== '' && !spec.name.startsWith(`${group} `)) continue;
-    const name = chosen === undefined && group !== '' ? spec.name.slice(group.length + 1) : spec.name;
-    const command = cli.command(name, spec.description).usage(usage(name, spec));
-    for (const option of spec.options) command.option(flags(option), option.description);
-    if (spec === chosen) cli.matchedCommand = command;
-  }
-  cli.version(packageVersion());
-  cli.help(([, ...sections]) => [
-    { body: `${NAME}/${packageVersion()}` },
-    ...sections.map((section) => ({ ...section, body: section.body.replace(/ +$/gm, '') })),
-    ...(chosen === undefined && group === '' ? [{ title: 'Environment', body: environment.join('\n') }] : []),
-  ]);
-  cli.outputHelp();
-  await print('');
-  return 0;
-}
-
-function usage(name: string, { argument, options }: CommandSpec): string {
-  const words = options.map((option) => {
-    const text = `${option.short === undefined ? `--${option.long}` : `-${option.short}`}${option.value ? ` <${option.value}>` : ''}`;
-    return option.required ? text : `[${text}]`;
-  });
-  return [name, ...(argument === undefined ? [] : [`<${argument}>`]), ...words].join(' ');
-}
-
-async function showVersion(): Promise<number> {
-  await print(`${NAME}/${packageVersion()}\n`);
-  return 0;
-}
+import { complain, describeError } from './terminal.ts';
 
 let done = false;
 watchForCrashes();
@@ -114,7 +13,7 @@ process.on('exit', (code) => {
 // A reader that has gone away is no error of ours.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 try {
-  const code = await main(process.argv.slice(2));
+  const code = await runCommandLine(process.argv.slice(2));
   done = true;
   process.exit(code);
 } catch (error) {

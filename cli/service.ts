@@ -3,7 +3,7 @@ import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts'
 import { createHttpServer } from '../kernel/http.ts';
 import type { StageDescription } from '../kernel/registry.ts';
 import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
-import { Meters } from '../plugins-sdk/meters.ts';
+import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf } from './assemble.ts';
@@ -80,7 +80,8 @@ export async function describeService({ file, env }: ServiceOptions): Promise<re
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const states = new StateStore();
   const { address: node } = signer;
-  return assemble(loaded, { node, log, now: Date.now, states, meters: new Meters(), phase: () => 'starting' }).stages;
+  return assemble(loaded, { node, log, now: Date.now, states, meters: new MeterRegistry(), phase: () => 'starting' })
+    .stages;
 }
 
 /** The one server of a service, and the generations of its config. */
@@ -88,7 +89,7 @@ class Server {
   readonly #signer: Signer;
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
-  readonly #meters = new Meters();
+  readonly #meters = new MeterRegistry();
   readonly #server = createHttpServer(closingAll((request, response) => this.#current.handle(request, response)));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();

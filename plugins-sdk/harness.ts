@@ -25,7 +25,7 @@ import { type Hooks, hasVariants, hookAt, type StageArgs, type StageName, type S
 import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, Json, Parameters, PublicStage } from './kernel.ts';
-import { Meters } from './meters.ts';
+import { MeterRegistry } from './meters.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { shapes } from './shapes.ts';
 import { StateStore } from './state.ts';
@@ -350,7 +350,7 @@ function servicesOf({ services }: HarnessOptions): Services {
     log: silent,
     now: Date.now,
     states: new StateStore(),
-    meters: new Meters(),
+    meters: new MeterRegistry(),
     phase: () => 'serving',
     ...services,
   };

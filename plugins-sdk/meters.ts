@@ -27,26 +27,41 @@ interface Meter {
 
 const unheard: Measure = () => undefined;
 
+/** What a plugin measures with. An instrument that is asked for again, after a reload of the config, is the same one. */
+export interface Meters {
+  counter<L extends string = never>(spec: MeterSpec<L>): Measure<L>;
+  /** For seconds. */
+  histogram<L extends string = never>(spec: MeterSpec<L>): Measure<L>;
+  /** @param read replaces the function that the same gauge had before. */
+  gauge(spec: MeterSpec<never>, read: () => number): void;
+  /** Connects every instrument, present and future; the sink before it hears no more. */
+  connect(sink: MeterSink): void;
+}
+
+interface Gauge {
+  readonly spec: MeterSpec<never>;
+  read: () => number;
+}
+
+const nothing = () => 0;
+
 /**
- * The instruments of one service. Without a sink measuring costs a call of an empty function. An instrument that is
- * asked for again, after a reload of the config, is the same one.
+ * The instruments of one service. Without a sink measuring costs a call of an empty function.
  */
-export class Meters {
+export class MeterRegistry implements Meters {
   readonly #counters = new Map<string, Meter & { readonly spec: MeterSpec }>();
   readonly #histograms = new Map<string, Meter & { readonly spec: MeterSpec }>();
-  readonly #gauges = new Map<string, { readonly spec: MeterSpec; read: () => number }>();
+  readonly #gauges = new Map<string, Gauge>();
   #sink: MeterSink | undefined;
 
   counter<L extends string = never>(spec: MeterSpec<L>): Measure<L> {
     return this.#measuring(this.#counters, spec, (sink) => sink.counter(spec));
   }
 
-  /** For seconds. */
   histogram<L extends string = never>(spec: MeterSpec<L>): Measure<L> {
     return this.#measuring(this.#histograms, spec, (sink) => sink.histogram(spec));
   }
 
-  /** @param read replaces the function that the same gauge had before. */
   gauge(spec: MeterSpec<never>, read: () => number): void {
     const known = this.#gauges.get(spec.name);
     if (known !== undefined) {
@@ -54,11 +69,30 @@ export class Meters {
       return;
     }
     const gauge = { spec, read };
-    this.#gauges.set(spec.name, gauge);
     this.#sink?.gauge(spec, () => gauge.read());
+    this.#gauges.set(spec.name, gauge);
   }
 
-  /** Connects every instrument, present and future; the sink before it hears no more. */
+  /** The same instruments for one set of plugins, which may never come into force: until `commit` its gauges wait. */
+  draft(): Meters & { commit(): void } {
+    const gauges = new Map<string, Gauge>();
+    return {
+      counter: (spec) => this.counter(spec),
+      histogram: (spec) => this.histogram(spec),
+      connect: (sink) => this.connect(sink),
+      gauge: (spec, read) => {
+        // Known from now on, so that a name that is taken shows at once.
+        if (!this.#gauges.has(spec.name)) this.gauge(spec, nothing);
+        gauges.set(spec.name, { spec, read });
+      },
+      commit: () => {
+        for (const { spec, read } of gauges.values()) this.gauge(spec, read);
+        // Of what is gone there is nothing to read.
+        for (const [name, gauge] of this.#gauges) if (!gauges.has(name)) gauge.read = nothing;
+      },
+    };
+  }
+
   connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;

@@ -61,23 +61,31 @@ export interface Rejection {
   readonly message?: string;
 }
 
-/** The slot-free part of every public context. */
-function hookContext(exchange: Exchange, call: Call): HookContext {
-  const { id, api, name } = exchange.endpoint;
-  return {
-    requestId: exchange.requestId,
-    endpointId: id,
-    api,
-    endpoint: name,
-    get signal() {
-      return call.signal;
-    },
-  };
+/** What every public context has. A class, because objects with accessors of their own cost more than all the rest. */
+class Context implements HookContext {
+  readonly requestId: Hex;
+  readonly endpointId: Hex;
+  readonly api: string;
+  readonly endpoint: string;
+  readonly #call: Call;
+
+  constructor({ requestId, endpoint: { id, api, name } }: Exchange, call: Call) {
+    this.requestId = requestId;
+    this.endpointId = id;
+    this.api = api;
+    this.endpoint = name;
+    this.#call = call;
+  }
+
+  /** Made when it is first asked for. */
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
 }
 
-/** Adds members to a context, whose own lazy ones stay so, and freezes it. */
-function extend<C extends object, M extends object>(context: C, members: M): Readonly<C & M> {
-  return Object.freeze(Object.assign(context, members));
+/** The context of one hook, with its own members. */
+function contextOf<M extends object>(exchange: Exchange, call: Call, members: M): Readonly<HookContext & M> {
+  return Object.freeze(Object.assign(new Context(exchange, call), members));
 }
 
 /** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
@@ -181,16 +189,25 @@ export interface PublicHooks {
   onError(context: ErrorContext): Awaitable<unknown>;
 }
 
-/** A data copy is made only for a hook that looks at it: a large answer costs milliseconds. */
+/** Characters of JSON up to which a copy costs less than the means to make it later. */
+const SMALL = 16 * 1024;
+
+function copyOf({ data, text }: ApiResponse): ApiResponse['data'] {
+  // An empty text stands for an answer without a body.
+  return text ? JSON.parse(text) : structuredClone(data);
+}
+
+/** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */
 function responseView(response: ApiResponse): AfterApiCallContext['response'] {
+  const { status, text } = response;
+  if (text !== undefined && text.length <= SMALL) return Object.freeze({ data: copyOf(response), status });
   let copy: ApiResponse['data'] | undefined;
   return Object.freeze({
-    status: response.status,
     get data() {
-      // An empty text stands for an answer without a body.
-      copy ??= response.text ? JSON.parse(response.text) : structuredClone(response.data);
-      return copy as ApiResponse['data'];
+      copy ??= copyOf(response);
+      return copy;
     },
+    status,
   });
 }
 
@@ -201,26 +218,25 @@ export const publicHooks: Adapters = {
       const headers: Record<string, string | undefined> = {};
       for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
       const { parameters, ip } = exchange;
-      return extend(hookContext(exchange, call), { parameters, headers: Object.freeze(headers), ip });
+      return contextOf(exchange, call, { parameters, headers: Object.freeze(headers), ip });
     },
     take: (result, _, plugin) => takeRejection(result, plugin),
   },
   onBeforeApiCall: {
-    context: ([parameters, exchange], call) => extend(hookContext(exchange, call), { parameters }),
+    context: ([parameters, exchange], call) => contextOf(exchange, call, { parameters }),
     take: takeParameters,
   },
   onAfterApiCall: {
     context: ([response, parameters, exchange], call) =>
-      extend(hookContext(exchange, call), { parameters, response: responseView(response) }),
+      contextOf(exchange, call, { parameters, response: responseView(response) }),
     take: (result, [response]) => takeResponse(result, response),
   },
   onBeforeSign: {
-    context: ([data, exchange], call) => extend(hookContext(exchange, call), { data }),
+    context: ([data, exchange], call) => contextOf(exchange, call, { data }),
     take: takeData,
   },
   onResponseSent: {
-    context: ([status, exchange], call) =>
-      extend(hookContext(exchange, call), { duration: exchange.elapsed(), status }),
+    context: ([status, exchange], call) => contextOf(exchange, call, { duration: exchange.elapsed(), status }),
     take: () => undefined,
   },
   onError: {

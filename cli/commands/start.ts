@@ -1,11 +1,11 @@
-import { watchFile } from 'node:fs';
+import { type Stats, watchFile } from 'node:fs';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
 import { createLog, logSettings, type ProcessLog } from '../log.ts';
 import type { Service } from '../service.ts';
 import { environmentFile, readEnvironment, userPath } from '../surroundings.ts';
 
-/** Milliseconds between looks at a watched file. It need not be there yet, and may be replaced or a link to another. */
+/** Milliseconds between looks at a watched file. */
 const LOOK = 300;
 
 /**
@@ -15,22 +15,22 @@ const LOOK = 300;
 export async function start(given: Given): Promise<number> {
   // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
   const signalled = firstSignal();
-  const hangUps = new HangUps();
+  const reloads = new Reloads();
+  process.on('SIGHUP', () => reloads.ask());
   const file = userPath(given.value('config'));
   const envFile = given.optional('env');
+  if (given.flag('watch')) for (const path of [file, environmentFile(envFile)]) watch(path, () => reloads.ask());
+  const outside = signerVariables();
   const env = await readEnvironment(envFile);
   const log = createLog(logSettings(env));
   reportCrashesTo(async (message) => {
     log.error(message);
     await log.drain();
   });
-  const watched = given.flag('watch') ? [file, environmentFile(envFile)] : [];
   try {
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service.ts')).startService({ file, env, log });
-      const reload = () => void reloadService(service, envFile, log);
-      hangUps.listen(reload);
-      for (const path of watched) watchFile(path, { interval: LOOK, persistent: false }, reload);
+      reloads.answerWith(() => reloadService(service, envFile, outside, log));
       return service;
     });
   } finally {
@@ -54,26 +54,57 @@ function firstSignal(): Promise<string> {
   });
 }
 
-/** SIGHUP from the very start, when it would otherwise end the process; one that comes early is answered later. */
-class HangUps {
-  #missed = false;
-  #listener = (): void => {
-    this.#missed = true;
-  };
+/** Asked for from the very start: SIGHUP would otherwise end the process. What comes early is answered later. */
+class Reloads {
+  #asked = false;
+  #reload: (() => Promise<void>) | undefined;
+  #last: Promise<void> = Promise.resolve();
 
-  constructor() {
-    process.on('SIGHUP', () => this.#listener());
+  ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    this.#go();
   }
 
-  listen(listener: () => void): void {
-    this.#listener = listener;
-    if (this.#missed) listener();
+  answerWith(reload: () => Promise<void>): void {
+    this.#reload = reload;
+    if (this.#asked) this.#go();
+  }
+
+  /** One after the other, or an older reading of the files could win; one that has not begun answers all who asked. */
+  #go(): void {
+    const reload = this.#reload;
+    if (reload === undefined) return;
+    this.#last = this.#last.then(() => {
+      this.#asked = false;
+      return reload();
+    });
   }
 }
 
-async function reloadService(service: Service, envFile: string | undefined, log: ProcessLog): Promise<void> {
+/** Tells of changes of a file, which need not be there yet, and may be replaced or a link to another. */
+function watch(path: string, changed: () => void): void {
+  watchFile(path, { interval: LOOK, persistent: false }, (now: Stats, before: Stats) => {
+    // That a file is not there is told once at first, too.
+    if (now.ino !== 0 || before.ino !== 0) changed();
+  });
+}
+
+/** Those of the signer's variables that come with the process, and win over those of a file for as long as it lives. */
+function signerVariables(): ReadonlySet<string> {
+  if (process.env.SERVICE_MNEMONIC) return new Set(['SERVICE_MNEMONIC', 'SERVICE_PRIVATE_KEY']);
+  return new Set(process.env.SERVICE_PRIVATE_KEY ? ['SERVICE_PRIVATE_KEY'] : []);
+}
+
+async function reloadService(
+  service: Service,
+  envFile: string | undefined,
+  outside: ReadonlySet<string>,
+  log: ProcessLog,
+): Promise<void> {
   try {
-    await service.reload(await readEnvironment(envFile));
+    const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !outside.has(name));
+    await service.reload(Object.fromEntries(env));
   } catch (error) {
     log.error(error instanceof Error ? error.message : String(error));
     log.error('the config was not reloaded: the one before stays in force');

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
+import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 
-const page = await readFile(join(PACKAGE_ROOT, 'docs/plugins.md'), 'utf8');
-
-/** The fenced blocks that are whole files, by name. */
-const files = new Map(
-  [...page.matchAll(/^```\w+ file=(\S+)\n(.*?)^```$/gms)].map(([, name = '', text = '']) => [name, text]),
-);
+const page = await readPage('docs/plugins.md');
+const files = filesOf(page);
 
 function fileOf(name: string): string {
   return files.get(name) ?? assert.fail(`docs/plugins.md has no ${name}`);
@@ -27,11 +24,10 @@ async function projectWith(t: TestContext, ...names: string[]): Promise<string> 
   return cwd;
 }
 
-/** The command of a `sh` block that contains the text, without its comment. */
+/** The command of a `sh` block that contains the text. */
 function commandWith(text: string): string[] {
-  const lines = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = '']) => block.split('\n'));
-  const line = lines.find((candidate) => candidate.includes(text)) ?? assert.fail(`no command with ${text}`);
-  return [...line.replace(/ +#.*$/, '').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  const commands = textsOf(page, 'sh').flatMap(commandsOf);
+  return commands.find((words) => words.join(' ').includes(text)) ?? assert.fail(`no command with ${text}`);
 }
 
 /** The arguments behind `npm run -s cli --`. */
@@ -52,7 +48,7 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     const made = await runCli(t, cliArguments('plugin new'), { cwd });
     assert.deepEqual([made.code, made.stderr], [0, '']);
     const tested = await runCli(t, cliArguments('plugin test'), { cwd });
-    const shown = /^```text\n(.*?)^```$/ms.exec(page)?.[1] ?? '';
+    const [shown = ''] = textsOf(page, 'text');
     const untimed = (text: string) => text.replace(/\d+\.\d ms/g, 'N ms').replace(/ {2,}/g, ' ');
     assert.equal(untimed(tested.stdout), untimed(shown));
     const validated = await runCli(t, ['config', 'validate', '-c', 'config.yaml'], { cwd });

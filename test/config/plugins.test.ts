@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type LoadedConfig, signingHooks } from '../../config/index.ts';
-import { configKey, type Definition, Type } from '../../plugins-sdk/define.ts';
+import { configKey, type Definition, type Services, Type } from '../../plugins-sdk/define.ts';
+import { MeterRegistry } from '../../plugins-sdk/meters.ts';
+import { StateStore } from '../../plugins-sdk/state.ts';
 import { api, builtins, config, errorsOf, folder, type Given, load, warningsOf } from './support.ts';
 
 const simple = 'export default { name: "audit", hooks: { onError() {} } };';
@@ -34,7 +36,17 @@ const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 /** What the plugin's `setup` returns. */
 function behaviourOf(loaded: LoadedConfig, index = 0) {
   const choice = operators(loaded)[index];
-  const services = { config: {}, endpoints: [], node: '0x', credentials: [], log, now: Date.now } as const;
+  const services: Services = {
+    config: {},
+    endpoints: [],
+    node: '0x',
+    credentials: [],
+    log,
+    now: Date.now,
+    states: new StateStore(),
+    meters: new MeterRegistry(),
+    phase: () => 'starting',
+  };
   return choice?.definition.setup(services, choice.config);
 }
 

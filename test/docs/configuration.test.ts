@@ -9,6 +9,7 @@ import { definitions } from '../../cli/service.ts';
 import { composeSchema, loadConfig } from '../../config/index.ts';
 import { generatedFiles } from '../../scripts/generate-docs.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { textsOf, wholeConfig } from '../support/docs.ts';
 
 const SCHEMA = 'config/config.schema.json';
 const REFERENCE = 'docs/configuration.md';
@@ -17,25 +18,11 @@ const EXAMPLES = ['minimal', 'complete'];
 const read = (path: string) => readFile(join(PACKAGE_ROOT, path), 'utf8');
 const exampleText = (name: string) => read(`examples/configs/${name}.yaml`);
 const reference = await read(REFERENCE);
-
-/** The contents of the fenced blocks of a language. */
-function blocks(language: string): string[] {
-  return [...reference.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text = '']) =>
-    name === language ? [text] : [],
-  );
-}
+const blocks = (language: string) => textsOf(reference, language);
 
 /** An independent validator, with the schema file as editors get it. */
 async function schemaFile() {
   return new Ajv2020({ allErrors: true }).compile(JSON.parse(await read(SCHEMA)));
-}
-
-/** A block that shows a part of a file, with the rest that a file must have. */
-function wholeFile(block: string): string {
-  const version = /^version:/m.test(block) ? '' : "version: '1.0'\n";
-  const apis =
-    'apis: [{ name: a, url: https://a.example, auth: { type: free }, endpoints: [{ name: e, path: /e }] }]\n';
-  return `${block}${version}${/^apis:/m.test(block) ? '' : apis}`;
 }
 
 const plugin = `export default ({ days }) => ({
@@ -123,7 +110,7 @@ describe('the configuration reference', () => {
 
   for (const [index, block] of blocks('yaml').entries()) {
     it(`example ${index + 1} can be loaded, and editors find nothing in it`, async (t) => {
-      const text = wholeFile(block);
+      const text = wholeConfig(block);
       const { warnings } = await loaded(t, text);
       const unexpected = warnings.filter(({ message }) => !message.startsWith('no auth on the API'));
       assert.deepEqual(unexpected, []);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { definitions } from '../../cli/service.ts';
-import { loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { folderWith, launch, PACKAGE_ROOT, type Running } from '../cli/run.ts';
 import { type Block, blocksOf, commandsOf, readPage, wholeConfig } from '../support/docs.ts';
 
@@ -17,8 +18,11 @@ export interface WalkOptions {
 }
 
 const PORT = 3000;
-/** How often a block with the note `repeat` is run until it prints what the page shows. */
-const TRIES = 100;
+/** Milliseconds in which a program must print what the page shows; when it is killed, the error shows what it printed. */
+const PATIENCE = 20_000;
+/** How often a block with the note `repeat` is run until it prints what the page shows, and the milliseconds between. */
+const TRIES = 50;
+const PAUSE = 50;
 
 /**
  * Does what a reader of a page does: saves the files, runs the commands from top to bottom, and finds what the page
@@ -91,7 +95,7 @@ class Reader {
     const file = notes.get('file');
     if (file !== undefined) await this.#save(file, language, text);
     else if (language === 'sh') await this.#run(block);
-    else if (language === 'yaml') await idsOf(this.#t, wholeConfig(text));
+    else if (language === 'yaml') await loadText(wholeConfig(text));
     else if (notes.has('named')) return;
     else await this.#compare(block);
   }
@@ -100,24 +104,24 @@ class Reader {
     if (language === 'js') this.#programs.add(file);
     await writeFile(join(this.#folder, file), this.#translated(text));
     if (language !== 'yaml') return;
-    const shown = await idsOf(this.#t, text);
-    const here = await idsOf(this.#t, this.#translated(text));
+    const shown = await idsOf(text);
+    const here = await idsOf(this.#translated(text));
     for (const [name, id] of shown) this.#translation.set(id, here.get(name) ?? assert.fail(name));
   }
 
   async #run({ text, notes }: Block): Promise<void> {
     for (const word of commandsOf(text).flat()) this.#programs.delete(word);
     const script = this.#translated(text).replace(/<(\w+)>/g, (_, name) => this.#known(name));
-    const start = () =>
-      launch(this.#t, 'bash', ['-euo', 'pipefail', '-c', script], { cwd: this.#folder, env: this.#env });
+    const start = (text: string) => launch(this.#t, 'bash', ['-eu', '-c', text], { cwd: this.#folder, env: this.#env });
     if (notes.has('background')) {
-      this.#running = start();
+      // Signals are for the program, not for the shell that started it.
+      this.#running = start(`exec env ${script}`);
       this.#ran = undefined;
       return;
     }
     this.#repeats = notes.has('repeat');
     this.#ran = async () => {
-      const { code, stdout, stderr } = await start().ended;
+      const { code, stdout, stderr } = await start(script).ended;
       assert.equal(code, Number(notes.get('exit') ?? 0), stdout + stderr);
       return stdout + stderr;
     };
@@ -139,6 +143,7 @@ class Reader {
         return compare(block.language, this.#translated(block.text), this.#output);
       } catch (error) {
         if (!this.#repeats || tries === TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE));
         this.#output = await this.#ran();
       }
     }
@@ -150,8 +155,18 @@ class Reader {
     const hosts = [...text.matchAll(/127\.0\.0\.1:\d+/g)].map(([host]) => host).filter((host) => !this.#isKnown(host));
     const pattern = patternOf(this.#translated(text).trimEnd());
     const source = hosts.reduce((all, host) => all.replace(escaped(host), '(127\\.0\\.0\\.1:\\d+)'), pattern);
-    const [, ...found] = (await this.#running?.output(new RegExp(`^${source}$`, 'm'))) ?? [];
+    const [, ...found] = await this.#printed(new RegExp(`^${source}$`, 'm'));
     for (const [i, host] of hosts.entries()) this.#translation.set(host, found[i] ?? host);
+  }
+
+  async #printed(pattern: RegExp): Promise<RegExpExecArray> {
+    const running = this.#running ?? assert.fail('nothing runs in the background');
+    const late = setTimeout(() => running.child.kill('SIGKILL'), PATIENCE);
+    try {
+      return await running.output(pattern);
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   #isKnown(text: string): boolean {
@@ -175,10 +190,21 @@ exec node --import ${JSON.stringify(import.meta.resolve('tsx'))} ${JSON.stringif
 `;
 
 /** Endpoint IDs by name. @throws ConfigErrors */
-async function idsOf(t: TestContext, text: string): Promise<Map<string, string>> {
-  const file = join(await folderWith(t, { 'config.yaml': text }), 'config.yaml');
-  const { endpoints } = await loadConfig({ file, env: {}, builtins: definitions(), allowUnset: true });
+async function idsOf(text: string): Promise<Map<string, string>> {
+  const { endpoints } = await loadText(text);
   return new Map(endpoints.map(({ api, name, id }) => [`${api}/${name}`, id]));
+}
+
+/** Loads the text of a config file, whose variables need not be set. @throws ConfigErrors */
+export async function loadText(text: string): Promise<LoadedConfig> {
+  const folder = await mkdtemp(join(tmpdir(), 'sdp-docs-'));
+  try {
+    const file = join(folder, 'config.yaml');
+    await writeFile(file, text);
+    return await loadConfig({ file, env: {}, builtins: definitions(), allowUnset: true });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 function compare(language: string, shown: string, output: string): void {

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Wallet } from 'ethers';
-import { assertRouteHeaders } from '../support/http.ts';
+import { health } from '../../builtins/health.ts';
+import { Exchange } from '../../kernel/exchange.ts';
+import { MeterRegistry } from '../../plugins-sdk/meters.ts';
+import { StateStore } from '../../plugins-sdk/state.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRouteHeaders, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
 
 describe('GET /health (specification: Endpoints; decisions: exactly status and node, no version, no rate limit)', () => {
   let service: RunningService;
@@ -48,5 +54,82 @@ describe('GET /health (specification: Endpoints; decisions: exactly status and n
       Array.from({ length: 20 }, async () => (await fetch(`${service.url}/health`)).status),
     );
     assert.deepEqual(new Set(statuses), new Set([200]));
+  });
+});
+
+describe('GET /ready: whether the service takes requests', () => {
+  const ready = '{"status":"ready"}';
+
+  it('is 200 while it does', async (t) => {
+    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }));
+    t.after(() => service.stop());
+    const response = await fetch(`${service.url}/ready`);
+    assert.deepEqual([response.status, await response.text()], [200, ready]);
+    assert.equal(response.headers.get('content-type'), 'application/json');
+    assertRouteHeaders(response);
+  });
+
+  it('is spared by the rate limit', async (t) => {
+    const server = { rateLimit: { max: 1, window: 3_600_000 } };
+    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { server }));
+    t.after(() => service.stop());
+    for (let count = 0; count < 20; count++) assert.equal((await fetch(`${service.url}/ready`)).status, 200);
+    assert.notEqual((await service.post('api/e')).status, 429, 'nothing was drawn from the bucket');
+  });
+
+  it('is 503 while it drains, and /health goes on as it was', async (t) => {
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    upstream.on('/held', faults.slow(300, faults.json({ price: 1 })));
+    const service = await startTestService(oneApi(upstream.url, { held: {} }));
+    // Behind the request that holds up the stop: every other connection is refused or closed.
+    const connection = openRaw(service.url);
+    const keep = { Connection: 'keep-alive' };
+    const head = requestHead(`POST /endpoints/${service.ids['api/held']}`, {
+      ...JSON_HEADERS,
+      ...keep,
+      'Content-Length': '2',
+    });
+    connection.write(`${head}\r\n{}`);
+    await upstream.untilRequested('/held');
+    const stopped = service.stop();
+    connection.write(`${requestHead('GET /ready', keep)}\r\n`);
+    const text = await connection.closed;
+    await stopped;
+    assert.match(
+      text,
+      /^HTTP\/1\.1 200 OK\r\n.*HTTP\/1\.1 503 Service Unavailable\r\n.*\r\n\r\n\{"status":"stopping"\}$/s,
+    );
+    assert.ok(!service.logs.some(({ message }) => message.includes('cut off')));
+  });
+
+  it('is 503 while it starts, ready after that, and not again once it stops', async () => {
+    const phases = ['starting', 'serving', 'stopping'] as const;
+    let phase: (typeof phases)[number] = 'starting';
+    const nothing = () => undefined;
+    const { routes = [] } = health.setup(
+      {
+        config: {},
+        endpoints: [],
+        node: TEST_ADDRESS,
+        credentials: [],
+        log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+        now: Date.now,
+        states: new StateStore(),
+        meters: new MeterRegistry(),
+        phase: () => phase,
+      },
+      undefined,
+    );
+    const route = routes.find(({ path }) => path === '/ready') ?? assert.fail();
+    const exchange = new Exchange({ method: 'GET', route: '/ready', params: {}, headers: {}, socketAddress: '' });
+    const answers = [];
+    for (phase of phases) answers.push(await route.handle(exchange, exchange));
+    assert.deepEqual(answers, [
+      { status: 503, body: '{"status":"starting"}' },
+      { status: 200, body: ready },
+      { status: 503, body: '{"status":"stopping"}' },
+    ]);
+    assert.equal(route.admit, false);
   });
 });

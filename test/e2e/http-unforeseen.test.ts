@@ -110,7 +110,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', (
   const explained = (response: Response) => {
     const requestId = response.headers.get('x-request-id');
     return eventually(
-      () => service.logs.find(({ fields, level }) => fields.requestId === requestId && /warn|error/.test(level)),
+      () => service.logs.find(({ fields }) => fields.requestId === requestId && (fields.reason ?? fields.error)),
       'the reason in the log',
     );
   };

@@ -165,8 +165,8 @@ describe('a sealed registry', () => {
         'onBeforeSign',
         'sign',
         'prove',
-        'settle',
         'store',
+        'settle',
         'respond',
         'onResponseSent',
         'onError',
@@ -196,7 +196,7 @@ describe('a sealed registry', () => {
     );
     assert.deepEqual(
       stages.filter((stage) => stage.failure === 'open').map(({ stage }) => stage),
-      ['lookup', 'prove', 'settle', 'store', 'respond', 'onResponseSent', 'onError'],
+      ['lookup', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError'],
     );
   });
 

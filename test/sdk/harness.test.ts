@@ -28,7 +28,10 @@ function block(milliseconds: number): void {
 /** All that a hook got, its lazy members evaluated. */
 function recorder() {
   const seen: Array<Record<string, unknown>> = [];
-  return { seen, hook: (context: object) => void seen.push({ ...context }) };
+  return {
+    seen,
+    hook: <C extends { signal: AbortSignal }>(context: C) => void seen.push({ ...context, signal: context.signal }),
+  };
 }
 
 describe('the package', () => {

@@ -17,6 +17,11 @@ export interface Block {
 
 const FENCED = /^( *)```(\w*)(?: ([^\n]*))?\n(.*?)^\1```$/gms;
 
+/** A comment, a redirection, a separator, or (captured) a word. */
+const TOKEN = /(?<=^|\s)#[^\n]*|[<>]+ *[^\s;|&]+|&&|\|\||[;|\n]|((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s;|&'"\\])+)/g;
+const SEPARATOR = /^(?:&&|\|\||[;|\n])$/;
+const ASSIGNMENT = /^[A-Za-z_]\w*=/;
+
 /** The text of a page by its path in the repository. */
 export function readPage(path: string): Promise<string> {
   return readFile(join(ROOT, path), 'utf8');
@@ -57,22 +62,20 @@ export function wholeConfig(block: string): string {
 
 /**
  * The simple commands in the text of a `sh` block, as words without their quotes. `&&`, `||`, `;`, `|` and line feeds
- * separate commands; comments, redirections' signs and assignments in front are left out. What a `$(…)` in double quotes
- * holds stays a word.
+ * separate commands; comments, redirections and assignments in front are left out.
  */
 export function commandsOf(shell: string): string[][] {
-  const tokens = shell
-    .replace(/\\\n/g, ' ')
-    .matchAll(/(?<=^|\s)#[^\n]*|&&|\|\||[;|\n]|((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s;|&'"\\]|&(?!&))+)/g);
   const commands: string[][] = [[]];
-  for (const [token, word] of tokens) {
-    if (word === undefined) commands.push([]);
-    else commands.at(-1)?.push(unquoted(token));
+  for (const [token, word] of shell.replace(/\\\n/g, ' ').matchAll(TOKEN)) {
+    if (word !== undefined) commands.at(-1)?.push(unquoted(word));
+    else if (SEPARATOR.test(token)) commands.push([]);
   }
   return commands
-    .map((words) => words.slice(words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))))
-    .map((words) => words.filter((word) => !/^[<>]+$/.test(word)))
-    .filter((words) => words.length > 0 && words.some((word) => !/^[A-Za-z_]\w*=/.test(word)));
+    .map((words) => {
+      const program = words.findIndex((word) => !ASSIGNMENT.test(word));
+      return program === -1 ? [] : words.slice(program);
+    })
+    .filter((words) => words.length > 0);
 }
 
 function unquoted(word: string): string {

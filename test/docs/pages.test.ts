@@ -1,8 +1,16 @@
 import { it } from 'node:test';
+import { KEY } from '../cli/service-config.ts';
 import { walk } from './walk.ts';
 
 it('docs/getting-started.md', async (t) => {
   await walk(t, 'docs/getting-started.md', {
     skip: { 'npm ci && npm run demo': 'installs packages; test/cli/demo.test.ts runs the demo' },
+  });
+});
+
+it('docs/operations.md', async (t) => {
+  await walk(t, 'docs/operations.md', {
+    env: { SERVICE_PRIVATE_KEY: KEY },
+    skip: { 'openssl rand': 'openssl need not be installed' },
   });
 });

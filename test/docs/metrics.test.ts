@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { parse } from 'yaml';
+import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
+import { warningsOf } from '../support/config.ts';
+import { filesOf, readPage, textsOf } from '../support/docs.ts';
+import { missingFrom, type Scrape, scrapeAfter } from '../support/metrics.ts';
+import { scrapeEverything } from '../support/metrics-service.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const page = await readPage('docs/metrics.md');
+const files = filesOf(page);
+
+function fileOf(name: string): string {
+  return files.get(name) ?? assert.fail(`docs/metrics.md has no ${name}`);
+}
+
+interface Rules {
+  readonly groups: readonly {
+    readonly name: string;
+    readonly rules: readonly { readonly alert: string; readonly expr: string; readonly for?: string }[];
+  }[];
+}
+
+describe('docs/metrics.md', () => {
+  let everything: Scrape;
+
+  before(async () => {
+    everything = await scrapeEverything();
+  });
+
+  it('lists every metric with its kind and its labels, and no other', () => {
+    const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*?) ?\| (.+) \|$/gm)];
+    const listed = rows.map(([, name = '', type, labels = '']) => {
+      const own = labels === '' ? [] : labels.split(', ').map((label) => label.replace(/^`(.*)`$/, '$1'));
+      return [name, { type, labels: own.toSorted() }] as const;
+    });
+    const exported = [...everything.types].map(([name, type]) => {
+      const labels = everything.samples
+        .filter((sample) => everything.metricOf(sample) === name)
+        .flatMap((sample) => Object.keys(sample.labels).filter((label) => label !== 'le'));
+      return [name, { type, labels: [...new Set(labels)].toSorted() }] as const;
+    });
+    assert.equal(listed.length, exported.length);
+    assert.deepEqual(Object.fromEntries(listed), Object.fromEntries(exported));
+  });
+
+  it('and every metric says itself what it is', () => {
+    assert.deepEqual([...everything.helps.keys()], [...everything.types.keys()]);
+  });
+
+  it('its config is valid and unsuspicious', async () => {
+    const config: { readonly settings: unknown } = parse(fileOf('config.yaml'));
+    assert.deepEqual(config.settings, { metrics: { port: 9464 } });
+    const warnings = await warningsOf(config);
+    assert.deepEqual(
+      warnings.filter((line) => line.includes('metrics')),
+      [],
+    );
+  });
+
+  it('Prometheus is told to ask the address of that config', () => {
+    assert.deepEqual(parse(fileOf('prometheus.yaml')), {
+      scrape_configs: [
+        {
+          job_name: 'signed-data-proxy',
+          scrape_interval: '15s',
+          static_configs: [{ targets: ['127.0.0.1:9464'] }],
+        },
+      ],
+    });
+  });
+
+  it('its alerts and its expressions ask for what there is', () => {
+    const { groups }: Rules = parse(fileOf('alerts.yaml'));
+    const rules = groups.flatMap((group) => group.rules);
+    assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+    for (const rule of rules) assert.match(rule.for ?? '1m', /^\d+m$/, rule.alert);
+    const expressions = [...rules.map(({ expr }) => expr), ...textsOf(page, 'text')];
+    assert.ok(expressions.length > 10);
+    assert.deepEqual(
+      expressions.flatMap((expression) => missingFrom(everything, expression)),
+      [],
+    );
+    const jobs = expressions.flatMap((expression) => [...expression.matchAll(/job="([^"]*)"/g)].map(([, job]) => job));
+    assert.deepEqual(jobs, ['signed-data-proxy']);
+  });
+
+  it('its plugin measures what it says', async (t) => {
+    const cwd = await folderWith(t, { 'price-age.ts': fileOf('price-age.ts') });
+    await mkdir(join(cwd, 'node_modules'));
+    await symlink(PACKAGE_ROOT, join(cwd, 'node_modules/signed-data-proxy'));
+    const time = Math.floor(Date.now() / 1000) - 40;
+    const upstream = await startUpstream({ '*': faults.json({ price: 1, time }), '/timeless': faults.json([1]) });
+    t.after(() => upstream.close());
+    const settings = { metrics: { port: 0 }, plugins: [{ source: join(cwd, 'price-age.ts') }] };
+    const service = await startTestService(oneApi(upstream.url, { plain: {}, timeless: {} }, { settings }));
+    t.after(() => service.stop());
+    for (const name of ['plain', 'plain', 'timeless']) assert.equal((await service.post(`api/${name}`)).status, 200);
+    const found = await scrapeAfter(service, 3);
+    assert.equal(found.value('newest_price_timestamp_seconds'), time);
+    assert.equal(found.value('price_age_seconds_count', { api: 'api' }), 2);
+    assert.equal(found.value('price_age_seconds_bucket', { api: 'api', le: '30' }), 0);
+    assert.equal(found.table('plugin_calls_total')['price-age onAfterApiCall done'], 3);
+    for (const name of ['price_age_seconds', 'newest_price_timestamp_seconds']) {
+      assert.ok(page.includes(`\`signed_data_proxy_${name}`), name);
+    }
+  });
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { failure } from '../../kernel/stages.ts';
+import { KEY } from '../cli/service-config.ts';
+import { blocksOf, readPage } from '../support/docs.ts';
+import { eventually } from '../support/http.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { walk } from './walk.ts';
+
+const PAGE = 'README.md';
+const stages = Object.keys(failure);
+
+/** Stages in the order in which the picture names them. */
+async function picture(): Promise<string[]> {
+  const block = blocksOf(await readPage(PAGE)).find(({ notes }) => notes.get('named') === 'pipeline');
+  return (block?.text ?? '').split(/\W+/).filter((word) => stages.includes(word));
+}
+
+it(PAGE, async (t) => {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.text('/price', '{"price":2064.012345678901234567}');
+  await walk(t, PAGE, {
+    env: { SERVICE_PRIVATE_KEY: KEY, PRICE_API_KEY: 'of the operator', CLIENT_KEY: '9f86d081884c7d659a2feaa0c55ad015' },
+    instead: { 'https://api.example.com/v1': upstream.url },
+    skip: { 'npm ci': 'installs packages; test/cli/demo.test.ts runs the demo, and this is npm test' },
+  });
+  assert.equal(upstream.requests[0]?.headers.authorization, 'Bearer of the operator');
+});
+
+it('the two commands are on the first screen', async () => {
+  const top = (await readPage(PAGE)).split('\n').slice(0, 12);
+  for (const command of ['npm ci && npm run demo', 'npm ci && npm test']) {
+    assert.ok(
+      top.some((line) => line.startsWith(`${command} `)),
+      command,
+    );
+  }
+});
+
+it('the picture has every stage, in the order of the table', async () => {
+  // The order of these two is that of the next test: the table does not say when answers are kept.
+  const ordered = (names: readonly string[]) => names.filter((name) => name !== 'store' && name !== 'settle');
+  const drawn = await picture();
+  assert.deepEqual(ordered(drawn), ordered(stages));
+  assert.deepEqual(drawn.toSorted(), stages.toSorted());
+});
+
+const hooks = `
+const pass = () => undefined;
+export default {
+  name: 'everywhere',
+  hooks: { onHttpRequest: pass, onBeforeApiCall: pass, onAfterApiCall: pass, onBeforeSign: pass, onResponseSent: pass },
+};`;
+
+it('requests pass the stages in the order of the picture', async (t) => {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/price', { price: 1 });
+  const encoding = { type: 'int256', path: '$.price' };
+  const responseMatches = [{ type: 'regex', value: 'price' }];
+  const endpoints = [{ name: 'eth', path: '/price', encoding, cache: { maxAge: 60_000 }, responseMatches }];
+  const proof = { type: 'reclaim', gatewayUrl: upstream.url };
+  const config = {
+    settings: { proof, plugins: [{ source: './everywhere.mjs' }] },
+    apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
+  };
+  const service = await startTestService(config, { files: { 'everywhere.mjs': hooks }, env: { LOG_LEVEL: 'debug' } });
+  t.after(() => service.stop());
+  assert.equal((await service.post('prices/eth')).status, 200);
+  const traced = () => service.logs.flatMap(({ message }) => /^stage (\w+)$/.exec(message)?.[1] ?? []);
+  const passed = await eventually(() => (traced().includes('onResponseSent') ? traced() : undefined), 'the last stage');
+  // It ends after the stages that it holds.
+  const inOrder = passed.filter((name) => name !== 'deliver');
+  assert.ok(inOrder.length > 14, inOrder.join(', '));
+  const drawn = await picture();
+  assert.deepEqual(
+    inOrder,
+    drawn.filter((name) => inOrder.includes(name)),
+  );
+});

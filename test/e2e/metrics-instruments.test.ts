@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { generateToyKeys } from '../fhe/keys.ts';
+import { paths, startRelayer } from '../fhe/relayer.ts';
+import { startFheService } from '../fhe/service.ts';
+import { oneApi } from '../support/answers.ts';
+import { startChain } from '../support/chain.ts';
+import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
+import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+
+const metrics = { port: 0 };
+
+async function startPrices(t: TestContext): Promise<Upstream> {
+  const upstream = await startUpstream({ '*': faults.json({ price: 7, v: 200 }), '/broken': faults.serverError() });
+  t.after(() => upstream.close());
+  return upstream;
+}
+
+async function ask(service: RunningService, name: string, headers?: Record<string, string>): Promise<number> {
+  const response = await service.post(`api/${name}`, undefined, headers);
+  await response.text();
+  return response.status;
+}
+
+/** Starts a request and leaves it when told to. */
+function visit(service: RunningService, name: string): { leave(): void; ended: Promise<unknown> } {
+  const client = new AbortController();
+  const init = { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: client.signal };
+  const ended = fetch(endpointUrl(service, `api/${name}`), init).then(
+    ({ status }) => status,
+    () => 'left',
+  );
+  return { leave: () => client.abort(), ended };
+}
+
+async function scrapeUntil(service: RunningService, holds: (found: Scrape) => boolean): Promise<Scrape> {
+  for (;;) {
+    const found = await scrape(service);
+    if (holds(found)) return found;
+  }
+}
+
+describe('what features measure', () => {
+  it('payments: redeemed, refused, refunded', async (t) => {
+    const upstream = await startPrices(t);
+    const chain = await startChain();
+    t.after(() => chain.stop());
+    const auth = {
+      type: 'x402',
+      network: 31337,
+      rpc: chain.url,
+      token: NATIVE,
+      amount: '1000',
+      recipient: RECIPIENT,
+    };
+    const service = await startTestService(
+      oneApi(upstream.url, { plain: {}, broken: {} }, { api: { auth }, settings: { metrics } }),
+    );
+    t.after(() => service.stop());
+    const alice = payer(chain, 2);
+    const paid = await payNative(alice, 1000n);
+    const proofFor = async (name: string, txHash: string) => {
+      const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`api/${name}`], txHash });
+      return { 'X-Payment-Proof': JSON.stringify(proof) };
+    };
+    assert.equal(await ask(service, 'plain'), 402);
+    assert.equal(await ask(service, 'broken', await proofFor('broken', paid)), 502);
+    assert.equal(await ask(service, 'plain', await proofFor('plain', paid)), 200);
+    assert.equal(await ask(service, 'plain', await proofFor('plain', `0x${'1'.repeat(64)}`)), 401);
+    const found = await scrapeAfter(service, 4);
+    assert.deepEqual(found.table('x402_proofs_total'), { redeemed: 2, refunded: 1, refused: 1 });
+  });
+
+  it('TLS proofs: attached, failed, abandoned', async (t) => {
+    const upstream = await startPrices(t);
+    const attestors = await startUpstream({ '*': honest });
+    t.after(() => attestors.close());
+    const proof = { type: 'reclaim', gatewayUrl: attestors.url };
+    const responseMatches = [{ type: 'regex', value: 'price' }];
+    const service = await startTestService(
+      oneApi(upstream.url, { proven: { responseMatches }, plain: {} }, { settings: { metrics, proof } }),
+    );
+    t.after(() => service.stop());
+    for (const name of ['proven', 'plain', 'proven']) assert.equal(await ask(service, name), 200);
+    attestors.on(
+      '*',
+      gateway((asked) => signedProof({ ...asked, url: 'http://elsewhere.example/' }, { signer: stranger })),
+    );
+    assert.equal(await ask(service, 'proven'), 200);
+    const { length } = attestors.requests;
+    attestors.on('*', faults.hang());
+    const { leave, ended } = visit(service, 'proven');
+    await attestors.until(() => attestors.requests.length > length);
+    leave();
+    assert.equal(await ended, 'left');
+    const found = await scrapeUntil(service, (now) => now.table('tls_proofs_total').abandoned !== undefined);
+    assert.deepEqual(found.table('tls_proofs_total'), { attached: 2, failed: 1, abandoned: 1 });
+  });
+
+  it('FHE: workers, their queue, and encryptions', async (t) => {
+    const upstream = await startPrices(t);
+    const relayer = await startRelayer({ keys: generateToyKeys() });
+    t.after(() => relayer.close());
+    const service = await startFheService(relayer, upstream, { own: { queue: 1 }, settings: { metrics } });
+    t.after(() => service.stop());
+    const gauges = (found: Scrape) => [found.value('fhe_workers_busy'), found.value('fhe_queue')].join();
+    assert.equal(gauges(await scrape(service)), '0,0');
+    const release = relayer.hold();
+    const first = visit(service, 'small');
+    await relayer.upstream.untilRequested(paths.submit);
+    await scrapeUntil(service, (found) => gauges(found) === '1,0');
+    const second = visit(service, 'small');
+    await scrapeUntil(service, (found) => gauges(found) === '1,1');
+    assert.equal(await ask(service, 'small'), 502);
+    second.leave();
+    assert.equal(await second.ended, 'left');
+    // Until then its place in the queue is taken.
+    await scrapeUntil(service, (found) => found.table('fhe_encryption_seconds_count').abandoned === 1);
+    const third = visit(service, 'small');
+    await scrapeUntil(service, (found) => gauges(found) === '1,1');
+    release();
+    assert.deepEqual(await Promise.all([first.ended, third.ended]), [200, 200]);
+    const found = await scrapeUntil(service, (now) => gauges(now) === '0,0');
+    assert.deepEqual(found.table('fhe_encryption_seconds_count'), { failed: 1, abandoned: 1, ok: 2 });
+  });
+
+  it('nothing, where a feature is not used', async (t) => {
+    const upstream = await startPrices(t);
+    const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings: { metrics } }));
+    t.after(() => service.stop());
+    const { text } = await scrape(service);
+    assert.doesNotMatch(text, /cache|x402|tls|fhe/);
+  });
+});

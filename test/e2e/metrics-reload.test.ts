@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { stringify } from 'yaml';
+import { oneApi } from '../support/answers.ts';
+import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
+import { pluginFile } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const HERE = { port: 0 };
+/** Another address of the same machine. */
+const THERE = { port: 0, host: '127.0.0.2' };
+
+describe('metrics over a reload of the config', { concurrency: 4 }, () => {
+  let upstream: Upstream;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
+  });
+  after(() => upstream.close());
+
+  const configOf = (metrics?: object, more: object = {}) =>
+    oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });
+
+  const start = async (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) => {
+    const service = await startTestService(configOf(metrics), { files });
+    t.after(() => service.stop());
+    return service;
+  };
+
+  /** @returns whether the service took it. */
+  const reload = async (service: RunningService, config: object): Promise<boolean> => {
+    const text = stringify({ version: '1.0', server: { port: 0, rateLimit: { max: 1_000_000 } }, ...config });
+    await writeFile(join(service.folder, 'config.yaml'), text);
+    return service.reload({ SERVICE_PRIVATE_KEY: TEST_KEY });
+  };
+
+  const ask = async (service: RunningService): Promise<void> => {
+    const response = await service.post('api/plain');
+    assert.equal(response.status, 200, await response.text());
+  };
+
+  /** What a service counts once it has counted that many requests. */
+  const counted = async (service: RunningService, requests: number) => {
+    const found = await scrapeAfter(service, requests);
+    return {
+      signed: found.table('outcomes_total')['api plain sync signed'],
+      called: found.table('upstream_call_seconds_count')['api ok'],
+    };
+  };
+
+  const refuses = async (url: string): Promise<void> => {
+    const failed = await fetch(url).then(
+      () => 'answered',
+      (error: Error) => error.cause,
+    );
+    assert.ok(failed instanceof Error && 'code' in failed, String(failed));
+    assert.match(String(failed.code), /^(ECONNREFUSED|ECONNRESET|UND_ERR_SOCKET)$/);
+  };
+
+  /** Asks until nobody listens: the server before closes once the requests before have ended. */
+  const closed = async (url: string): Promise<void> => {
+    while (
+      await fetch(url).then(
+        (response) => response.text(),
+        () => undefined,
+      )
+    );
+    await refuses(url);
+  };
+
+  const lines = ({ logs }: RunningService) =>
+    logs.flatMap(({ message }) => (message.startsWith('metrics on') ? [message] : []));
+
+  it('go on where they were, at the same port', async (t) => {
+    const service = await start(t, HERE);
+    await ask(service);
+    assert.ok(await reload(service, configOf(HERE, { maxConcurrentApiCalls: 7 })));
+    await ask(service);
+    assert.ok(await reload(service, configOf(HERE)));
+    await ask(service);
+    assert.deepEqual(await counted(service, 3), { signed: 3, called: 3 });
+    assert.equal(lines(service).length, 1);
+  });
+
+  it('go on at another address, and the one before closes', async (t) => {
+    const service = await start(t, HERE);
+    await ask(service);
+    const before = metricsUrl(service);
+    assert.ok(await reload(service, configOf(THERE)));
+    assert.match(metricsUrl(service), /^http:\/\/127\.0\.0\.2:\d+\/metrics$/);
+    await ask(service);
+    assert.deepEqual(await counted(service, 2), { signed: 2, called: 2 });
+    await closed(before);
+  });
+
+  it('stay where they are when the new port cannot be had', async (t) => {
+    const occupant = createServer().listen(0, '127.0.0.2');
+    await once(occupant, 'listening');
+    t.after(() => occupant.close());
+    const address = occupant.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const service = await start(t, HERE);
+    await ask(service);
+    assert.equal(await reload(service, configOf({ ...THERE, port })), false);
+    const errors = service.logs.filter(({ level }) => level === 'error').map(({ message }) => message);
+    assert.equal(errors[0], `plugin "metrics" cannot start: cannot listen on 127.0.0.2:${port}: the port is in use`);
+    await ask(service);
+    assert.deepEqual(await counted(service, 2), { signed: 2, called: 2 });
+  });
+
+  it('stay where they are when a plugin of the new config cannot start', async (t) => {
+    const lame = `export default { name: 'lame', setup: () => ({ start: () => { throw new Error('no'); } }) };`;
+    const service = await start(t, HERE, { 'lame.mjs': lame });
+    await ask(service);
+    assert.equal(await reload(service, configOf(THERE, { plugins: [{ source: './lame.mjs' }] })), false);
+    await ask(service);
+    // The address of the config that failed was named last.
+    const [first = '', second = ''] = lines(service).map((line) => line.replace('metrics on ', ''));
+    await refuses(second);
+    const found = await scrapeAfter({ logs: service.logs.filter(({ message }) => message.endsWith(first)) }, 2);
+    assert.equal(found.table('upstream_call_seconds_count')['api ok'], 2);
+  });
+
+  it('end with a config without them, and begin anew with one', async (t) => {
+    const service = await start(t, HERE);
+    await ask(service);
+    const before = metricsUrl(service);
+    assert.ok(await reload(service, configOf()));
+    await closed(before);
+    await ask(service);
+    assert.ok(await reload(service, configOf(HERE)));
+    await ask(service);
+    assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
+    assert.equal(lines(service).length, 2);
+  });
+
+  it('can be switched on', async (t) => {
+    const service = await start(t);
+    await ask(service);
+    assert.ok(await reload(service, configOf(HERE)));
+    await ask(service);
+    assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
+  });
+
+  it('count the requests that end by the config before', async (t) => {
+    const service = await start(t, HERE);
+    const release: (() => void)[] = [];
+    upstream.on('/held', async (req, res, recorded) => {
+      await new Promise<void>((resolve) => release.push(resolve));
+      return faults.json({ price: 1 })(req, res, recorded);
+    });
+    const held = oneApi(upstream.url, { held: {} }, { settings: { metrics: HERE } });
+    assert.ok(await reload(service, held));
+    const { message = '' } = service.logs.find(({ message }) => message.includes('api/held')) ?? {};
+    const [id = ''] = /0x[0-9a-f]{64}/.exec(message) ?? [];
+    const asked = fetch(`${service.url}/endpoints/${id}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+    });
+    await upstream.untilRequested('/held');
+    const before = metricsUrl(service);
+    assert.ok(await reload(service, configOf(THERE)));
+    // Both are there while a request of the config before is under way.
+    assert.equal((await fetch(before)).status, 200);
+    for (const go of release) go();
+    assert.equal((await asked).status, 200);
+    const found = await scrapeAfter(service, 1);
+    assert.deepEqual(found.table('outcomes_total'), { 'api held sync signed': 1 });
+    await closed(before);
+  });
+});
+
+describe('metrics at the start and the end of a service', () => {
+  it('a port that is in use stops the start with one line', async () => {
+    const occupant = createServer().listen(0, '127.0.0.1');
+    await once(occupant, 'listening');
+    try {
+      const address = occupant.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      const config = oneApi('http://127.0.0.1:9', { plain: {} }, { settings: { metrics: { port } } });
+      await assert.rejects(startTestService(config), {
+        message: `plugin "metrics" cannot start: cannot listen on 127.0.0.1:${port}: the port is in use`,
+      });
+    } finally {
+      occupant.close();
+    }
+  });
+
+  it('a host that is none stops it too', async () => {
+    const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: { port: 0, host: '192.0.2.1' } } });
+    const message = 'plugin "metrics" cannot start: cannot listen on 192.0.2.1:0: EADDRNOTAVAIL';
+    await assert.rejects(startTestService(config), { message });
+  });
+
+  it('the port closes with the service, whatever connections it has', async () => {
+    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: HERE } }));
+    const url = metricsUrl(service);
+    await (await fetch(url)).text();
+    await service.stop();
+    await assert.rejects(fetch(url));
+  });
+
+  it('a second plugin with an instrument of that name stops the start', async () => {
+    const twin = (name: string) => `export default { name: '${name}', setup({ meters }) {
+      meters.${name}({ name: 'requests_total', help: 'x' }, () => 1); return {}; } };`;
+    for (const kind of ['counter', 'gauge']) {
+      const settings = { metrics: HERE, plugins: [{ source: './twin.mjs' }] };
+      const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings });
+      await assert.rejects(startTestService(config, { files: { 'twin.mjs': twin(kind) } }), {
+        message: 'plugin "metrics" cannot start: two instruments are named "requests_total"',
+      });
+    }
+  });
+
+  it('mistakes in measuring are logged once and refuse nobody', async () => {
+    const upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
+    const clumsy = `export default { name: 'clumsy', setup({ meters }) {
+      const count = meters.counter({ name: 'odd_total', help: 'x', labels: ['a'] });
+      const seconds = meters.histogram({ name: 'odd_seconds', help: 'x' });
+      meters.gauge({ name: 'odd', help: 'x' }, () => { throw new Error('no value'); });
+      meters.gauge({ name: 'odder', help: 'x' }, () => 'text');
+      const labels = { a: 'kept' };
+      return { hooks: { onBeforeApiCall() {
+        count(labels, 1); labels.a = 'changed'; count({ b: 'x' }, 1); seconds({}, NaN); count({ a: 'kept' }, -1);
+      } } };
+    } };`;
+    const settings = { metrics: HERE, plugins: [{ source: './clumsy.mjs' }] };
+    const files = { 'clumsy.mjs': clumsy, 'other.mjs': pluginFile('other', '') };
+    const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings }), { files });
+    try {
+      for (let i = 0; i < 2; i++) assert.equal((await service.post('api/plain')).status, 200);
+      await scrapeAfter(service, 2);
+      const found = await scrapeAfter(service, 2);
+      assert.deepEqual(found.table('odd_total'), { kept: 1, changed: 1 });
+      assert.deepEqual([found.value('odd'), found.value('odder'), found.value('odd_seconds_count')], [NaN, NaN, 0]);
+      const complaints = service.logs.filter(({ message }) => message === 'an instrument cannot be measured');
+      assert.deepEqual(complaints.map(({ fields }) => fields.instrument).toSorted(), [
+        'odd',
+        'odd_seconds',
+        'odd_total',
+        'odder',
+      ]);
+      assert.equal(complaints.find(({ fields }) => fields.instrument === 'odd')?.fields.error, 'no value');
+    } finally {
+      await service.stop();
+      await upstream.close();
+    }
+  });
+});

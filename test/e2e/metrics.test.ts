@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
+import { endpointUrl } from '../support/http.ts';
+import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
+import { pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const settings = { metrics: { port: 0 } };
+const ENDPOINTS = '/endpoints/:endpointId';
+
+describe('metrics', { concurrency: 4 }, () => {
+  let upstream: Upstream;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
+  });
+  after(() => upstream.close());
+
+  const withService = async (
+    config: Readonly<Record<string, unknown>>,
+    use: (service: RunningService) => Promise<void>,
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<void> => {
+    const service = await startTestService(config, { files });
+    try {
+      await use(service);
+    } finally {
+      await service.stop();
+    }
+  };
+
+  const ask = async (service: RunningService, name: string, parameters?: unknown): Promise<number> => {
+    const response = await service.post(name, parameters);
+    await response.text();
+    return response.status;
+  };
+
+  /** A counter's or a histogram's series out of the part of a scrape that follows from the requests alone. */
+  const counts = (found: Scrape, name: string) => found.table(`${name}_count`);
+
+  it('count what happened, to the last request', async () => {
+    const { files, plugins } = pluginFiles({
+      picky: pluginFile(
+        'picky',
+        `onAfterApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`,
+      ),
+    });
+    const config = {
+      server: { rateLimit: { max: 7, window: 1_000_000_000 } },
+      ...oneApi(
+        upstream.url,
+        { plain: {}, cached: { cache: { maxAge: 600_000 } }, dropped: {}, broken: {} },
+        { settings: { ...settings, plugins } },
+      ),
+    };
+    await withService(
+      config,
+      async (service) => {
+        const names = ['plain', 'plain', 'plain', 'cached', 'cached', 'dropped', 'broken', 'plain'];
+        const statuses = [];
+        for (const name of names) statuses.push(await ask(service, `api/${name}`));
+        assert.deepEqual(statuses, [200, 200, 200, 200, 200, 403, 502, 429]);
+        const found = await scrapeAfter(service, 8);
+        assert.deepEqual(found.table('requests_total'), {
+          [`${ENDPOINTS} api plain sync 200`]: 3,
+          [`${ENDPOINTS} api cached sync 200`]: 2,
+          [`${ENDPOINTS} api dropped sync 403`]: 1,
+          [`${ENDPOINTS} api broken sync 502`]: 1,
+          [`${ENDPOINTS}    429`]: 1,
+        });
+        assert.equal(
+          found.value('requests_total', {
+            route: ENDPOINTS,
+            api: 'api',
+            endpoint: 'plain',
+            mode: 'sync',
+            status: '200',
+          }),
+          3,
+        );
+        assert.deepEqual(counts(found, 'request_duration_seconds'), {
+          'api plain sync': 3,
+          'api cached sync': 2,
+          'api dropped sync': 1,
+          'api broken sync': 1,
+        });
+        assert.deepEqual(found.table('outcomes_total'), {
+          'api plain sync signed': 3,
+          'api cached sync signed': 2,
+          'api dropped sync refused': 1,
+          'api broken sync refused': 1,
+        });
+        assert.deepEqual(counts(found, 'upstream_call_seconds'), { 'api ok': 5, 'api failed': 1 });
+        assert.deepEqual(found.table('cache_lookups_total'), { miss: 1, hit: 1 });
+        assert.deepEqual([found.value('cache_entries'), found.value('rate_limited_total')], [1, 1]);
+        assert.deepEqual(found.table('plugin_calls_total'), {
+          'picky onAfterApiCall done': 4,
+          'picky onAfterApiCall failed': 1,
+          'call-api callApi failed': 1,
+          'rate-limit admit failed': 1,
+        });
+        assert.deepEqual(counts(found, 'plugin_budget_used_ratio'), { 'picky onAfterApiCall': 5 });
+        assert.deepEqual(Object.keys(found.table('plugin_seconds_total')), ['picky onAfterApiCall']);
+        const stages = counts(found, 'stage_duration_seconds');
+        assert.deepEqual(
+          Object.entries(stages).filter(([stage]) =>
+            /^(admit|callApi|onAfterApiCall|sign|lookup|deliver) /.test(stage),
+          ),
+          [
+            ['admit silent', 7],
+            ['lookup silent', 6],
+            ['callApi answered', 5],
+            ['onAfterApiCall answered', 4],
+            ['sign answered', 4],
+            ['deliver answered', 5],
+            ['lookup answered', 1],
+            ['onAfterApiCall refused', 1],
+            ['deliver refused', 2],
+            ['callApi refused', 1],
+            ['admit refused', 1],
+          ],
+        );
+      },
+      files,
+    );
+  });
+
+  it('count a payload of async mode when it ends, and a stream', async () => {
+    const endpoints = { later: { mode: 'async' }, broken: { mode: 'async' }, live: { mode: 'stream' } };
+    await withService(oneApi(upstream.url, endpoints, { settings }), async (service) => {
+      for (const [name, status] of [
+        ['api/later', 'complete'],
+        ['api/broken', 'failed'],
+      ] as const) {
+        const record = await finished(service, await submitted(await service.post(name)));
+        assert.equal(record.status, status);
+      }
+      assert.equal(await ask(service, 'api/live'), 200);
+      const live = `${ENDPOINTS} api live stream 200`;
+      let found = await scrape(service);
+      while (found.table('requests_total')[live] === undefined) found = await scrape(service);
+      assert.deepEqual(found.table('outcomes_total'), {
+        'api later async signed': 1,
+        'api broken async refused': 1,
+        'api live stream signed': 1,
+      });
+      assert.equal(found.value('async_records'), 2);
+      const { [`${ENDPOINTS} api later async 202`]: later, [`${ENDPOINTS} api broken async 202`]: broken } =
+        found.table('requests_total');
+      assert.deepEqual([later, broken], [1, 1]);
+      assert.ok((found.table('requests_total')['/requests/:requestId    200'] ?? 0) >= 2);
+    });
+  });
+
+  it('show what is under way: slots, and who waits for one; then a client that left', async () => {
+    const own = await startUpstream({ '*': faults.hang() });
+    const config = oneApi(own.url, { slow: {} }, { settings: { ...settings, maxConcurrentApiCalls: 1 } });
+    try {
+      await withService(config, async (service) => {
+        const leave = new AbortController();
+        const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' };
+        const url = endpointUrl(service, 'api/slow');
+        const asked = [0, 1, 2].map(() => fetch(url, { ...init, signal: leave.signal }).catch(() => 'left'));
+        const slots = async () => {
+          const found = await scrape(service);
+          return [found.value('upstream_slots_in_use'), found.value('upstream_slots_waiting')];
+        };
+        while ((await slots()).join() !== '1,2');
+        leave.abort();
+        assert.deepEqual(await Promise.all(asked), ['left', 'left', 'left']);
+        const found = await scrapeAfter(service, 3);
+        assert.deepEqual(found.table('requests_total'), { [`${ENDPOINTS} api slow sync 499`]: 3 });
+        while ((await slots()).join() !== '0,0');
+        assert.deepEqual((await scrape(service)).table('outcomes_total'), { 'api slow sync abandoned': 3 });
+      });
+    } finally {
+      await own.close();
+    }
+  });
+
+  it('tell what a plugin used of its budget, and what it was refused', async () => {
+    const source = `${pluginTools}
+      export default {
+        name: 'greedy',
+        setup: () => ({ hooks: { lookup: () => block(30), onBeforeApiCall: () => undefined } }),
+      };`;
+    const { files, plugins } = pluginFiles({ greedy: source }, { greedy: { timeout: 10 } });
+    const config = oneApi(upstream.url, { plain: {} }, { settings: { ...settings, plugins } });
+    await withService(
+      config,
+      async (service) => {
+        assert.equal(await ask(service, 'api/plain'), 403);
+        const found = await scrapeAfter(service, 1);
+        assert.deepEqual(found.table('plugin_calls_total'), {
+          'greedy lookup exhausted': 1,
+          'greedy onBeforeApiCall exhausted': 1,
+        });
+        // The second call never began.
+        const used = found.table('plugin_seconds_total');
+        assert.deepEqual(Object.keys(used), ['greedy lookup']);
+        assert.ok((used['greedy lookup'] ?? 0) >= 0.03, 'the plugin blocked for 30 ms');
+        assert.deepEqual(found.table('plugin_budget_used_ratio_sum'), {
+          'greedy lookup': 1,
+          'greedy onBeforeApiCall': 1,
+        });
+        assert.equal(
+          found.value('plugin_budget_used_ratio_bucket', { plugin: 'greedy', stage: 'lookup', le: '0.99' }),
+          0,
+        );
+      },
+      files,
+    );
+  });
+
+  it('are measured in seconds', async () => {
+    await withService(oneApi(upstream.url, { plain: {} }, { settings }), async (service) => {
+      const before = performance.now();
+      assert.equal(await ask(service, 'api/plain'), 200);
+      const found = await scrapeAfter(service, 1);
+      const elapsed = (performance.now() - before) / 1000;
+      const sums = ['request_duration_seconds', 'upstream_call_seconds', 'stage_duration_seconds'].flatMap((name) =>
+        Object.values(found.table(`${name}_sum`)),
+      );
+      assert.ok(sums.length > 5 && sums.every((sum) => sum > 0 && sum < elapsed), `${sums} of ${elapsed}`);
+    });
+  });
+
+  it('hold nothing that a client chose, and nothing secret', async () => {
+    const config = {
+      server: { rateLimit: { trustForwardedFor: true } },
+      ...oneApi(
+        upstream.url,
+        { plain: { path: '/HIDDEN-upstream', parameters: [{ name: 'p' }] } },
+        { settings, api: { auth: { type: 'apiKey', keys: ['HIDDEN-key-of-a-client'] } } },
+      ),
+    };
+    await withService(config, async (service) => {
+      const { url } = service;
+      const headers = { 'X-Forwarded-For': '203.0.113.77', 'X-HIDDEN': 'HIDDEN', 'User-Agent': 'HIDDEN' };
+      const requests: [string, RequestInit][] = [
+        ['/HIDDEN?HIDDEN=HIDDEN', { headers }],
+        ['/HIDDEN', { method: 'PURGE', headers }],
+        ['/endpoints/HIDDEN', { method: 'POST', headers }],
+        [`/endpoints/0x${'77'.repeat(32)}`, { method: 'POST', headers }],
+        ['/requests/HIDDEN', { headers }],
+        ['/health?HIDDEN', { headers }],
+        ['/health', { method: 'OPTIONS', headers }],
+        ['/health', { method: 'PUT', headers }],
+      ];
+      const ids = [];
+      for (const [path, init] of requests) ids.push((await fetch(url + path, init)).headers.get('x-request-id'));
+      const keys = { ...headers, 'X-Api-Key': 'HIDDEN-key-of-a-client' };
+      assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, keys)).status, 200);
+      assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, headers)).status, 401);
+      const found = await scrapeAfter(service, 10);
+      const secrets = ['HIDDEN', 'PURGE', '203.0.113', '127.0.0.1', TEST_KEY, upstream.url, url, '7777', ...ids];
+      assert.deepEqual(
+        secrets.filter((secret) => secret === null || found.text.includes(secret)),
+        [],
+      );
+      assert.deepEqual(found.table('requests_total'), {
+        '(no route)    404': 2,
+        [`${ENDPOINTS}    404`]: 2,
+        '/requests/:requestId    404': 1,
+        '/health    200': 1,
+        '*    204': 1,
+        '/health    405': 1,
+        [`${ENDPOINTS} api plain sync 200`]: 1,
+        [`${ENDPOINTS} api plain sync 401`]: 1,
+      });
+    });
+  });
+
+  it('are served at GET /metrics of their own port only', async () => {
+    await withService(oneApi(upstream.url, { plain: {} }, { settings }), async (service) => {
+      const url = metricsUrl(service);
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+      const origin = new URL(url).origin;
+      assert.notEqual(origin, service.url);
+      const answers: [string, RequestInit, number, string][] = [
+        [url, { method: 'POST', body: 'x' }, 405, '{"error":"Method Not Allowed"}'],
+        [url, { method: 'HEAD' }, 405, ''],
+        [`${url}/`, {}, 404, '{"error":"Not Found"}'],
+        [origin, { method: 'DELETE' }, 404, '{"error":"Not Found"}'],
+        [`${service.url}/metrics`, {}, 404, '{"error":"Not Found"}'],
+      ];
+      for (const [target, init, status, body] of answers) {
+        const response = await fetch(target, init);
+        assert.deepEqual([response.status, await response.text()], [status, body], target);
+        assert.equal(response.headers.get('allow'), status === 405 ? 'GET' : null);
+      }
+      assert.equal((await fetch(`${url}?debug=1`)).status, 200);
+    });
+  });
+
+  it('are absent unless the config asks for them', async () => {
+    await withService(oneApi(upstream.url, { plain: {} }), async (service) => {
+      assert.equal(await ask(service, 'api/plain'), 200);
+      assert.ok(!service.logs.some(({ message }) => message.startsWith('metrics on')));
+    });
+  });
+
+  it('of two services in one process are apart', async () => {
+    const config = oneApi(upstream.url, { plain: {} }, { settings });
+    await withService(config, async (one) => {
+      await withService(config, async (other) => {
+        assert.equal(await ask(one, 'api/plain'), 200);
+        assert.deepEqual((await scrapeAfter(one, 1)).table('outcomes_total'), { 'api plain sync signed': 1 });
+        assert.deepEqual((await scrapeAfter(other, 0)).table('outcomes_total'), {});
+      });
+      assert.equal((await scrape(one)).value('async_records'), 0);
+    });
+  });
+});
+
+describe('the config of the metrics', () => {
+  const configured = (metrics: unknown, server?: object) => ({
+    ...(server && { server }),
+    ...oneApi('https://a.example', { e: {} }, { settings: { metrics } }),
+  });
+
+  it('must name a port that is not the port of the service', async () => {
+    const own = 'settings.metrics.port: is the port of the service: metrics need one of their own';
+    assert.deepEqual(await errorsOf(configured({})), ['settings.metrics.port: required key is missing']);
+    assert.deepEqual(await errorsOf(configured({ port: 3000 })), [own]);
+    assert.deepEqual(await errorsOf(configured({ port: 80 }, { port: 80, host: '0.0.0.0' })), [own]);
+    assert.deepEqual(await errorsOf(configured({ port: 80, host: '127.0.0.2' }, { port: 80 })), []);
+    assert.deepEqual(await errorsOf(configured({ port: 0 }, { port: 0 })), []);
+    assert.equal((await errorsOf(configured({ port: 65_536 }))).length, 1);
+    assert.equal((await errorsOf(configured({ port: 1, prot: 1 }))).length, 1);
+    assert.equal((await errorsOf(configured(true))).length, 1);
+  });
+
+  it('warns of an address that others can reach', async () => {
+    const warning = 'settings.metrics.host: whoever reaches this address can read the metrics';
+    const warnings = async (host: string) => {
+      const all = await warningsOf(configured({ port: 9464, host }));
+      return all.filter((line) => line.startsWith('settings.metrics'));
+    };
+    for (const host of ['0.0.0.0', '::', '10.0.0.1']) assert.deepEqual(await warnings(host), [warning]);
+    for (const host of ['127.0.0.1', '127.0.0.2', '::1', 'localhost']) assert.deepEqual(await warnings(host), []);
+  });
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertRefused, eventually } from '../support/http.ts';
+import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
+import { openRaw, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+/** Notes every event; `throws` makes it throw instead. */
+const watcher = (name: string, throws = false) => `${pluginTools}
+const tell = (topic, event) => { if (${throws}) throw new Error('watcher ${name}'); note('${name} ' + topic, event); };
+export default {
+  name: '${name}',
+  setup: () => ({
+    observe: {
+      stage: ({ exchange: { requestId }, stage, milliseconds, outcome }) =>
+        tell('stage', { requestId, stage, outcome, timed: typeof milliseconds }),
+      call: ({ exchange: { requestId }, plugin, stage, ledger, outcome }) =>
+        tell('call', { requestId, plugin, stage, outcome, spent: ledger?.spent.map(({ stage }) => stage) }),
+      response: ({ requestId, resolved, route }, status) =>
+        tell('response', { requestId, route, endpoint: resolved?.name, status }),
+    },
+  }),
+};
+`;
+
+let upstream: Upstream;
+let service: RunningService;
+
+before(async () => {
+  upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+  upstream.json('/broken', { price: 7 }, 500);
+  upstream.on('/hang', faults.hang());
+  const { files, plugins } = pluginFiles({
+    loud: watcher('loud', true),
+    watch: watcher('watch'),
+    puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
+  });
+  const encoding = { type: 'uint256', path: '$.price' };
+  service = await startTestService(
+    {
+      settings: { plugins },
+      apis: [
+        {
+          name: 'x',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: ['price', 'broken', 'hang'].map((name) => ({ name, path: `/${name}`, encoding })),
+        },
+      ],
+    },
+    { files },
+  );
+});
+after(async () => {
+  await service.stop();
+  await upstream.close();
+});
+beforeEach(() => {
+  acts.clear();
+  notes.clear();
+  service.logs.length = 0;
+});
+
+const texts = (topic: string, ...members: string[]) =>
+  notes.of(`watch ${topic}`).map((event) => members.map((member) => Reflect.get(Object(event), member)).join(' '));
+const requestIds = () => new Set(notes.all.map(({ value }) => Object(value).requestId));
+
+describe('what observers are told', () => {
+  it('of a request that is answered', async () => {
+    acts.set('puppet onHttpRequest', () => undefined);
+    acts.set('puppet onBeforeSign', ({ data }) => ({ data }));
+    const response = await service.post('x/price');
+    await response.text();
+    const { requestId } = Object((await notes.until('watch response'))[0]);
+    await eventually(() => texts('call', 'stage').at(-1) === 'onResponseSent' || undefined, 'the last call');
+    assert.equal(requestId, response.headers.get('x-request-id'));
+    assert.deepEqual(requestIds(), new Set([requestId]));
+    assert.deepEqual(texts('stage', 'stage', 'outcome', 'timed'), [
+      'admit silent number',
+      'resolve answered number',
+      'read answered number',
+      'onHttpRequest silent number',
+      'authenticate answered number',
+      'validate answered number',
+      'callApi answered number',
+      'encode answered number',
+      'onBeforeSign answered number',
+      'sign answered number',
+      'deliver answered number',
+      'respond answered number',
+      'onResponseSent silent number',
+    ]);
+    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'spent'), [
+      'puppet onHttpRequest done onHttpRequest',
+      'puppet onBeforeSign done onHttpRequest,onBeforeSign',
+      'puppet onResponseSent done onResponseSent',
+    ]);
+    assert.deepEqual(texts('response', 'route', 'endpoint', 'status'), ['/endpoints/:endpointId price 200']);
+  });
+
+  it('of one that a stage refuses', async () => {
+    await assertRefused(await service.post('x/broken'), 502, 'API call failed');
+    await notes.until('watch response');
+    await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
+    assert.deepEqual(texts('stage', 'stage', 'outcome').slice(5), [
+      'validate answered',
+      'callApi refused',
+      'deliver refused',
+      'respond answered',
+      'onError silent',
+    ]);
+    assert.deepEqual(texts('response', 'endpoint', 'status'), ['broken 502']);
+  });
+
+  it('of a hook that is dropped, and of one that fails after the answer', async () => {
+    acts.set('puppet onBeforeSign', () => Promise.reject(new Error('no')));
+    acts.set('puppet onError', () => Promise.reject(new Error('no')));
+    await assertRefused(await service.post('x/price'), 403, 'Request dropped by plugin "puppet"');
+    await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
+    const calls = texts('call', 'plugin', 'stage', 'outcome').filter((text) => text.startsWith('puppet'));
+    assert.deepEqual(calls, ['puppet onHttpRequest done', 'puppet onBeforeSign failed', 'puppet onError failed']);
+    assert.deepEqual(texts('response', 'endpoint', 'status'), ['price 403']);
+  });
+
+  it('of a client that leaves: 499', async () => {
+    const connection = openRaw(service.url);
+    const head = requestHead(`POST /endpoints/${service.ids['x/hang']}`, {
+      'Content-Type': 'application/json',
+      'Content-Length': '2',
+    });
+    connection.write(`${head}\r\n{}`);
+    await upstream.untilRequested('/hang');
+    connection.destroy();
+    await notes.until('watch response');
+    assert.deepEqual(texts('response', 'endpoint', 'status'), ['hang 499']);
+    await upstream.untilAborted('/hang');
+  });
+
+  it('of requests to other routes, and to none', async () => {
+    await (await fetch(`${service.url}/health?a=1`)).text();
+    await (await fetch(`${service.url}/requests/secret`)).text();
+    await (await fetch(`${service.url}/nowhere`)).text();
+    await notes.until('watch response', 3);
+    assert.deepEqual(texts('response', 'route', 'endpoint', 'status'), [
+      '/health  200',
+      '/requests/:requestId  404',
+      '(no route)  404',
+    ]);
+  });
+});
+
+it('an observer that throws harms nobody, and is in the log', async () => {
+  const response = await service.post('x/price');
+  assert.equal(response.status, 200);
+  await response.text();
+  await notes.until('watch response');
+  assert.deepEqual(notes.of('loud stage'), []);
+  const lines = service.logs.filter(({ level }) => level === 'error');
+  assert.ok(lines.length >= 10, `${lines.length}`);
+  for (const { message, fields } of lines) {
+    assert.equal(message, 'plugin "an observer" failed in observe');
+    assert.match(String(fields.error), /^Error: watcher loud/);
+  }
+});

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
+import { assertRefused, eventually } from '../support/http.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const HOUR = 3_600_000;
+const encoding = { type: 'uint256', path: '$.price' };
+/** Does nothing, but is another plugin. */
+const quiet = (name: string) => `export default { name: '${name}', hooks: { onResponseSent() {} } };`;
+const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.mjs` }] } });
+
+type Block = Readonly<Record<string, unknown>>;
+type Config = Parameters<typeof startTestService>[0];
+
+let upstream: Upstream;
+/** Answers that the upstream owes. */
+const held: ServerResponse[] = [];
+const arrived = (count: number) => eventually(() => held.length === count || undefined, `${count} upstream calls`);
+const release = () => {
+  for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
+};
+
+before(async () => {
+  upstream = await startUpstream({ '/held': (_req, res) => void held.push(res) });
+});
+after(() => upstream.close());
+beforeEach(() => {
+  let price = 0;
+  upstream.on('/price', (_req, res) => {
+    res.setHeader('content-type', 'application/json').end(`{"price": ${++price}}`);
+  });
+});
+
+async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
+  const service = await startTestService(config, { env, files: { 'one.mjs': quiet('one'), 'two.mjs': quiet('two') } });
+  t.after(() => service.stop());
+  return service;
+}
+
+describe('async records live on', () => {
+  const config = (endpoints: Record<string, Block>, more: Block = {}) => oneApi(upstream.url, endpoints, more);
+  const both = () =>
+    config({ price: { mode: 'async', encoding }, held: { mode: 'async', encoding } }, { api: { timeout: 30_000 } });
+
+  it('one that is complete is readable as it was', async (t) => {
+    const service = await start(t, both());
+    const submission = await submitted(await service.post('api/price'));
+    const record = await finished(service, submission);
+    await reload(service, config({ price: {} }, plugin('one')));
+    assert.deepEqual(await finished(service, submission), record);
+    assert.equal(record.status, 'complete');
+  });
+
+  it('one that is processing goes on, although its endpoint is gone', async (t) => {
+    const service = await start(t, both());
+    const { requestId, pollUrl } = await submitted(await service.post('api/held'));
+    await arrived(1);
+    assert.equal((await reload(service, config({ price: {} }))).done, true);
+    assert.equal((await reload(service, config({ price: {} }, plugin('one')))).done, true);
+    const pending = await fetch(service.url + pollUrl);
+    assert.deepEqual(await pending.json(), { requestId, status: 'processing', pollUrl });
+    release();
+    const { status, requestId: _, ...signed } = await finished(service, { pollUrl });
+    assert.equal(status, 'complete');
+    assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), 5n);
+  });
+
+  it('one that fails after the reload says so', async (t) => {
+    const service = await start(t, both());
+    const submission = await submitted(await service.post('api/held'));
+    await arrived(1);
+    await reload(service, both());
+    for (const res of held.splice(0)) res.writeHead(500).end();
+    const { requestId } = submission;
+    assert.deepEqual(await finished(service, submission), { requestId, status: 'failed', error: 'API call failed' });
+  });
+
+  it('their number stays bounded: those of the config before take room', async (t) => {
+    const service = await start(t, both());
+    const posts = await Promise.all(Array.from({ length: 99 }, () => service.post('api/held')));
+    assert.deepEqual(new Set(posts.map(({ status }) => status)), new Set([202]));
+    await reload(service, both());
+    assert.equal((await service.post('api/held')).status, 202);
+    await assertRefused(await service.post('api/held'), 503, 'Service Unavailable');
+    // Half of them wait for a slot.
+    await arrived(50);
+    release();
+    await arrived(50);
+    release();
+  });
+});
+
+describe('buckets of the rate limit live on', () => {
+  const config = (rateLimit: Block, more: Block = {}) =>
+    oneApi(upstream.url, { price: {} }, { server: { rateLimit: { window: HOUR, ...rateLimit } }, ...more });
+
+  it('who is limited stays so, unless the limits are others', async (t) => {
+    const service = await start(t, config({ max: 2 }));
+    const limited = async () => assertRefused(await service.post('api/price'), 429, 'Too Many Requests');
+    for (const _ of 'ab') assert.equal((await service.post('api/price')).status, 200);
+    await limited();
+    assert.equal((await reload(service, config({ max: 2 }, plugin('one')))).done, true);
+    await limited();
+    assert.equal((await reload(service, config({ max: 2 }, { nonsense: 1 }))).done, false);
+    await limited();
+    assert.equal((await reload(service, config({ max: 2, x402: { max: 5 } }))).done, true);
+    await limited();
+    assert.equal((await reload(service, config({ max: 1 }))).done, true);
+    assert.equal((await service.post('api/price')).status, 200);
+    await limited();
+    assert.equal((await reload(service, config({ max: 1, window: HOUR - 1 }))).done, true);
+    assert.equal((await service.post('api/price')).status, 200);
+    await limited();
+  });
+
+  it('half a bucket stays half a bucket', async (t) => {
+    const service = await start(t, config({ max: 2 }));
+    assert.equal((await service.post('api/price')).status, 200);
+    await reload(service);
+    assert.equal((await service.post('api/price')).status, 200);
+    await assertRefused(await service.post('api/price'), 429, 'Too Many Requests');
+  });
+});
+
+describe('unchanged caches live on', () => {
+  const config = (maxAge: number, { api = {}, ...more }: { api?: Block } & Block = {}) =>
+    oneApi(
+      upstream.url,
+      { price: { encoding, cache: { maxAge } }, other: { path: '/price?other', encoding, cache: { maxAge: HOUR } } },
+      { ...more, api },
+    );
+
+  it('the same answer, signature and timestamp included, for an endpoint whose config is the same', async (t) => {
+    const service = await start(t, config(HOUR));
+    const first = await (await service.post('api/price')).text();
+    assert.equal(BigInt((await verifyEncoded(JSON.parse(first), TEST_ADDRESS)).data), 1n);
+    await reload(service);
+    assert.equal(await (await service.post('api/price')).text(), first);
+    // The rate limit has no part in an answer, and neither has another endpoint.
+    await reload(service, { ...config(HOUR), server: { rateLimit: { max: 999 } } });
+    assert.equal(await (await service.post('api/price')).text(), first);
+    const other = await (await service.post('api/other')).text();
+    assert.equal(BigInt(JSON.parse(other).data), 2n);
+    await reload(service, config(HOUR - 1));
+    assert.equal(await (await service.post('api/other')).text(), other, 'its own config is the same');
+    assert.equal(BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data), 3n);
+  });
+
+  const changes: [string, (changed: boolean) => Config][] = [
+    ['maxAge', (changed) => config(changed ? HOUR - 1 : HOUR)],
+    ['headers', (changed) => config(HOUR, { api: { headers: { 'X-Tier': changed ? 'gold' : 'basic' } } })],
+    ['the timeout', (changed) => config(HOUR, { api: { timeout: changed ? 5000 : 6000 } })],
+    ['plugins', (changed) => config(HOUR, plugin(changed ? 'one' : 'two'))],
+    [
+      'the budget of a plugin',
+      (changed) =>
+        config(HOUR, { settings: { plugins: [{ source: './one.mjs', ...(changed ? { timeout: 10 } : {}) }] } }),
+    ],
+  ];
+  for (const [what, configure] of changes) {
+    it(`no longer where other: ${what}`, async (t) => {
+      const service = await start(t, configure(false));
+      const data = async () => BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data);
+      assert.deepEqual([await data(), await data()], [1n, 1n]);
+      assert.equal((await reload(service, configure(true))).done, true);
+      assert.deepEqual([await data(), await data()], [2n, 2n]);
+    });
+  }
+
+  it('no longer where the value of a variable is another', async (t) => {
+    const service = await start(t, config(HOUR, { api: { headers: { 'X-Key': `\${UPSTREAM_KEY}` } } }), {
+      UPSTREAM_KEY: 'old',
+    });
+    const data = async () => BigInt((await verifyEncoded(await service.post('api/price'), TEST_ADDRESS)).data);
+    assert.equal(await data(), 1n);
+    await reload(service, undefined, { UPSTREAM_KEY: 'old' });
+    assert.equal(await data(), 1n);
+    await reload(service, undefined, { UPSTREAM_KEY: 'new' });
+    assert.equal(await data(), 2n);
+    assert.equal(upstream.requests.at(-1)?.headers['x-key'], 'new');
+  });
+
+  it('what a request under way stores is for the config that it began with', async (t) => {
+    const held = (tier: string) =>
+      oneApi(
+        upstream.url,
+        { held: { encoding, cache: { maxAge: HOUR } } },
+        { api: { headers: { 'X-Tier': tier }, timeout: 30_000 } },
+      );
+    const service = await start(t, held('basic'));
+    const old = service.post('api/held');
+    await arrived(1);
+    await reload(service, held('gold'));
+    release();
+    assert.equal((await old).status, 200);
+    const later = service.post('api/held');
+    await arrived(1);
+    assert.equal(upstream.requests.at(-1)?.headers['x-tier'], 'gold');
+    release();
+    assert.equal((await later).status, 200);
+  });
+});
+
+describe('upstream slots are one number for all configs', () => {
+  const api = (name: string, path: string, timeout: number) => {
+    return { name, url: upstream.url, auth: { type: 'free' }, timeout, endpoints: [{ name: 'e', path }] };
+  };
+  const config = (maxConcurrentApiCalls: number, more: Block = {}) => ({
+    ...more,
+    settings: { maxConcurrentApiCalls },
+    apis: [api('patient', '/held', 30_000), api('hasty', '/price', 200)],
+  });
+
+  it('a call of the config before takes a slot of the one after, unless the limit is another', async (t) => {
+    const service = await start(t, config(1));
+    const answer = service.post('patient/e');
+    await arrived(1);
+    await reload(service, config(1, { server: { rateLimit: { max: 999 } } }));
+    await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
+    await reload(service, config(2));
+    assert.equal((await service.post('hasty/e')).status, 200);
+    release();
+    assert.equal((await answer).status, 200);
+    await reload(service, config(1));
+    assert.equal((await service.post('hasty/e')).status, 200);
+  });
+});

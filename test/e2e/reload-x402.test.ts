@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { HDNodeWallet } from 'ethers';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused } from '../support/http.ts';
+import { reload } from '../support/reload.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+
+const PRICE = 1_000_000n;
+const HOUR = 3_600_000;
+const USED = 'Payment already used';
+
+describe('payments outlive a reload: none is redeemed twice', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let alice: HDNodeWallet;
+
+  before(async () => {
+    chain = await startChain();
+    alice = payer(chain, 2);
+    upstream = await startUpstream();
+    upstream.json('/p', { price: 7 });
+  });
+  after(async () => {
+    await upstream?.close();
+    await chain?.stop();
+  });
+
+  type Block = Readonly<Record<string, unknown>>;
+  const encoding = { type: 'uint256', path: '$.price' };
+  const config = (auth: Block, more: Block = {}) => ({
+    ...more,
+    apis: [{ name: 'a', url: upstream.url, auth, endpoints: [{ name: 'e', path: '/p', encoding }] }],
+  });
+  const paid = (terms: Block = {}, more: Block = {}) => {
+    const to = { network: chain.chainId, rpc: chain.url, token: NATIVE, amount: String(PRICE), recipient: RECIPIENT };
+    return config({ type: 'x402', ...to, ...terms }, more);
+  };
+  const free = (more: Block = {}) => config({ type: 'free' }, more);
+
+  async function start(t: TestContext, first: Parameters<typeof startTestService>[0]) {
+    const service = await startTestService(first);
+    t.after(() => service.stop());
+    return service;
+  }
+  const send = async (service: RunningService, txHash: string) => {
+    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids['a/e'], txHash });
+    return service.post('a/e', {}, { 'X-Payment-Proof': JSON.stringify(proof) });
+  };
+  const answered = async (service: RunningService, txHash: string) => {
+    assert.equal(BigInt((await verifyEncoded(await send(service, txHash), TEST_ADDRESS)).data), 7n);
+  };
+  const reloaded = async (service: RunningService, next: Block) =>
+    assert.equal((await reload(service, next)).done, true);
+
+  it('by the same config, by another price, and by a longer expiry', async (t) => {
+    const service = await start(t, paid());
+    const txHash = await payNative(alice, PRICE);
+    await answered(service, txHash);
+    for (const next of [paid(), paid({ amount: '1' }), paid({ expiry: 600_000 })]) {
+      await reloaded(service, next);
+      await assertRefused(await send(service, txHash), 401, USED);
+    }
+    await answered(service, await payNative(alice, PRICE));
+  });
+
+  it('after a config in which nothing is paid for', async (t) => {
+    const service = await start(t, paid());
+    const txHash = await payNative(alice, PRICE);
+    await answered(service, txHash);
+    await reloaded(service, free());
+    assert.equal((await service.post('a/e')).status, 200);
+    await reloaded(service, paid());
+    await assertRefused(await send(service, txHash), 401, USED);
+  });
+
+  it('after configs that leave the plugin out, and one that failed in between', async (t) => {
+    const service = await start(t, paid());
+    const txHash = await payNative(alice, PRICE);
+    await answered(service, txHash);
+    const without = { settings: { plugins: [{ source: 'builtin:auth-x402', enabled: false }] } };
+    await reloaded(service, free(without));
+    await reloaded(service, free(without));
+    assert.equal((await reload(service, paid({}, without))).done, false);
+    await reloaded(service, paid());
+    await assertRefused(await send(service, txHash), 401, USED);
+  });
+
+  it('nor is one refunded more than three times', async (t) => {
+    const service = await start(t, paid());
+    const txHash = await payNative(alice, PRICE);
+    upstream.on('/p', faults.serverError());
+    for (let attempt = 0; attempt < 4; attempt++) {
+      await assertRefused(await send(service, txHash), 502, 'API call failed');
+      await reloaded(service, paid());
+    }
+    upstream.json('/p', { price: 7 });
+    await assertRefused(await send(service, txHash), 401, USED);
+  });
+
+  it('one whose request is under way is taken', async (t) => {
+    const service = await start(t, paid());
+    const txHash = await payNative(alice, PRICE);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    upstream.requests.length = 0;
+    upstream.on('/p', async (...args) => {
+      await released;
+      return faults.json({ price: 7 })(...args);
+    });
+    const first = send(service, txHash);
+    await upstream.until(() => upstream.requests.length === 1);
+    await reloaded(service, paid());
+    await assertRefused(await send(service, txHash), 401, USED);
+    release();
+    assert.equal((await first).status, 200);
+    await assertRefused(await send(service, txHash), 401, USED);
+    upstream.json('/p', { price: 7 });
+  });
+
+  it('the bucket of proofs stays as empty as it was, unless its limits are others', async (t) => {
+    const limits = (max: number) => ({ server: { rateLimit: { max: 1_000_000, x402: { max, window: HOUR } } } });
+    const service = await start(t, paid({}, limits(1)));
+    const limited = async () => {
+      const tooMany = 'Too many x402 verification attempts — slow down';
+      await assertRefused(await send(service, `0x${'12'.repeat(32)}`), 401, tooMany);
+    };
+    await assertRefused(await send(service, `0x${'12'.repeat(32)}`), 401, 'Payment not found');
+    await limited();
+    await reloaded(service, paid({ amount: '5' }, limits(1)));
+    await limited();
+    await reloaded(service, paid({}, limits(2)));
+    await answered(service, await payNative(alice, PRICE));
+  });
+});

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertRefused, eventually } from '../support/http.ts';
+import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+/** Milliseconds, with room for a busy machine. */
+const BUDGET = 2000;
+const SLOW = 1100;
+const SHORT = 500;
+
+function block(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+let upstream: Upstream;
+let service: RunningService;
+
+before(async () => {
+  upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+  const { files, plugins } = pluginFiles(
+    { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
+    { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
+  );
+  const encoding = { type: 'uint256', path: '$.price' };
+  service = await startTestService(
+    {
+      settings: { plugins },
+      apis: [
+        { name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'p', path: '/price', encoding }] },
+      ],
+    },
+    { files },
+  );
+});
+after(async () => {
+  await service.stop();
+  await upstream.close();
+});
+beforeEach(() => {
+  acts.clear();
+  notes.clear();
+});
+
+/** Lines about plugins, of one request, once its own line is out. */
+async function ask() {
+  service.logs.length = 0;
+  const response = await service.post('x/p');
+  const requestId = response.headers.get('x-request-id');
+  const mine = () => service.logs.filter(({ fields }) => fields.requestId === requestId);
+  await eventually(() => mine().find(({ message }) => / \d{3} [\d.]+ms$/.test(message)), 'the line of the request');
+  const lines = () => mine().filter(({ message }) => message.startsWith('plugin '));
+  return { response, requestId, lines };
+}
+
+/** `12.34 of 400 ms`, and what each hook of the request has used. */
+function read(fields: Readonly<Record<string, unknown>>) {
+  const [, used, allowed] = /^([\d.]+) of (\d+) ms$/.exec(String(fields.budget)) ?? assert.fail(String(fields.budget));
+  const hooks = String(fields.used)
+    .split(', ')
+    .map((text) => /^(\w+) ([\d.]+)$/.exec(text) ?? assert.fail(text));
+  return {
+    used: Number(used),
+    allowed: Number(allowed),
+    hooks: hooks.map(([, hook]) => hook),
+    times: hooks.map(([, , time]) => Number(time)),
+  };
+}
+
+/** Whether the parts make up the sum, but for rounding. */
+function addsUp({ used, times }: ReturnType<typeof read>): boolean {
+  return Math.abs(times.reduce((sum, time) => sum + time, 0) - used) < 0.1;
+}
+
+describe('a plugin that is slow, yet stays in its budget', () => {
+  it('is named in one warning, with the hook and what the hooks before it used', async () => {
+    acts.set('one onBeforeApiCall', () => block(20));
+    acts.set('one onAfterApiCall', () => sleep(SLOW));
+    acts.set('one onBeforeSign', () => block(1));
+    const { response, requestId, lines } = await ask();
+    assert.equal(response.status, 200);
+    const [line, ...others] = lines();
+    assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "one" is slow in onAfterApiCall']);
+    assert.deepEqual(others, []);
+    assert.deepEqual(Object.keys(line?.fields ?? {}), ['requestId', 'budget', 'used']);
+    assert.equal(line?.fields.requestId, requestId);
+    const spent = read(line?.fields ?? {});
+    assert.deepEqual([spent.allowed, spent.hooks], [BUDGET, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall']]);
+    assert.ok(spent.used >= SLOW + 15 && spent.used < BUDGET && addsUp(spent), JSON.stringify(spent));
+    assert.ok(Number(spent.times[1]) >= 20 && Number(spent.times[2]) >= SLOW - 5, JSON.stringify(spent));
+  });
+
+  it('also when it works instead of waiting, and when several hooks add up', async () => {
+    acts.set('one onHttpRequest', () => sleep(SLOW / 2 + 20));
+    acts.set('one onBeforeSign', () => block(SLOW / 2 + 20));
+    acts.set('two onHttpRequest', () => sleep(SLOW / 2 + 20));
+    const { response, lines } = await ask();
+    assert.equal(response.status, 200);
+    assert.deepEqual(
+      lines().map(({ message }) => message),
+      ['plugin "one" is slow in onBeforeSign'],
+    );
+  });
+
+  it('an observer has a budget of its own', async () => {
+    acts.set('short onResponseSent', () => {
+      block(SHORT / 2 + 20);
+      notes.add('sent');
+    });
+    const { lines } = await ask();
+    await notes.until('sent');
+    const [line, ...others] = await eventually(() => (lines().length > 0 ? lines() : undefined), 'the warning');
+    assert.deepEqual([line?.message, others], ['plugin "short" is slow in onResponseSent', []]);
+    assert.deepEqual(read(line?.fields ?? {}).hooks, ['onResponseSent']);
+  });
+
+  it('one that takes less than half is not worth a line', async () => {
+    for (const hook of HOOKS) acts.set(`one ${hook}`, () => block(5));
+    const { response, lines } = await ask();
+    assert.equal(response.status, 200);
+    assert.deepEqual(lines(), []);
+  });
+});
+
+describe('a plugin whose hook is dropped', () => {
+  for (const [what, act] of [
+    ['throws', () => Promise.reject(new Error('no route'))],
+    ['returns something of the wrong shape', () => ({ data: 'no hex' })],
+  ] as const) {
+    it(`because it ${what} is named, with the hook and what each hook has used`, async () => {
+      acts.set('one onAfterApiCall', () => block(30));
+      acts.set('one onBeforeSign', act);
+      const { response, lines } = await ask();
+      await assertRefused(response, 403, 'Request dropped by plugin "one"');
+      const [line, ...others] = lines();
+      assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "one" failed in onBeforeSign']);
+      assert.deepEqual(others, []);
+      const spent = read(line?.fields ?? {});
+      const hooks = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'];
+      assert.deepEqual([spent.allowed, spent.hooks], [BUDGET, hooks]);
+      assert.ok(addsUp(spent) && Number(spent.times[2]) >= 30, JSON.stringify(spent));
+    });
+  }
+
+  it('does not make another plugin’s hooks show up', async () => {
+    acts.set('one onBeforeSign', () => block(30));
+    acts.set('two onHttpRequest', () => {
+      throw new Error('no');
+    });
+    const { lines } = await ask();
+    const [line] = lines();
+    assert.equal(line?.message, 'plugin "two" failed in onHttpRequest');
+    assert.deepEqual(read(line?.fields ?? {}).hooks, ['onHttpRequest']);
+  });
+
+  it('a deliberate rejection is no failure', async () => {
+    acts.set('one onHttpRequest', () => ({ reject: true, status: 418, message: 'Tea' }));
+    const { response, lines } = await ask();
+    await assertRefused(response, 418, 'Tea');
+    assert.deepEqual(lines(), []);
+  });
+});
+
+describe('a plugin that is out of budget', () => {
+  for (const [what, act] of [
+    ['blocks', () => block(SHORT + 20)],
+    ['never answers', () => new Promise(() => undefined)],
+  ] as const) {
+    it(`because its hook ${what} is named, with the hook and what each hook has used`, async () => {
+      acts.set('short onBeforeApiCall', () => block(40));
+      acts.set('short onAfterApiCall', act);
+      const { response, lines } = await ask();
+      await assertRefused(response, 403, 'Plugin "short" budget exhausted');
+      const [line, ...others] = lines();
+      assert.deepEqual([line?.level, line?.message], ['warn', 'plugin "short" is out of budget in onAfterApiCall']);
+      assert.deepEqual(others, []);
+      const spent = read(line?.fields ?? {});
+      assert.deepEqual([spent.allowed, spent.hooks], [SHORT, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall']]);
+      assert.ok(addsUp(spent) && Number(spent.times[1]) >= 40, JSON.stringify(spent));
+    });
+  }
+});
+
+describe('LOG_LEVEL=debug', () => {
+  it('shows a line per stage and the timeline of each request; other levels do not', async (t) => {
+    const config = {
+      apis: [
+        {
+          name: 'x',
+          url: upstream.url,
+          auth: { type: 'free' },
+          cache: { maxAge: 60_000 },
+          endpoints: [{ name: 'p', path: '/price', encoding: { type: 'uint256', path: '$.price' } }],
+        },
+      ],
+    };
+    const { files, plugins } = pluginFiles({ one: puppetFile('one') });
+    const tracing = await startTestService(
+      { ...config, settings: { plugins } },
+      { files, env: { LOG_LEVEL: 'debug' } },
+    );
+    t.after(() => tracing.stop());
+    const timelineOf = async (response: Response) => {
+      const requestId = response.headers.get('x-request-id');
+      const lines = () => tracing.logs.filter(({ fields }) => fields.requestId === requestId);
+      await eventually(() => lines().find(({ message }) => message === 'timeline'), 'the timeline');
+      const [line, ...others] = lines().filter(({ message }) => message === 'timeline');
+      assert.deepEqual([line?.level, others], ['debug', []]);
+      const stages = String(line?.fields.ms)
+        .split(', ')
+        .map((text) => /^(\w+) \d+(\.\d+)?$/.exec(text)?.[1]);
+      const traced = lines().flatMap(({ level, message, fields }) =>
+        message.startsWith('stage ') ? [`${level} ${typeof fields.milliseconds} ${message.slice(6)}`] : [],
+      );
+      assert.deepEqual(
+        traced.slice(0, stages.length),
+        stages.map((stage) => `debug number ${stage}`),
+      );
+      return stages.join(' ');
+    };
+    const first = 'admit resolve read onHttpRequest authenticate validate lookup';
+    // A stage ends after those that run inside it.
+    assert.equal(
+      await timelineOf(await tracing.post('x/p')),
+      `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign store settle deliver respond`,
+    );
+    assert.equal(await timelineOf(await tracing.post('x/p')), `${first} settle deliver respond`);
+    assert.equal(await timelineOf(await fetch(`${tracing.url}/health`)), 'respond');
+    assert.equal(
+      await timelineOf(await fetch(`${tracing.url}/endpoints/0x12`, { method: 'POST' })),
+      'admit resolve settle respond',
+    );
+    await ask();
+    assert.deepEqual(
+      service.logs.filter(({ message }) => /^(timeline|stage )/.test(message)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Wallet } from 'ethers';
+import { oneApi } from './answers.ts';
+import { type Scrape, scrape, scrapeAfter } from './metrics.ts';
+import { pluginFile, pluginFiles } from './plugin-files.ts';
+import { startTestService, TEST_ADDRESS } from './service.ts';
+import { faults, startUpstream } from './upstream.ts';
+import { NATIVE, prove, RECIPIENT } from './x402.ts';
+
+const CONTRACT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
+/** Nobody listens there. */
+const NOWHERE = 'http://127.0.0.1:9/';
+
+/** The metrics of a service that uses every feature, after at least one event of each. */
+export async function scrapeEverything(): Promise<Scrape> {
+  const upstream = await startUpstream({ '*': faults.json({ price: 1000 }) });
+  const { files, plugins } = pluginFiles({ watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined') });
+  const encoding = { type: 'uint256', path: '$.price' };
+  const terms = { type: 'x402', network: 1, rpc: NOWHERE, token: NATIVE, amount: '1', recipient: RECIPIENT };
+  const service = await startTestService(
+    oneApi(
+      upstream.url,
+      {
+        cached: { cache: { maxAge: 600_000 } },
+        proven: { responseMatches: [{ type: 'regex', value: 'price' }] },
+        paid: { auth: terms },
+        later: { mode: 'async' },
+        encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
+      },
+      {
+        settings: {
+          metrics: { port: 0 },
+          plugins,
+          proof: { type: 'reclaim', gatewayUrl: NOWHERE },
+          fhe: { network: 'sepolia', rpcUrl: NOWHERE, relayerUrl: NOWHERE, verifier: RECIPIENT },
+        },
+      },
+    ),
+    { files },
+  );
+  const ask = async (name: string, status: number, headers: Record<string, string> = {}) => {
+    const response = await service.post(`api/${name}`, undefined, headers);
+    assert.equal(response.status, status, await response.text());
+  };
+  try {
+    const endpointId = service.ids['api/paid'];
+    const proof = await prove(Wallet.createRandom(), { node: TEST_ADDRESS, endpointId, txHash: `0x${'1'.repeat(64)}` });
+    await ask('cached', 200);
+    await ask('proven', 200);
+    await ask('paid', 401, { 'X-Payment-Proof': JSON.stringify(proof) });
+    await ask('later', 202);
+    // 1000 is no euint8: the encryption fails before it needs a worker.
+    await ask('encrypted', 502);
+    await scrapeAfter(service, 5);
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    let found: Scrape;
+    do {
+      collectGarbage();
+      // The collections are told of later.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      found = await scrape(service);
+    } while (Object.keys(found.table('nodejs_gc_duration_seconds_count')).length === 0);
+    return found;
+  } finally {
+    await service.stop();
+    await upstream.close();
+  }
+}
