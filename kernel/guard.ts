@@ -128,6 +128,12 @@ function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal
   return drop ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
 }
 
+/** What an inner stage refuses is what its plugin has to say, and no failure of it. */
+function outcomeOf(error: unknown, drop: boolean): CallEvent['outcome'] {
+  if (Exhausted.is(error)) return 'exhausted';
+  return !drop && isRefusal(error) ? 'done' : 'failed';
+}
+
 /** How functions of public stages are spoken to, and what they must not see. */
 export interface House {
   readonly adapters: Adapters;
@@ -199,7 +205,7 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
         if (error !== undefined) throw error;
         result = take(raw, args);
       } catch (wrong) {
-        tell(exchange, ledger, Exhausted.is(wrong) ? 'exhausted' : 'failed');
+        tell(exchange, ledger, outcomeOf(wrong, adapter !== undefined));
         return fail(wrong, exchange, callback);
       }
       tell(exchange, ledger, 'done');

@@ -102,7 +102,10 @@ export class Stopwatch {
   }
 
   #charge(): void {
-    const milliseconds = performance.now() - this.#since;
+    const now = performance.now();
+    const milliseconds = now - this.#since;
+    // What is charged once is not charged again: a budget that ends by its timer is spent exactly.
+    this.#since = now;
     this.#used += milliseconds;
     this.#ledger.charge(milliseconds);
   }
@@ -110,6 +113,7 @@ export class Stopwatch {
   #startTimer(): void {
     this.#timer = setTimeout(
       () => {
+        this.#charge();
         this.#ledger.exhaust();
         this.#onEnd();
       },

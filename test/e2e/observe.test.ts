@@ -16,7 +16,7 @@ export default {
       stage: ({ exchange: { requestId }, stage, milliseconds, outcome }) =>
         tell('stage', { requestId, stage, outcome, timed: typeof milliseconds }),
       call: ({ exchange: { requestId }, plugin, stage, ledger, outcome }) =>
-        tell('call', { requestId, plugin, stage, outcome, spent: ledger?.spent.map(({ stage }) => stage) }),
+        tell('call', { requestId, plugin, stage, outcome, spent: ledger?.spent.map(({ stage }) => stage), remaining: ledger?.remaining }),
       response: ({ requestId, resolved, route }, status) =>
         tell('response', { requestId, route, endpoint: resolved?.name, status }),
     },
@@ -119,9 +119,22 @@ describe('what observers are told', () => {
     acts.set('puppet onError', () => Promise.reject(new Error('no')));
     await assertRefused(await service.post('x/price'), 403, 'Request dropped by plugin "puppet"');
     await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
-    const calls = texts('call', 'plugin', 'stage', 'outcome').filter((text) => text.startsWith('puppet'));
-    assert.deepEqual(calls, ['puppet onHttpRequest done', 'puppet onBeforeSign failed', 'puppet onError failed']);
+    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome'), [
+      'puppet onHttpRequest done',
+      'puppet onBeforeSign failed',
+      'puppet onError failed',
+    ]);
     assert.deepEqual(texts('response', 'endpoint', 'status'), ['price 403']);
+  });
+
+  it('of a budget that ended: it is spent, and not twice', async () => {
+    acts.set('puppet onBeforeSign', () => new Promise(() => undefined));
+    await assertRefused(await service.post('x/price'), 403, 'Plugin "puppet" budget exhausted');
+    await notes.until('watch response');
+    const spent = notes.of('watch call').find((event) => Object(event).outcome === 'exhausted');
+    const { stage, remaining } = Object(spent);
+    assert.equal(stage, 'onBeforeSign');
+    assert.ok(remaining <= 0 && remaining > -900, `${remaining}`);
   });
 
   it('of a client that leaves: 499', async () => {

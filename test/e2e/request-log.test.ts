@@ -4,6 +4,7 @@ import { assertRefused, eventually } from '../support/http.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { NATIVE, RECIPIENT } from '../support/x402.ts';
 
 /** Milliseconds, with room for a busy machine. */
 const BUDGET = 2000;
@@ -163,6 +164,21 @@ describe('a plugin whose hook is dropped', () => {
     await assertRefused(response, 418, 'Tea');
     assert.deepEqual(lines(), []);
   });
+});
+
+it('a stage that refuses is no failure of its plugin: the challenge of x402, a wrong proof', async (t) => {
+  const terms = { network: 1, rpc: 'http://127.0.0.1:9', token: NATIVE, amount: '1', recipient: RECIPIENT };
+  const auth = { type: 'x402', ...terms };
+  const paid = await startTestService({
+    apis: [{ name: 'x', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/price' }] }],
+  });
+  t.after(() => paid.stop());
+  assert.equal((await paid.post('x/p')).status, 402);
+  assert.equal((await paid.post('x/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 401);
+  const ended = () => paid.logs.filter(({ message }) => / 40[12] [\d.]+ms$/.test(message)).length === 2 || undefined;
+  await eventually(ended, 'the lines of both requests');
+  const loud = paid.logs.filter(({ level }) => level === 'warn' || level === 'error');
+  assert.deepEqual(loud, []);
 });
 
 describe('a plugin that is out of budget', () => {
