@@ -9,7 +9,19 @@ const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
 const LONGEST_NAME = 100;
 /** What only a plugin with `setup` can have. */
-const FULL_ONLY = ['keys', 'auth', 'modes', 'credentials', 'identity', 'check', 'budget', 'routes', 'observe', 'start', 'stop'];
+const FULL_ONLY = [
+  'keys',
+  'auth',
+  'modes',
+  'credentials',
+  'identity',
+  'check',
+  'budget',
+  'routes',
+  'observe',
+  'start',
+  'stop',
+];
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
