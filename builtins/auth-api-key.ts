@@ -5,7 +5,9 @@ import {
   type CheckContext,
   definePlugin,
   type EndpointDraft,
+  error,
   type Finding,
+  isHeaderValue,
   perMethod,
   Refusal,
   Type,
@@ -26,8 +28,11 @@ function shortKeys(endpoint: EndpointDraft): Finding[] {
   return endpoint.auth.flatMap(({ type, ...method }, index) => {
     if (type !== 'apiKey' || !Check(schema, method)) return [];
     return method.keys.flatMap((key, i) => {
+      const at = `${authPath(endpoint, index)}.keys[${i}]`;
+      if (key.trim() !== key || !isHeaderValue(key))
+        return [error(at, 'can never match: a header holds no such character there')];
       const message = `has fewer than ${SHORTEST} characters and can be guessed: use a random one, such as 32 hex digits`;
-      return key.length < SHORTEST ? [warning(`${authPath(endpoint, index)}.keys[${i}]`, message)] : [];
+      return key.length < SHORTEST ? [warning(at, message)] : [];
     });
   });
 }

@@ -1,7 +1,7 @@
 import { builtins } from '../builtins/index.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts';
 import { createHttpServer } from '../kernel/http.ts';
-import type { StageDescription } from '../kernel/registry.ts';
+import type { Description } from '../kernel/registry.ts';
 import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
@@ -62,6 +62,9 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     return loaded;
   };
   const loaded = await load(env);
+  if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
+    log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
+  }
   const service = new Server(theSigner(), log, load);
   const url = await service.start(loaded);
   return {
@@ -72,16 +75,15 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
   };
 }
 
-/** Every stage with its taps, as the service of this config would have them. */
-export async function describeService({ file, env }: ServiceOptions): Promise<readonly StageDescription[]> {
+/** Every stage with its taps, the routes and who observes, as the service of this config would have them. */
+export async function describeService({ file, env }: ServiceOptions): Promise<Description> {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
   const nothing = () => undefined;
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const states = new StateStore();
   const { address: node } = signer;
-  return assemble(loaded, { node, log, now: Date.now, states, meters: new MeterRegistry(), phase: () => 'starting' })
-    .stages;
+  return assemble(loaded, { node, log, now: Date.now, states, meters: new MeterRegistry(), phase: () => 'starting' });
 }
 
 /** The one server of a service, and the generations of its config. */

@@ -7,7 +7,7 @@ import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
 import { isRecord } from './path.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
-import { redactor } from './redact.ts';
+import { redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
 import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
@@ -79,7 +79,9 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...publicVariables(source.references, view.config),
     ...literalDollars(tree),
   ];
-  const ordered = inFileOrder(findings, tree);
+  const ordered = inFileOrder(findings, tree).map((finding) => {
+    return { ...finding, message: redactMessage(finding.message, source.values) };
+  });
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
   return { config: view.config, ...finish(identified), plugins: plugins.choices, warnings: ordered };
 }

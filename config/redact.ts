@@ -7,6 +7,15 @@ const SHORTEST_SECRET = 3;
 /** Makes a foreign error's text fit to be shown: one line, and none of the values. */
 export type Redact = (error: unknown) => string;
 
+/** Shorter values in the middle of our own texts are no secrets. */
+const SHORTEST_IN_FINDING = 8;
+
+/** The message of a finding without the values of variables, where it holds one. */
+export function redactMessage(message: string, values: Iterable<string>): string {
+  const long = [...values].filter(({ length }) => length >= SHORTEST_IN_FINDING);
+  return long.some((value) => message.includes(value)) ? redactor(long)(message) : message;
+}
+
 export function redactor(values: Iterable<string>): Redact {
   const secrets = [...values].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
   const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);

@@ -66,6 +66,8 @@ export class TreeBuilder {
     if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
     else if (!isExact(source ?? '', value)) {
       this.#report(node, 'a number with more digits than can be kept, write it in quotes');
+    } else if (LEADING_ZERO.test(source ?? '')) {
+      this.#report(node, `a number that is kept as ${value}, write it so or in quotes`);
     }
     return value;
   }
@@ -77,6 +79,9 @@ export class TreeBuilder {
     this.findings.push(this.#at(range?.[0] ?? 0, message));
   }
 }
+
+/** What looks like an identifier and would lose its zeros. */
+const LEADING_ZERO = /^[-+]?0\d/;
 
 function isExact(source: string, value: number): boolean {
   return keepsDigits(/^0[xo]/.test(source) ? String(BigInt(source)) : source, value);

@@ -15,7 +15,6 @@ export interface ExchangeInput {
   readonly method: string;
   /** The pattern of the route, never the path as sent: paths may carry bearer secrets. */
   readonly route: string;
-  readonly params: Readonly<Record<string, string>>;
   /** Lower-case names; repeated headers joined as node joins them. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly socketAddress: string;
@@ -44,7 +43,6 @@ export class Exchange extends Slotted {
   readonly startedAt = performance.now();
   readonly method: string;
   readonly route: string;
-  readonly params: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly socketAddress: string;
   /** The parameters exactly as the client sent them; frozen. */
@@ -61,7 +59,6 @@ export class Exchange extends Slotted {
     super();
     this.method = input.method;
     this.route = input.route;
-    this.params = Object.freeze(input.params);
     this.headers = Object.freeze(input.headers);
     this.socketAddress = input.socketAddress;
   }

@@ -54,7 +54,11 @@ function unclocked(value: unknown, watch: Stopwatch): unknown {
   if (typeof value !== 'function') return value;
   return (...args: unknown[]) => {
     watch.pause();
-    const work = (async () => value(...args))().finally(() => watch.resume());
+    const run = async () => {
+      if (watch.exhausted) throw new Error('the budget has ended');
+      return value(...args);
+    };
+    const work = run().finally(() => watch.resume());
     // The plugin may not wait for it.
     work.catch(() => undefined);
     return work;
@@ -105,7 +109,8 @@ function settle(call: () => unknown, done: Done, onPending?: () => void): void {
   let pending: Promise<unknown> | undefined;
   try {
     result = call();
-    pending = isThenable(result) ? Promise.resolve(result) : undefined;
+    // Resolved with it, also a promise: its own `then` may not be that of promises.
+    pending = isThenable(result) ? new Promise((resolve) => resolve(result)) : undefined;
   } catch (error) {
     done(error ?? new Error('threw nothing'));
     return;
@@ -178,8 +183,15 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
   const adapter = adapterOf(adapters, stage);
   const check = checkOf(shapes, stage);
   const idle = observers.has(stage) ? unhurried : undefined;
-  const take = (raw: unknown, args: readonly unknown[]) =>
-    raw !== undefined && adapter ? adapter.take(raw, args, tap.plugin) : checked(check, raw);
+  const take = (raw: unknown, args: readonly unknown[], ledger: Ledger | undefined) => {
+    if (raw === undefined || adapter === undefined) return checked(check, raw);
+    const started = performance.now();
+    const result = adapter.take(raw, args, tap.plugin);
+    // Reading what came back may run the plugin's code, in accessors and proxies.
+    ledger?.charge(performance.now() - started);
+    if (ledger?.exhausted) throw new Exhausted(`its ${ledger.budget} ms were spent in what it returned`);
+    return result;
+  };
   const tell = (exchange: Exchange, ledger: Ledger | undefined, outcome: CallEvent['outcome']) => {
     if (ledger === undefined && outcome === 'done') return;
     house.observer.call?.({ exchange, plugin: tap.plugin, stage, ledger, outcome });
@@ -203,7 +215,7 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
       let result: unknown;
       try {
         if (error !== undefined) throw error;
-        result = take(raw, args);
+        result = take(raw, args, ledger);
       } catch (wrong) {
         tell(exchange, ledger, outcomeOf(wrong, adapter !== undefined));
         return fail(wrong, exchange, callback);
@@ -219,19 +231,26 @@ export function guardedRoute(
   tap: Guarded,
   exchange: Exchange,
   handle: (call: Call) => Reply | Promise<Reply>,
-  { shapes }: House,
+  { shapes, observer }: House,
 ): Promise<Reply> {
-  const ledger = ledgerFor(tap, 'route', exchange);
+  const { plugin } = tap;
+  const stage = 'route';
+  const ledger = ledgerFor(tap, stage, exchange);
+  const tell = (outcome: CallEvent['outcome']) => {
+    if (ledger !== undefined || outcome !== 'done') observer.call?.({ exchange, plugin, stage, ledger, outcome });
+  };
   return new Promise((resolve, reject) => {
     invoke(
-      'route',
+      stage,
       ledger,
       () => handle(ledger ?? exchange),
       (error, result) => {
         try {
           if (error !== undefined) throw error;
-          resolve(checked(checkOf(shapes, 'route'), result ?? null) as Reply);
+          resolve(checked(checkOf(shapes, stage), result ?? null) as Reply);
+          tell('done');
         } catch (wrong) {
+          tell(outcomeOf(wrong, false));
           reject(refusalFor(tap, wrong, false));
         }
       },

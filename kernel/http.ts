@@ -3,7 +3,8 @@ import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { Exchange } from './exchange.ts';
 import { guardedRoute } from './guard.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Call } from './ledger.ts';
+import type { Later, Pipeline } from './pipeline.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
 import type { Headers, Reply } from './stages.ts';
@@ -40,32 +41,37 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
       report(exchange, error);
     }
   };
-  const serve = (route: string, answer: (exchange: Exchange, ctx: Context, later: Tasks) => Promise<Reply>) => {
+  const serve = (route: string, answer: (exchange: Exchange, ctx: Context, later: Later) => Promise<Reply>) => {
     return (ctx: Context): void => {
       const { res } = ctx;
       ctx.respond = false;
       const exchange = exchangeOf(ctx, route);
-      const tasks: Tasks = [];
+      const tasks: Task[] = [];
+      let closed = false;
       res.once('close', () => {
         if (!res.writableFinished) exchange.disconnect();
         observer.response?.(exchange, res.writableFinished ? res.statusCode : 499);
+        closed = true;
         for (const task of tasks.splice(0)) task();
       });
       const finish = async (reply: Reply) => {
         const headers = await pipeline.headers(exchange);
         if (!exchange.abandoned && !res.destroyed) send(res, exchange, reply, headers);
       };
-      answer(exchange, ctx, tasks)
+      const later = (task: Task) => {
+        if (closed) task();
+        else tasks.push(task);
+      };
+      answer(exchange, ctx, later)
         .then(finish, (error) => finish(replyTo(asRefusal(error))))
         // What cannot be sent must not be waited for.
         .catch(() => res.destroy());
     };
   };
   const endpoints = '/endpoints/:endpointId';
-  const ask = serve(endpoints, async (exchange, ctx, tasks) => {
+  const ask = serve(endpoints, async (exchange, ctx, later) => {
     await admit(exchange);
-    const id = exchange.params.endpointId ?? '';
-    return pipeline.serve(exchange, id, ctx, (task) => tasks.push(task));
+    return pipeline.serve(exchange, ctx.params.endpointId ?? '', ctx, later);
   });
   router.post(endpoints, ask);
   const anywhere = new Map<string, (ctx: Context) => void>();
@@ -75,9 +81,10 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     plugin: { routes = [] },
   } of sealed.plugins) {
     for (const route of routes) {
-      const handle = serve(route.path, async (exchange) => {
+      const handle = serve(route.path, async (exchange, { params = {} }) => {
         if (route.admit) await admit(exchange);
-        const work = guardedRoute({ plugin, budget }, exchange, (call) => route.handle(exchange, call), sealed.house);
+        const handler = (call: Call) => route.handle(exchange, call, params);
+        const work = guardedRoute({ plugin, budget }, exchange, handler, sealed.house);
         return work.catch((error) => report(exchange, error));
       });
       if (route.path === '*') anywhere.set(route.method, handle);
@@ -125,13 +132,12 @@ export function createHttpServer(handle: Handler): Server {
   return server;
 }
 
-type Tasks = Array<() => void>;
+type Task = () => void;
 
 function exchangeOf(ctx: Context, route: string): Exchange {
   return new Exchange({
     method: ctx.method,
     route,
-    params: ctx.params ?? {},
     headers: flatten(ctx.headers),
     socketAddress: ctx.req.socket.remoteAddress ?? '',
   });

@@ -67,6 +67,7 @@ export class Stopwatch {
   #since = performance.now();
   #used = 0;
   #paused = 0;
+  #stopped = false;
   #armed = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -82,19 +83,25 @@ export class Stopwatch {
     if (this.#paused === 0) this.#startTimer();
   }
 
+  get exhausted(): boolean {
+    return this.#ledger.exhausted;
+  }
+
+  /** Once stopped, nothing is charged any more. */
   pause(): void {
-    if (this.#paused++ > 0) return;
+    if (this.#paused++ > 0 || this.#stopped) return;
     this.#charge();
     clearTimeout(this.#timer);
   }
 
   resume(): void {
-    if (--this.#paused > 0) return;
+    if (--this.#paused > 0 || this.#stopped) return;
     this.#since = performance.now();
     if (this.#armed) this.#startTimer();
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#armed = false;
     clearTimeout(this.#timer);
     if (this.#paused === 0) this.#charge();

@@ -28,22 +28,33 @@ export interface Observer {
   response?(exchange: Exchange, status: number): void;
 }
 
+/** An observer and whose it is. */
+interface Named {
+  readonly name: string;
+  readonly observe: Observer;
+}
+
 /** One observer that tells many; a member is absent where nobody listens. What one of them throws goes to `complain`. */
-export function observeAll(observers: readonly Observer[], complain: (error: unknown) => void): Observer {
-  const tell = <A extends unknown[]>(listeners: ((...args: A) => void)[]): ((...args: A) => void) | undefined => {
+export function observeAll(observers: readonly Named[], complain: (plugin: string, error: unknown) => void): Observer {
+  const tell = <A extends unknown[]>(pick: (observe: Observer) => ((...args: A) => unknown) | undefined) => {
+    const listeners = observers.flatMap(({ name, observe }) => {
+      const listen = pick(observe)?.bind(observe);
+      return listen === undefined ? [] : [{ name, listen }];
+    });
     if (listeners.length === 0) return undefined;
-    return (...args) => {
-      for (const listen of listeners) {
+    return (...args: A): void => {
+      for (const { name, listen } of listeners) {
         try {
-          listen(...args);
+          const result = listen(...args);
+          if (result instanceof Promise) result.catch((error) => complain(name, error));
         } catch (error) {
-          complain(error);
+          complain(name, error);
         }
       }
     };
   };
-  const stage = tell(observers.flatMap((observer) => observer.stage?.bind(observer) ?? []));
-  const call = tell(observers.flatMap((observer) => observer.call?.bind(observer) ?? []));
-  const response = tell(observers.flatMap((observer) => observer.response?.bind(observer) ?? []));
+  const stage = tell((observe) => observe.stage);
+  const call = tell((observe) => observe.call);
+  const response = tell((observe) => observe.response);
   return { ...(stage && { stage }), ...(call && { call }), ...(response && { response }) };
 }

@@ -105,6 +105,7 @@ export class Pipeline {
     let running: Promise<Answer> | undefined;
     return ({ detached = false } = {}) => {
       if (running !== undefined) throw new Error('the rest of the pipeline runs once');
+      if (state.settled) throw new Error('the request has ended');
       if (detached) {
         exchange.detach();
         state.later = (task) => this.#observe(immediate().then(task));
@@ -117,7 +118,8 @@ export class Pipeline {
   async #finish(exchange: Exchange, parameters: Parameters, state: State): Promise<Answer> {
     try {
       // Is the answer known already?
-      const answer = (await this.#ask('lookup', parameters, exchange)) ?? (await this.#produce(exchange, parameters));
+      const answer =
+        (await this.#ask('lookup', parameters, exchange)) ?? (await this.#produce(exchange, parameters, state));
       await this.#settle(exchange, state, { kind: 'signed', answer });
       state.later(() => state.concluded ?? this.#observe(this.#ask('onResponseSent', 200, exchange)));
       return answer;
@@ -126,7 +128,7 @@ export class Pipeline {
     }
   }
 
-  async #produce(exchange: Exchange, given: Parameters): Promise<Answer> {
+  async #produce(exchange: Exchange, given: Parameters, state: State): Promise<Answer> {
     // Plugins may change what is asked.
     const parameters = (await this.#ask('onBeforeApiCall', given, exchange)) ?? given;
     // Ask the upstream.
@@ -136,6 +138,8 @@ export class Pipeline {
     const response = (await this.#ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
     if (response.status < 200 || response.status > 299)
       throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
+    // A mode may have given up without waiting: what was refused is not signed.
+    if (state.settled) throw at('sign', refusals.internal('the request has ended'));
     const answer = await this.#sign(exchange, response);
     // Keep it for others.
     await this.#ask('store', answer, exchange);
@@ -169,14 +173,21 @@ export class Pipeline {
   /** Settles a failure once, before anyone can see it, and has it observed. */
   async #conclude(exchange: Exchange, state: State, refusal: Refusal): Promise<Refusal> {
     if (refusal === state.concluded) return refusal;
+    if (state.concluded !== undefined) {
+      // A mode answers in its own words; who is told later hears what the client heard.
+      state.concluded = refusal;
+      if (!exchange.abandoned) this.#runtime.failed(exchange, refusal);
+      return refusal;
+    }
     const abandoned = exchange.abandoned;
     await this.#settle(exchange, state, abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
     state.concluded = abandoned ? at(refusal.stage ?? 'deliver', refusals.abandoned()) : refusal;
     if (abandoned) return state.concluded;
     this.#runtime.failed(exchange, refusal);
-    if (refusal.failure && refusal.stage !== undefined) {
-      state.later(() => this.#observe(this.#ask('onError', refusal, state.id, exchange)));
-    }
+    state.later(() => {
+      const last = state.concluded ?? refusal;
+      if (last.failure && last.stage !== undefined) this.#observe(this.#ask('onError', last, state.id, exchange));
+    });
     return refusal;
   }
 

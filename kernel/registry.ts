@@ -10,7 +10,8 @@ export interface Route {
   readonly path: string;
   /** Whether the `admit` stage guards it. */
   readonly admit: boolean;
-  handle(exchange: Exchange, call: Call): Reply | Promise<Reply>;
+  /** @param params values of the path's parameters, for the route alone: they may be bearer secrets. */
+  handle(exchange: Exchange, call: Call, params: Readonly<Record<string, string>>): Reply | Promise<Reply>;
 }
 
 /** What the kernel runs of a plugin. */
@@ -39,6 +40,14 @@ export interface TapDescription {
   readonly plugin: string;
   readonly variant?: string;
   readonly budget: number | 'none';
+}
+
+/** All that plugins do in a service: what an audit starts from. */
+export interface Description {
+  readonly stages: readonly StageDescription[];
+  readonly routes: readonly (Pick<Route, 'method' | 'path' | 'admit'> & Pick<TapDescription, 'plugin' | 'budget'>)[];
+  /** Plugins that are told of everything. */
+  readonly observers: readonly string[];
 }
 
 export interface StageDescription {
@@ -119,19 +128,29 @@ export class Registry {
       hooks: this.#hooks,
       plugins: this.#registrations,
       house: this.#house,
+      ...this.#describe(),
+    };
+  }
+
+  #describe(): Description {
+    return {
       stages: Object.keys(this.#hooks).map((name) => {
         const stage = name as StageName;
         return { stage, failure: failure[stage], taps: this.#described.get(stage) ?? [] };
       }),
+      routes: this.#registrations.flatMap(({ name, budget, plugin: { routes = [] } }) =>
+        routes.map(({ method, path, admit }) => ({ method, path, admit, plugin: name, budget })),
+      ),
+      observers: this.#registrations.filter(({ plugin }) => plugin.observe !== undefined).map(({ name }) => name),
     };
   }
 
   #observeAll(): Observer {
-    const complain = (error: unknown) =>
-      this.#house.complain({ plugin: 'an observer', stage: 'observe', requestId: '', error });
     return observeAll(
-      this.#registrations.flatMap(({ plugin }) => plugin.observe ?? []),
-      complain,
+      this.#registrations.flatMap(({ name, plugin: { observe } }) =>
+        observe === undefined ? [] : [{ name, observe }],
+      ),
+      (plugin, error) => this.#house.complain({ plugin, stage: 'observe', requestId: '', error }),
     );
   }
 
@@ -140,7 +159,8 @@ export class Registry {
     if (double) throw new RegistrationError(`two plugins are named "${name}"`);
     for (const { method, path } of routes) {
       const claim = routeClaim(method, path);
-      const owner = this.#claims.get(claim);
+      const everywhere = claim === routeClaim('POST', '*');
+      const owner = everywhere ? 'kernel' : this.#claims.get(claim);
       if (owner !== undefined)
         throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
       this.#claims.set(claim, name);
@@ -176,9 +196,8 @@ export class Registry {
 }
 
 /** A complete set of plugins, ready to serve. */
-export interface Sealed {
+export interface Sealed extends Description {
   readonly hooks: Hooks;
   readonly plugins: readonly Registration[];
   readonly house: House;
-  readonly stages: readonly StageDescription[];
 }

@@ -450,7 +450,7 @@ class Call implements Dispatcher.DispatchHandler {
 }
 
 function failLate(call: Call, timeout: number): void {
-  call.fail('timeout', `no complete answer within ${timeout} ms`);
+  call.fail('timeout', `no complete answer within ${Math.round(timeout)} ms`);
 }
 
 function failure(kind: RequestFailureKind, method: string, origin: string, detail: string): RequestFailure {

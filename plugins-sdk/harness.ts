@@ -330,7 +330,7 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
   const exchange = new TestExchange({
     method: 'POST',
     route: '/endpoints/:endpointId',
-    params: {},
+
     headers: Object.fromEntries(lowerCase),
     socketAddress: ip,
   });

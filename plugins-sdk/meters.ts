@@ -52,6 +52,8 @@ export class MeterRegistry implements Meters {
   readonly #counters = new Map<string, Meter & { readonly spec: MeterSpec }>();
   readonly #histograms = new Map<string, Meter & { readonly spec: MeterSpec }>();
   readonly #gauges = new Map<string, Gauge>();
+  /** The gauges of the set of plugins that is in force. */
+  #inForce: ReadonlyMap<string, Gauge> | undefined;
   #sink: MeterSink | undefined;
 
   counter<L extends string = never>(spec: MeterSpec<L>): Measure<L> {
@@ -84,8 +86,10 @@ export class MeterRegistry implements Meters {
         // Known from now on, so that a name that is taken shows at once.
         if (!this.#gauges.has(spec.name)) this.gauge(spec, nothing);
         gauges.set(spec.name, { spec, read });
+        if (this.#inForce === gauges) this.gauge(spec, read);
       },
       commit: () => {
+        this.#inForce = gauges;
         for (const { spec, read } of gauges.values()) this.gauge(spec, read);
         // Of what is gone there is nothing to read.
         for (const [name, gauge] of this.#gauges) if (!gauges.has(name)) gauge.read = nothing;

@@ -233,13 +233,14 @@ const storeFull = {
   '503': errorResponse('Too many requests are unfinished or unread', ['Service Unavailable'], noStore),
 };
 
-function upstreamErrors({ encoding }: PublicEndpoint): Members {
+function upstreamErrors({ encoding, encrypted }: PublicEndpoint): Members {
   const path = encoding === undefined || /[*,]/.test(encoding.path) ? '<path>' : encoding.path;
-  const unencodable = ['API returned no data to encode', `No value found at path: ${path}`, 'FHE encryption failed'];
+  const unencodable = ['API returned no data to encode', `No value found at path: ${path}`];
   return {
     '502': errorResponse('The upstream gave no answer that can be signed', [
       'API call failed',
       ...(encoding === undefined ? [] : unencodable),
+      ...(encrypted ? ['FHE encryption failed'] : []),
     ]),
     '503': errorResponse('Too many upstream calls at once', ['Server busy']),
   };

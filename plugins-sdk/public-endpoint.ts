@@ -30,6 +30,8 @@ export interface PublicEndpoint {
   readonly reserved: readonly ReservedParameter[];
   /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
   readonly encoding?: { readonly type: string; readonly path: string; readonly times?: string };
+  /** Whether the encoded integer is encrypted. */
+  readonly encrypted: boolean;
 }
 
 function descriptionOf(value: unknown): { description?: string } {
@@ -71,5 +73,6 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
       ...(times === '*' ? (['_times'] as const) : []),
     ],
     ...(encoding === undefined ? {} : { encoding }),
+    encrypted: own.encrypt !== undefined && own.encrypt !== null,
   };
 }

@@ -174,6 +174,7 @@ export function takeResponse(result: unknown, current: ApiResponse): ApiResponse
 export function takeData(result: unknown): Hex {
   const data = member(result, 'data');
   if (!isHex(data)) throw new WrongShape('"data" is no hex string of whole bytes');
+  if (data.length > 2 + 2 * MAX_SIZE) throw new WrongShape('"data" is longer than 1 MiB');
   return data;
 }
 

@@ -51,7 +51,10 @@ export class StateStore implements States {
   }
 
   keep<T>(key: StateKey<T>, version: string, make: () => T): T {
-    const known = this.#kept.get(key) ?? this.#inherited(key);
+    const asked = this.#kept.get(key);
+    if (asked !== undefined && asked.version !== version)
+      throw new Error(`the state "${key.name}" is asked for in two versions`);
+    const known = asked ?? this.#inherited(key);
     const kept = known?.version === version ? known : { version, value: make() };
     this.#kept.set(key, kept);
     // Only this key leads here, with values of its own type.

@@ -63,6 +63,10 @@ function checkTerms(at: string, terms: Terms): Finding[] {
     ...checkAddress(`${at}.token`, terms.token),
     ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
     ...checkAddress(`${at}.recipient`, terms.recipient),
+    ...(/^0x0{40}$/.test(terms.recipient)
+      ? [error(`${at}.recipient`, 'is the zero address: payments would be lost')]
+      : []),
+    ...(expiryOf(terms) < 10_000 ? [warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay')] : []),
     ...(expiryOf(terms) > LONGEST_VALIDITY
       ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
       : []),

@@ -3,6 +3,7 @@ import {
   type Answer,
   canonicalJson,
   configKey,
+  DEFAULT_TIMEOUT,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -50,17 +51,31 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
 
 const kept = new StateKey<CacheEntries<Answer>>('cache');
 
+/** Keys of `server` that no answer depends on. Others may be a plugin's. */
+const IRRELEVANT = { port: undefined, host: undefined, cors: undefined, rateLimit: undefined };
+
 /** All of the config that an answer may depend on: what another config has left is no answer of this one. */
-function versionOf({ own, shared }: Endpoint, { settings }: Readonly<Record<string, unknown>>): string {
+function versionOf({ own, shared }: Endpoint, config: Readonly<Record<string, unknown>>): string {
   const { endpoints: _, ...api } = shared;
-  return hash('sha256', JSON.stringify([own, api, settings]), 'base64');
+  const { apis: __, server, ...rest } = config;
+  return hash('sha256', JSON.stringify([own, api, rest, { ...Object(server), ...IRRELEVANT }]), 'base64');
 }
 
-function departureOf({ departure }: Exchange): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (departure.aborted) resolve(undefined);
-    else departure.addEventListener('abort', { handleEvent: () => resolve(undefined) });
+/** The end of a request's wait for others: its client leaves, or it has waited as long as its own call may take. */
+function patienceOf({ departure, endpoint }: Exchange) {
+  let end = (): void => undefined;
+  const ended = new Promise<undefined>((resolve) => {
+    end = () => resolve(undefined);
   });
+  const listener = { handleEvent: end };
+  if (departure.aborted) end();
+  else departure.addEventListener('abort', listener);
+  const timer = setTimeout(end, keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
+  const release = () => {
+    clearTimeout(timer);
+    departure.removeEventListener('abort', listener);
+  };
+  return { ended, release };
 }
 
 /** What is unwise about the cache of an endpoint. */
@@ -99,10 +114,17 @@ export const cache = definePlugin({
     const leading = new Slot<Land<Answer>>('cache flight');
     /** Many clients that want what nobody has yet cost one upstream call. */
     const share = async (text: string, exchange: Exchange): Promise<Answer | undefined> => {
-      const joined = await flights.join(text, departureOf(exchange));
-      lookups({ outcome: typeof joined === 'function' ? 'miss' : 'shared' }, 1);
-      if (typeof joined !== 'function') return joined;
-      leading.set(exchange, joined);
+      let release = (): void => undefined;
+      const joined = await flights.join(text, () => {
+        const patience = patienceOf(exchange);
+        release = patience.release;
+        return patience.ended;
+      });
+      release();
+      const shared = joined !== undefined && typeof joined !== 'function';
+      lookups({ outcome: shared ? 'shared' : 'miss' }, 1);
+      if (shared) return joined;
+      if (joined !== undefined) leading.set(exchange, joined);
       return undefined;
     };
     const hit = (found: Answer | undefined): Answer | undefined => {

@@ -14,9 +14,10 @@ import {
   Refusal,
   Slot,
   toHex,
+  warning,
 } from '../../plugins-sdk/index.ts';
 import { exactNumbersAt } from './exact-number.ts';
-import { BudgetError, fullBudget, type Match, PathError } from './json-path.ts';
+import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path.ts';
 import {
   checkPinned,
   type Field,
@@ -70,10 +71,28 @@ function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefin
   return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
 }
 
+function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
+  const several = paths.filter(({ definite }) => !definite).map(({ text }) => text);
+  if (several.length === 0) return [];
+  const message = `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
+  return [warning(`${path}.encoding.path`, message)];
+}
+
+function checkTimes(endpoint: EndpointDraft): Finding[] {
+  const factors = splitList(keys.encoding.of(endpoint)?.times ?? '').filter(
+    (text) => text !== '' && text !== DELEGATED,
+  );
+  const at = `${endpoint.path}.encoding.times`;
+  return [
+    ...(factors.some((text) => Number(text) === 0) ? [warning(at, 'makes every value 0')] : []),
+    ...(factors.some((text) => Number(text) < 0) ? [warning(at, 'changes the sign of every value')] : []),
+  ];
+}
+
 function check(endpoint: EndpointDraft): Finding[] {
   try {
-    prepare(endpoint);
-    return [];
+    const paths = prepare(endpoint)?.pinned.paths ?? [];
+    return [...checkPaths(endpoint, paths), ...checkTimes(endpoint)];
   } catch (cause) {
     if (!(cause instanceof PlanError)) throw cause;
     return [error(`${endpoint.path}.encoding.${cause.field}`, cause.message)];
@@ -113,11 +132,12 @@ function failed(reason: string): Refusal {
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function itemsOf(plan: Plan, { data, text }: ApiResponse): Item[] {
+function itemsOf(plan: Plan, { data, text }: ApiResponse, pathDelegated: boolean): Item[] {
   const budget = fullBudget();
   const matches = plan.map(({ path }) => {
     const match = path.first(data, budget);
-    if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`);
+    // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
+    if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
     return match;
   });
   const tokens = text === undefined ? undefined : exactNumbers(text, matches);
@@ -141,7 +161,7 @@ function exactNumbers(text: string, matches: readonly Match[]): ReadonlyMap<Matc
 function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Uint8Array {
   if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
   try {
-    return encodeValues(itemsOf(plan, response));
+    return encodeValues(itemsOf(plan, response, pathDelegated));
   } catch (cause) {
     if (cause instanceof BudgetError && pathDelegated) {
       throw new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });

@@ -30,6 +30,8 @@ export interface Match {
 /** A JSONPath ready to run. */
 export interface CompiledPath {
   readonly text: string;
+  /** Whether it can match one value at most, whatever the document. */
+  readonly definite: boolean;
   /**
    * The first match in the order of the path's selectors and the document, or undefined.
    *
@@ -70,6 +72,9 @@ const SPACES = /[ \t\r\n]*/y;
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/;
 /** Filters and scripts, type selectors, parents, names, literal escapes: what only the library evaluates. */
 const EXTENSION = /[(^~`]/;
+/** How a script comes to run one, whose time no budget bounds. */
+const REGULAR_EXPRESSION =
+  /\.\s*(?:match|matchAll|replace|replaceAll|search|split|test|exec)\s*\(|=~|RegExp|[(,=&|!?:]\s*\/\S/;
 const QUOTED_TEXT = /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?/gs;
 
 /** A fresh {@link StepBudget} for one request. */
@@ -92,11 +97,21 @@ export function compilePath(text: string, origin: 'operator' | 'requester'): Com
     throw new PathError(`the path is longer than ${MAX_REQUESTER_PATH} characters`);
   }
   if (EXTENSION.test(text.replace(QUOTED_TEXT, ''))) {
-    if (origin === 'operator') return compileWithLibrary(text);
+    if (origin === 'operator' && !REGULAR_EXPRESSION.test(text)) return compileWithLibrary(text);
+    if (origin === 'operator') throw new PathError('a regular expression would let the upstream stall the service');
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
   }
   const segments = parse(text);
-  return { text, first: (document, budget = fullBudget()) => new Search(segments, budget).first(document) };
+  return {
+    text,
+    definite: segments.every(isDefinite),
+    first: (document, budget = fullBudget()) => new Search(segments, budget).first(document),
+  };
+}
+
+function isDefinite({ descends, selectors: [selector, ...others] }: Segment): boolean {
+  if (descends || selector === undefined || others.length > 0) return false;
+  return selector.kind === 'name' || (selector.kind === 'slice' && selector.start === -1 && selector.end === undefined);
 }
 
 /**
@@ -336,6 +351,7 @@ function compileWithLibrary(text: string): CompiledPath {
   const selectsName = text.endsWith('~');
   return {
     text,
+    definite: false,
     first(document, budget = fullBudget()) {
       const value = evaluateWithLibrary(text, document, budget);
       if (value === undefined) return undefined;

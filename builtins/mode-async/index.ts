@@ -65,7 +65,7 @@ export const modeAsync = definePlugin({
           method: 'GET',
           path: '/requests/:requestId',
           admit: true,
-          handle: ({ params }) => poll(store, params.requestId ?? ''),
+          handle: (_, __, { requestId = '' }) => poll(store, requestId),
         },
       ],
     };

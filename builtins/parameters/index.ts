@@ -51,10 +51,13 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
   });
   const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
   const orphans = [...placeholders].filter((name) => !inPath.has(name));
+  const literal = (keys.path.of(endpoint) ?? '').replace(/\{[^{}]*\}/g, '');
   return [
     ...findings,
     ...checkCookies(endpoint, declared),
-    ...checkValues(endpoint, declared),
+    ...checkTaken(endpoint, declared),
+    ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
+    ...(/[{}]/.test(literal) ? [error(`${endpoint.path}.path`, 'holds a brace without its counterpart')] : []),
     ...orphans.map((name) =>
       error(`${endpoint.path}.path`, `the placeholder {${name}} has no parameter with in: path`),
     ),
@@ -72,6 +75,21 @@ function checkCookies(endpoint: EndpointDraft, declared: readonly DeclaredParame
     ...(both ? [error(header.at, 'a header named Cookie leaves no room for parameters with in: cookie')] : []),
     ...(taken ? cookies.map(({ at }) => warning(at, 'is never sent: the headers of the API hold a Cookie')) : []),
   ];
+}
+
+/** What the operator pinned elsewhere wins, or travels beside it. */
+function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const headers = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
+  const [, query = ''] = (keys.path.of(endpoint) ?? '').split('?');
+  const pinned = new URLSearchParams(query);
+  return declared.flatMap(({ at, name, in: place }) => [
+    ...(place === 'header' && headers.has(name.toLowerCase())
+      ? [warning(at, `is never sent: the headers of the API hold ${name}`)]
+      : []),
+    ...(place === 'query' && pinned.has(name)
+      ? [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)]
+      : []),
+  ]);
 }
 
 /** A fixed or default value that nothing can carry would fail every request and blame its sender. */

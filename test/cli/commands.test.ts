@@ -198,6 +198,33 @@ describe('config schema', () => {
 });
 
 describe('plugins', { concurrency: 4 }, () => {
+  it('prints the routes with their plugins, budgets and gates, and who observes', async (t) => {
+    const more = 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }] }';
+    const cwd = await folderWith(t, {
+      'c.yaml': configText(undefined, more),
+      'full.mjs': `const handle = () => ({ status: 200, body: '' });
+        const routes = [{ method: 'GET', path: '/full/:id', admit: true, handle }, { method: 'POST', path: '/full', admit: false, handle }];
+        export default { name: 'full', setup: () => ({ observe: {}, routes }) };`,
+    });
+    const { code, stdout, stderr } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
+    assert.deepEqual([code, stderr], [0, '']);
+    const [, routes = '', observers, ...rest] = stdout.split('\n\n');
+    assert.deepEqual(
+      routes.split('\n').map((row) => row.split(/ {2,}/)),
+      [
+        ['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'],
+        ['OPTIONS *', 'cors', 'no budget', 'no gate'],
+        ['GET /health', 'health', 'no budget', 'no gate'],
+        ['GET /ready', 'health', 'no budget', 'no gate'],
+        ['GET /requests/:requestId', 'mode-async', 'no budget', 'admit'],
+        ['GET /full/:id', 'full', '250 ms', 'admit'],
+        ['POST /full', 'full', '250 ms', 'no gate'],
+      ],
+    );
+    assert.equal(observers, 'OBSERVERS (told of every request, and change nothing)\n  request-log\n  full\n');
+    assert.deepEqual(rest, []);
+  });
+
   it('prints each stage with its failure policy, its taps in order, their variants and budgets', async (t) => {
     const cwd = await folderWith(t, {
       'c.yaml': configText(
@@ -209,7 +236,7 @@ describe('plugins', { concurrency: 4 }, () => {
     });
     const { code, stdout, stderr } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
     assert.deepEqual([code, stderr], [0, '']);
-    const rows = stdout.split('\n');
+    const rows = stdout.slice(0, stdout.indexOf('\n\n') + 1).split('\n');
     const columns = ['VARIANT', 'BUDGET', 'ON FAILURE'].map((title) => rows[0]?.indexOf(title) ?? -1);
     const cells = rows
       .slice(0, -1)
@@ -251,7 +278,7 @@ describe('plugins', { concurrency: 4 }, () => {
     // x402 has work only where an endpoint asks to be paid.
     assert.deepEqual(variants('authenticate'), ['free', 'apiKey']);
     assert.deepEqual(variants('deliver'), ['sync', 'async', 'stream']);
-    assert.ok(rows.every((row) => row === row.trimEnd()));
+    assert.ok(stdout.split('\n').every((row) => row === row.trimEnd()));
   });
 
   it('names what is wrong with the config', async (t) => {

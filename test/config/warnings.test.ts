@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { folderWith, runCli } from '../cli/run.ts';
-import { loadObject, warningsOf } from '../support/config.ts';
+import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -217,5 +217,89 @@ describe('other things that are legal and unwise', () => {
       assert.deepEqual(await warningsOf(given), [`server.rateLimit.trustForwardedFor: ${message}`]);
     }
     assert.deepEqual(await warningsOf({ server: { rateLimit: { trustForwardedFor: false } }, ...config() }), []);
+  });
+});
+
+describe('what is pinned and may surprise', () => {
+  const encoded = (path: string, times?: string) => ({
+    encoding: { type: 'int256', path, ...(times === undefined ? {} : { times }) },
+  });
+  const several = (path: string) => `${path} may match several values: the first in the order of the answer is signed`;
+
+  it('is a path that may match several values', async () => {
+    const paths = ['$..price', "$['a','b']", '$.a[*]', '$.a[0:2]', '$.a[?(@.b==1)]', '$.*.c'];
+    assert.deepEqual(
+      await warningsOf(config({}, ...paths.map((path) => encoded(path)))),
+      paths.map((path, i) => `apis[0].endpoints[${i}].encoding.path: ${several(path)}`),
+    );
+    const single = ['$.a.b', "$['a b'][0]", '$.a[-1:]', 'a', '$'];
+    assert.deepEqual(await warningsOf(config({}, ...single.map((path) => encoded(path)))), []);
+  });
+
+  it('is a multiplier that is nothing or less', async () => {
+    const at = (i: number) => `apis[0].endpoints[${i}].encoding.times`;
+    assert.deepEqual(await warningsOf(config({}, encoded('$.a', '0'), encoded('$.a', '-1e18'), encoded('$.a', '1'))), [
+      `${at(0)}: makes every value 0`,
+      `${at(1)}: changes the sign of every value`,
+    ]);
+  });
+
+  it('is a parameter that the API or the path has too', async () => {
+    const parameters = [{ name: 'x-cur', in: 'header' }, { name: 'symbol' }, { name: 'other' }];
+    const given = config({ headers: { 'X-Cur': 'usd' } }, { path: '/price?symbol=ETH', parameters });
+    const at = 'apis[0].endpoints[0].parameters';
+    assert.deepEqual(await warningsOf(given), [
+      `${at}[0]: is never sent: the headers of the API hold x-cur`,
+      `${at}[1]: is sent beside the symbol that the path holds: the upstream gets both`,
+    ]);
+  });
+});
+
+describe('errors of what can never work', () => {
+  it('a regular expression in a filter, whose time nothing bounds', async () => {
+    const cure = 'a regular expression would let the upstream stall the service';
+    const paths = [
+      '$[?(@.match(/^(a+)+$/))]',
+      "$[?(@.match('^(a+)+$'))]",
+      '$.a[?(/x/.test(@.b))]',
+      "$.a[?(@.b.replace('a', 'b') == 'c')]",
+    ];
+    for (const path of paths) {
+      const errors = await errorsOf(config({}, { encoding: { type: 'string', path } }));
+      assert.equal(errors.length, 1, path);
+      assert.match(errors[0] ?? '', /^apis\[0\]\.endpoints\[0\]\.encoding\.path: /);
+      assert.ok(errors[0]?.includes(cure), errors[0]);
+    }
+  });
+
+  it('a brace without its counterpart', async () => {
+    assert.deepEqual(await errorsOf(config({}, { path: '/price/{symbol' })), [
+      'apis[0].endpoints[0].path: holds a brace without its counterpart',
+    ]);
+  });
+
+  it('a placeholder without a parameter, and nothing else about the others', async () => {
+    const parameters = [
+      { name: 'q', fixed: 1 },
+      { name: 'r', default: 'eur' },
+    ];
+    assert.deepEqual(await errorsOf(config({}, { path: '/y/{b}', parameters })), [
+      'apis[0].endpoints[0].path: the placeholder {b} has no parameter with in: path',
+    ]);
+  });
+
+  it('an API key that no header can carry', async () => {
+    const keyed = (key: string) => config({ auth: { type: 'apiKey', keys: [key] } });
+    const message = 'apis[0].auth.keys[0]: can never match: a header holds no such character there';
+    for (const key of [` ${LONG}`, `${LONG}\n`, `${LONG}\u2192`])
+      assert.deepEqual(await errorsOf(keyed(key)), [message]);
+    assert.deepEqual(await errorsOf(keyed(`${LONG} ${LONG}`)), []);
+  });
+
+  it('and none of them shows the value of a variable', async () => {
+    const given = config({}, { encoding: { type: `\${V}`, path: '$.a' } });
+    const [error = ''] = await errorsOf(given, variables);
+    assert.match(error, /^apis\[0\]\.endpoints\[0\]\.encoding\.type: /);
+    assert.ok(!error.includes(LONG) && error.includes('***'), error);
   });
 });

@@ -106,8 +106,14 @@ test('numbers that a double cannot hold are errors and not rounded', () => {
   assert.equal(syntaxErrors('a: .nan'), 'c.yaml:1:4: is not a finite number');
   assert.equal(syntaxErrors('a: 1e999'), 'c.yaml:1:4: is not a finite number');
   const kept = { a: 1e18, b: 0.1, c: 9007199254740992, d: 1.5e-7, e: 0, f: -2, g: 1.25 };
-  const text = 'a: 1e18\nb: 0.10\nc: 9007199254740992\nd: 1.5E-7\ne: 0.0\nf: -2\ng: 01.25\n';
+  const text = 'a: 1e18\nb: 0.10\nc: 9007199254740992\nd: 1.5E-7\ne: 0.0\nf: -2\ng: 1.250\n';
   assert.deepEqual(parseConfig(text, 'c.yaml'), kept);
+});
+
+test('numbers that would lose leading zeros are errors', () => {
+  const kept = (value: number) => `a number that is kept as ${value}, write it so or in quotes`;
+  assert.equal(syntaxErrors('a: 00123'), `c.yaml:1:4: ${kept(123)}`);
+  assert.equal(syntaxErrors('a: -01.5'), `c.yaml:1:4: ${kept(-1.5)}`);
 });
 
 test('aliases work, up to a bound', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { eventually } from '../support/http.ts';
+import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -9,12 +10,14 @@ describe('clients that miss the cache at the same time share one upstream call',
   let upstream: Upstream;
   let service: RunningService;
   /** Answers the calls that have arrived and wait, in their order. */
-  const held: Array<(status: number) => void> = [];
+  const held: Array<(status: number, price?: number) => void> = [];
 
   before(async () => {
     upstream = await startUpstream({
       '/price': (_, response) => {
-        held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"price": 7}'));
+        held.push((status, price = 7) =>
+          response.writeHead(status, { 'Content-Type': 'application/json' }).end(`{"price": ${price}}`),
+        );
       },
     });
     const encoding = { type: 'uint256', path: '$.price' };
@@ -86,6 +89,36 @@ describe('clients that miss the cache at the same time share one upstream call',
     assert.equal(upstream.requests.length, 2);
   });
 
+  it('wait for two failures of others at most: then all who are left ask by themselves', async () => {
+    const answers = Array.from({ length: 6 }, () => service.post('x/kept', { q: 'twice' }));
+    await calls(1);
+    await settled();
+    held[0]?.(500);
+    await calls(2);
+    held[1]?.(500);
+    // None of them has an answer by then.
+    await calls(6);
+    // One of the four leads again: of the others at least one is among these two, and what it gets is kept as well.
+    for (const [index, price] of [
+      [4, 8],
+      [5, 9],
+    ] as const) {
+      held[index]?.(200, price);
+      await answered(price);
+      const kept = await verifyEncoded(await service.post('x/kept', { q: 'twice' }), service.signer.address);
+      assert.equal(BigInt(kept.data), BigInt(price));
+    }
+    for (const index of [2, 3]) held[index]?.(200);
+    const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
+    assert.deepEqual(statuses.toSorted(), [200, 200, 200, 200, 502, 502]);
+    assert.equal(upstream.requests.length, 6);
+
+    async function answered(price: number): Promise<void> {
+      const texts = answers.map(async (answer) => (await answer).clone().text());
+      await Promise.any(texts.map(async (text) => assert.equal(BigInt(JSON.parse(await text).data), BigInt(price))));
+    }
+  });
+
   it('wait for nobody who left: the next of them asks', async () => {
     const leader = new AbortController();
     const ask = (signal: AbortSignal | null) =>
@@ -124,4 +157,40 @@ describe('clients that miss the cache at the same time share one upstream call',
     await verifyEncoded(await leader, service.signer.address);
     assert.equal(upstream.requests.length, 1);
   });
+});
+
+it('a client waits for others no longer than for its own call, then asks by itself', async (t) => {
+  const upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+  t.after(() => upstream.close());
+  const { files, plugins } = pluginFiles(
+    { puppet: puppetFile('puppet', ['onBeforeApiCall']) },
+    { puppet: { timeout: 30_000 } },
+  );
+  const encoding = { type: 'uint256', path: '$.price' };
+  const endpoints = [{ name: 'price', path: '/price', encoding }];
+  const service = await startTestService(
+    {
+      settings: { plugins },
+      apis: [
+        { name: 'x', url: upstream.url, timeout: 250, auth: { type: 'free' }, cache: { maxAge: 60_000 }, endpoints },
+      ],
+    },
+    { files },
+  );
+  t.after(() => service.stop());
+  const waiting: Array<() => void> = [];
+  // The one who leads does not come as far as its call.
+  acts.set('puppet onBeforeApiCall', () => {
+    acts.delete('puppet onBeforeApiCall');
+    return new Promise<void>((resolve) => waiting.push(resolve));
+  });
+  const leader = service.post('x/price');
+  const letGo = await eventually(() => waiting[0], 'the leader');
+  assert.equal(upstream.requests.length, 0);
+  await verifyEncoded(await service.post('x/price'), service.signer.address);
+  assert.equal(upstream.requests.length, 1);
+  letGo();
+  await verifyEncoded(await leader, service.signer.address);
+  assert.equal(upstream.requests.length, 2);
 });

@@ -122,9 +122,9 @@ describe('GET /ready: whether the service takes requests', () => {
       undefined,
     );
     const route = routes.find(({ path }) => path === '/ready') ?? assert.fail();
-    const exchange = new Exchange({ method: 'GET', route: '/ready', params: {}, headers: {}, socketAddress: '' });
+    const exchange = new Exchange({ method: 'GET', route: '/ready', headers: {}, socketAddress: '' });
     const answers = [];
-    for (phase of phases) answers.push(await route.handle(exchange, exchange));
+    for (phase of phases) answers.push(await route.handle(exchange, exchange, {}));
     assert.deepEqual(answers, [
       { status: 503, body: '{"status":"starting"}' },
       { status: 200, body: ready },

@@ -100,8 +100,6 @@ describe('metrics', { concurrency: 4 }, () => {
         assert.deepEqual(found.table('plugin_calls_total'), {
           'picky onAfterApiCall done': 4,
           'picky onAfterApiCall failed': 1,
-          'call-api callApi failed': 1,
-          'rate-limit admit failed': 1,
         });
         assert.deepEqual(counts(found, 'plugin_budget_used_ratio'), { 'picky onAfterApiCall': 5 });
         assert.deepEqual(Object.keys(found.table('plugin_seconds_total')), ['picky onAfterApiCall']);
@@ -257,7 +255,17 @@ describe('metrics', { concurrency: 4 }, () => {
       assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, keys)).status, 200);
       assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, headers)).status, 401);
       const found = await scrapeAfter(service, 10);
-      const secrets = ['HIDDEN', 'PURGE', '203.0.113', '127.0.0.1', TEST_KEY, upstream.url, url, '7777', ...ids];
+      const secrets = [
+        'HIDDEN',
+        'PURGE',
+        '203.0.113',
+        '127.0.0.1',
+        TEST_KEY,
+        upstream.url,
+        url,
+        '77'.repeat(16),
+        ...ids,
+      ];
       assert.deepEqual(
         secrets.filter((secret) => secret === null || found.text.includes(secret)),
         [],

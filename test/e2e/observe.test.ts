@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
@@ -173,7 +174,94 @@ it('an observer that throws harms nobody, and is in the log', async () => {
   const lines = service.logs.filter(({ level }) => level === 'error');
   assert.ok(lines.length >= 10, `${lines.length}`);
   for (const { message, fields } of lines) {
-    assert.equal(message, 'plugin "an observer" failed in observe');
+    assert.equal(message, 'plugin "loud" failed in observe');
     assert.match(String(fields.error), /^Error: watcher loud/);
   }
+});
+
+describe('an observer that is asynchronous', () => {
+  it('harms nobody when it rejects, and is in the log by its name', async (t) => {
+    const unhandled: unknown[] = [];
+    const listen = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', listen);
+    t.after(() => process.off('unhandledRejection', listen));
+    const late = `${pluginTools}
+      const tell = async (topic) => { await sleep(1); note('late ' + topic); throw new Error('late ' + topic); };
+      export default { name: 'late', setup: () => ({
+        observe: { stage: () => tell('stage'), call: () => tell('call'), response: () => tell('response') },
+      }) };`;
+    const { files, plugins } = pluginFiles({ late, puppet: puppetFile('puppet', ['onHttpRequest']) });
+    const endpoints = [{ name: 'price', path: '/price' }];
+    const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
+    const other = await startTestService({ settings: { plugins }, apis }, { files });
+    t.after(() => other.stop());
+    const response = await other.post('x/price');
+    assert.equal(response.status, 200);
+    await response.text();
+    for (const topic of ['stage', 'call', 'response']) await notes.until(`late ${topic}`);
+    const lines = () => other.logs.filter(({ level }) => level === 'error');
+    const said = () => new Set(lines().map(({ fields }) => String(fields.error).split('\n')[0]));
+    await eventually(() => said().size === 3 || undefined, 'all three in the log');
+    assert.deepEqual([...said()].sort(), ['Error: late call', 'Error: late response', 'Error: late stage']);
+    assert.deepEqual([...new Set(lines().map(({ message }) => message))], ['plugin "late" failed in observe']);
+    assert.deepEqual(unhandled, []);
+  });
+});
+
+describe('routes of plugins', () => {
+  const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+  const server = (name: string, budget: string) => `import { Refusal } from '${SDK}';
+    const handlers = {
+      fine: () => ({ status: 200, body: '1' }),
+      refused: () => { throw new Refusal(418, 'Teapot'); },
+      failed: async () => { throw new Error('no'); },
+      odd: () => ({ status: 1 }),
+      hanging: () => new Promise(() => undefined),
+    };
+    const routes = Object.entries(handlers).map(([word, handle]) => ({ method: 'GET', path: '/${name}/' + word, admit: true, handle }));
+    export default { name: '${name}', budget: ${budget}, setup: () => ({ routes }) };`;
+
+  it('are told as calls: those with a budget always, others when they failed', async (t) => {
+    const sources = { watch: watcher('watch'), short: server('short', '50'), free: server('free', '"none"') };
+    const { files, plugins } = pluginFiles(sources);
+    const endpoints = [{ name: 'price', path: '/price' }];
+    const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
+    const other = await startTestService({ settings: { plugins }, apis }, { files });
+    t.after(() => other.stop());
+    const paths = ['fine', 'refused', 'failed', 'odd'].flatMap((word) => [`short/${word}`, `free/${word}`]);
+    const statuses = [];
+    for (const path of [...paths, 'short/hanging']) statuses.push((await fetch(`${other.url}/${path}`)).status);
+    assert.deepEqual(statuses, [200, 200, 418, 418, 500, 500, 500, 500, 403]);
+    await notes.until('watch response', statuses.length);
+    assert.deepEqual(texts('call', 'plugin', 'stage', 'outcome', 'spent'), [
+      'short route done route',
+      'short route done route',
+      'short route failed route',
+      'free route failed ',
+      'short route failed route',
+      'free route failed ',
+      'short route exhausted route',
+    ]);
+  });
+});
+
+it('observers do not get the id of an async record, with which anybody could read it', async (t) => {
+  const spy = `${pluginTools}
+    import { inspect } from 'node:util';
+    const tell = (exchange) => note('spy ' + exchange.route, JSON.stringify(exchange) + inspect(exchange, { depth: 9, getters: true }));
+    export default { name: 'spy', setup: () => ({
+      observe: { stage: ({ exchange }) => tell(exchange), call: ({ exchange }) => tell(exchange), response: tell },
+    }) };`;
+  const { files, plugins } = pluginFiles({ spy });
+  const endpoints = [{ name: 'price', path: '/price', mode: 'async' }];
+  const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
+  const other = await startTestService({ settings: { plugins }, apis }, { files });
+  t.after(() => other.stop());
+  const submission = await submitted(await other.post('x/price'));
+  assert.equal((await finished(other, submission)).status, 'complete');
+  const seen = await notes.until('spy /requests/:requestId', 3);
+  await notes.until('spy /endpoints/:endpointId', 3);
+  assert.ok(seen.every((text) => String(text).includes('"route":"/requests/:requestId"')));
+  const whole = JSON.stringify(notes.all);
+  assert.ok(!whole.includes(submission.requestId.slice(2)), 'the id of the record');
 });

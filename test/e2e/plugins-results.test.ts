@@ -257,7 +257,7 @@ const common: Readonly<Record<string, () => unknown>> = {
   'a function': () => () => undefined,
   'an array': () => [],
   'an empty object': () => ({}),
-  'another key': () => ({ rejected: true, params: {}, response: {}, bytes: '0x' }),
+  'another key': () => ({ rejected: true, response: {}, bytes: '0x' }),
   'a proxy that throws': throwingProxy,
   'a revoked proxy': revoked,
 };

@@ -13,6 +13,11 @@ const HOUR = 3_600_000;
 const encoding = { type: 'uint256', path: '$.price' };
 /** Does nothing, but is another plugin. */
 const quiet = (name: string) => `export default { name: '${name}', hooks: { onResponseSent() {} } };`;
+/** A plugin that owns keys at the top and under `server`. */
+const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+const owner = `import { configKey, definePlugin, Type } from '${SDK}';
+const keys = [configKey('root', 'markup', Type.Optional(Type.Number())), configKey('server', 'markup', Type.Optional(Type.Number()))];
+export default definePlugin({ name: 'owner', keys, setup: () => ({}) });`;
 const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.mjs` }] } });
 
 type Block = Readonly<Record<string, unknown>>;
@@ -37,8 +42,10 @@ beforeEach(() => {
   });
 });
 
+const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner };
+
 async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
-  const service = await startTestService(config, { env, files: { 'one.mjs': quiet('one'), 'two.mjs': quiet('two') } });
+  const service = await startTestService(config, { env, files });
   t.after(() => service.stop());
   return service;
 }
@@ -163,6 +170,12 @@ describe('unchanged caches live on', () => {
         config(HOUR, { settings: { plugins: [{ source: './one.mjs', ...(changed ? { timeout: 10 } : {}) }] } }),
     ],
   ];
+  const owned = (more: Block) => config(HOUR, { ...plugin('owner'), ...more });
+  changes.push(
+    ['a key of a plugin at the top', (changed) => owned({ markup: changed ? 2 : 1 })],
+    ['a key of a plugin under server', (changed) => owned({ server: { markup: changed ? 2 : 1 } })],
+    ['a key of a plugin that was not set', (changed) => owned(changed ? { markup: 1 } : {})],
+  );
   for (const [what, configure] of changes) {
     it(`no longer where other: ${what}`, async (t) => {
       const service = await start(t, configure(false));
@@ -172,6 +185,20 @@ describe('unchanged caches live on', () => {
       assert.deepEqual([await data(), await data()], [2n, 2n]);
     });
   }
+
+  it('where just the rate limit or CORS are other, beside the keys of plugins', async (t) => {
+    const cors = { origins: ['https://a.example.com'] };
+    const service = await start(t, owned({ markup: 1, server: { markup: 2, rateLimit: { max: 1000 } } }));
+    const first = await (await service.post('api/price')).text();
+    for (const server of [
+      { markup: 2, rateLimit: { max: 999 } },
+      { markup: 2, rateLimit: { max: 999 }, cors },
+      { rateLimit: { max: 1000 }, host: '127.0.0.1', markup: 2 },
+    ]) {
+      assert.equal((await reload(service, owned({ markup: 1, server }))).done, true);
+      assert.equal(await (await service.post('api/price')).text(), first);
+    }
+  });
 
   it('no longer where the value of a variable is another', async (t) => {
     const service = await start(t, config(HOUR, { api: { headers: { 'X-Key': `\${UPSTREAM_KEY}` } } }), {

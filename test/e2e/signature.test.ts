@@ -156,6 +156,9 @@ describe('signers (specification: What the service does, 4; Versioning, 3)', () 
       try {
         await verifyRaw(await service.post('api/e'), address);
         assert.equal(service.signer.address, address);
+        const both = 'SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins';
+        const warned = service.logs.some(({ level, message }) => level === 'warn' && message === both);
+        assert.equal(warned, Boolean(env.SERVICE_MNEMONIC));
         ids.add(service.ids['api/e']);
       } finally {
         await service.stop();

@@ -78,6 +78,19 @@ describe('x402 in the config: an error names the place that is wrong', () => {
     ]);
   });
 
+  it('a recipient that nobody is', async () => {
+    const recipient = `0x${'0'.repeat(40)}`;
+    assert.deepEqual(await errorsOf(config({ ...terms, recipient }, undefined)), [
+      'apis[0].auth.recipient: is the zero address: payments would be lost',
+    ]);
+  });
+
+  it('warns of an expiry in seconds', async () => {
+    assert.deepEqual(await warningsOf(config({ ...terms, expiry: 300 }, undefined)), [
+      'apis[0].auth.expiry: is in milliseconds: less than 10 seconds to pay',
+    ]);
+  });
+
   it('warns of an expiry that no proof can use up', async () => {
     assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_000 }, undefined)), []);
     assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_001 }, undefined)), [

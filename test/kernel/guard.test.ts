@@ -38,7 +38,7 @@ function seal(tables: readonly Hooks[], budget: number | 'none' = PLENTY) {
 
 /** A request to an endpoint. */
 function newExchange(headers: Record<string, string> = {}): Exchange {
-  const exchange = new Exchange({ method: 'POST', route: '/', params: {}, headers, socketAddress: '10.0.0.1' });
+  const exchange = new Exchange({ method: 'POST', route: '/', headers, socketAddress: '10.0.0.1' });
   const auth = [{ type: 'free' }];
   exchange.resolveTo({ id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, own: {}, shared: {} });
   return exchange;
@@ -214,6 +214,41 @@ describe('the budget', () => {
       const { outcome } = await run('onBeforeSign', fn, { budget: 20 });
       assert.deepEqual(outcome, exhausted(spent(20)));
     }
+  });
+
+  /** A result whose one member takes a while to read. */
+  const slow = (name: string, milliseconds: number, value: unknown) => {
+    const get = () => {
+      block(milliseconds);
+      return value;
+    };
+    return Object.defineProperty({}, name, { get, enumerable: true });
+  };
+
+  for (const [stage, name, value] of [
+    ['onHttpRequest', 'reject', false],
+    ['onBeforeApiCall', 'parameters', { a: 2 }],
+    ['onAfterApiCall', 'data', 2],
+    ['onBeforeSign', 'data', '0x02'],
+  ] as const) {
+    it(`ends ${stage} when reading what the function returned takes too long`, async () => {
+      const reason = 'its 20 ms were spent in what it returned';
+      for (const fn of [() => slow(name, 30, value), async () => slow(name, 30, value)]) {
+        const { outcome, exchange } = await run(stage, fn, { budget: 20 });
+        assert.deepEqual(outcome, exhausted(reason));
+        assert.deepEqual(
+          (await run(stage, () => undefined, { budget: 20, exchange })).outcome,
+          exhausted(SPENT_BEFORE),
+        );
+      }
+    });
+  }
+
+  it('is charged for reading what was returned, also when that is not too long', async () => {
+    const exchange = newExchange();
+    await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
+    const { remaining = PLENTY } = exchange.ledgers.get('p') ?? {};
+    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
   });
 
   it('aborts a signal that is first asked for when it has ended', async () => {
@@ -448,6 +483,11 @@ const failures: ReadonlyArray<readonly [name: string, fn: () => unknown, reason:
   [
     'answers with a promise that throws in then',
     () => Promise.resolve(thenable(raise(new Error('boom')))),
+    'Error: boom',
+  ],
+  [
+    'returns a promise whose own then throws',
+    () => Object.assign(Promise.resolve(), thenable(raise(new Error('boom')))),
     'Error: boom',
   ],
 ];
@@ -959,7 +999,7 @@ describe('what a hook gets', () => {
     const seen: ErrorContext[] = [];
     const refusal = new Refusal(502, 'API call failed', { reason: 'secret', body: { secret: 1 }, stage: 'callApi' });
     const { hooks } = seal([{ onError: (context: ErrorContext) => void seen.push(context) }]);
-    const exchange = new Exchange({ method: 'POST', route: '/', params: {}, headers: {}, socketAddress: '' });
+    const exchange = new Exchange({ method: 'POST', route: '/', headers: {}, socketAddress: '' });
     await hooks.onError.promise(refusal, 'zzz', exchange);
     const [{ error, stage, status, endpointId, api, endpoint } = assert.fail('not called')] = seen;
     assert.equal(error.message, 'API call failed');

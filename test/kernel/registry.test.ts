@@ -200,6 +200,22 @@ describe('a sealed registry', () => {
     );
   });
 
+  it('describes every route and every observer, in the order of registration', () => {
+    const registry = newRegistry();
+    const guardedPath = { ...route('POST', '/b/:id'), admit: true };
+    registry.register(registration('p', { observe: {}, routes: [route('GET', '/a')] }, { budget: 'none' }));
+    registry.register(registration('q'));
+    registry.register(registration('r', { routes: [guardedPath, route('OPTIONS', '*')] }, { budget: 50 }));
+    registry.register(registration('s', { observe: { stage: nothing } }));
+    const { routes, observers } = registry.seal();
+    assert.deepEqual(routes, [
+      { method: 'GET', path: '/a', admit: false, plugin: 'p', budget: 'none' },
+      { method: 'POST', path: '/b/:id', admit: true, plugin: 'r', budget: 50 },
+      { method: 'OPTIONS', path: '*', admit: false, plugin: 'r', budget: 50 },
+    ]);
+    assert.deepEqual(observers, ['p', 's']);
+  });
+
   it('knows the headers that carry credentials, once and in lower case', () => {
     const registry = newRegistry();
     registry.register(registration('p', {}, { credentials: ['X-Token', 'X-Proof'] }));
@@ -234,6 +250,14 @@ describe('registering, where there is room for doubt', () => {
     const other = registration('q', { routes: [route('get', '/records/:requestId')] });
     assert.notEqual(refusal(own), 'registered');
     assert.notEqual(refusal(one, other), 'registered');
+  });
+
+  it('refuses a route for every POST: the endpoints are the kernel’s', () => {
+    for (const method of ['POST', 'post']) {
+      const everywhere = registration('p', { routes: [route(method, '*')] });
+      assert.equal(refusal(everywhere), `plugins "kernel" and "p" both serve ${method} *`);
+    }
+    assert.equal(refusal(registration('p', { routes: [route('GET', '*')] })), 'registered');
   });
 
   it('finds the hooks of a class, or refuses it', () => {

@@ -450,6 +450,7 @@ apis:
           auth: ['bearer'],
           parameters: [],
           reserved: [],
+          encrypted: false,
         },
       ],
     });

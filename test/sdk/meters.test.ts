@@ -172,6 +172,25 @@ describe('Meters', () => {
     assert.deepEqual(sink.read(), { queue: 3, gone: 0 });
   });
 
+  it('of a set of plugins that is in force are read also when they are made late', () => {
+    const meters = new MeterRegistry();
+    const sink = new Notebook();
+    meters.connect(sink);
+    const first = meters.draft();
+    first.commit();
+    first.gauge(depth, () => 1);
+    first.gauge({ name: 'late', help: 'Late' }, () => 2);
+    assert.deepEqual(sink.read(), { queue: 1, late: 2 });
+    const second = meters.draft();
+    second.gauge(depth, () => 3);
+    second.commit();
+    assert.deepEqual(sink.read(), { queue: 3, late: 0 });
+    // Requests that began before are still under way there.
+    first.gauge(depth, () => 4);
+    first.gauge({ name: 'latest', help: 'Too late' }, () => 5);
+    assert.deepEqual(sink.read(), { queue: 3, late: 0, latest: 0 });
+  });
+
   it('of a set of plugins count on where the set before has stopped', () => {
     const meters = new MeterRegistry();
     const sink = new Notebook();

@@ -35,6 +35,15 @@ describe('what a set of plugins keeps', () => {
     assert.equal(first.keep(key, 'v', make), value);
   });
 
+  it('is in one version: who asks for another is told so', () => {
+    const { make, made } = counter();
+    const store = new StateStore();
+    const value = store.keep(key, 'v', make);
+    assert.throws(() => store.keep(key, 'w', make), { message: 'the state "k" is asked for in two versions' });
+    assert.equal(store.keep(key, 'v', make), value);
+    assert.equal(made(), 1);
+  });
+
   it('is another’s under a key of the same name', () => {
     const { make } = counter();
     const store = new StateStore();

@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type Answer, Refusal, type Run } from '../../plugins-sdk/index.ts';
+import { assertRefused, eventually } from '../support/http.ts';
+import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+
+/** A plugin with one mode of its name, which does what the test has put into `acts`. */
+const modeFile = (name: string, budget: number | 'none') => `import { definePlugin } from '${SDK}';
+${pluginTools}
+export default definePlugin({
+  name: '${name}',
+  budget: ${JSON.stringify(budget)},
+  modes: ['${name}'],
+  setup: () => ({
+    hooks: {
+      deliver: { '${name}': (run) => testAct('deliver ${name}', { run, block }) },
+      onAfterApiCall: async () => { await sleep(1); note('${name} onAfterApiCall'); },
+    },
+  }),
+});
+`;
+
+/** Notes how requests end, and whether anything was about to be signed. */
+const watcher = `${pluginTools}
+export default {
+  name: 'watch',
+  budget: 'none',
+  setup: () => ({
+    observe: { response: (_, status) => note('response', status) },
+    hooks: {
+      onBeforeSign: () => note('signing'),
+      settle: ({ kind }) => note('settle', kind),
+      onResponseSent: () => note('onResponseSent'),
+      onError: ({ status, stage, error }) => note('onError', { status, stage, message: error.message }),
+    },
+  }),
+};
+`;
+
+const HASTY = 150;
+const EXHAUSTED = 'Plugin "hasty" budget exhausted';
+
+let upstream: Upstream;
+let service: RunningService;
+const held: ServerResponse[] = [];
+
+/** What the mode of the name does with the rest of the pipeline. */
+function deliver(name: string, act: (run: Run, block: (milliseconds: number) => void) => unknown): void {
+  // The plugin file hands over just these two.
+  acts.set(`deliver ${name}`, ({ run, block }) => act(run as Run, block as (milliseconds: number) => void));
+}
+
+const replied = ({ json }: Answer) => ({ status: 200, body: json });
+const accepted = { status: 202, body: '{}' };
+const rejected = (error: unknown) => notes.add('rejected', error instanceof Error ? error.message : error);
+/** What is due after a response is, by the time that another request has come and gone. */
+const settled = () => fetch(`${service.url}/health`).then((response) => response.text());
+const arrived = () => eventually(() => held.pop(), 'an upstream call');
+
+before(async () => {
+  upstream = await startUpstream({ '/held': (_, response) => void held.push(response) });
+  upstream.json('/price', { price: 7 });
+  upstream.json('/down', {}, 500);
+  const { files, plugins } = pluginFiles({
+    hasty: modeFile('hasty', HASTY),
+    patient: modeFile('patient', 20_000),
+    unbounded: modeFile('unbounded', 'none'),
+    watch: watcher,
+  });
+  const encoding = { type: 'uint256', path: '$.price' };
+  const modes = ['hasty', 'patient', 'unbounded'];
+  const endpoints = modes.flatMap((mode) =>
+    ['price', 'down', 'held'].map((path) => ({ name: `${mode}-${path}`, path: `/${path}?${mode}`, mode, encoding })),
+  );
+  service = await startTestService(
+    { settings: { plugins }, apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }] },
+    { files },
+  );
+});
+after(async () => {
+  await service.stop();
+  await upstream.close();
+});
+beforeEach(() => {
+  acts.clear();
+  notes.clear();
+  service.logs.length = 0;
+  upstream.requests.length = 0;
+});
+
+describe('the rest of the pipeline does not run for a request that has ended', () => {
+  async function assertNothingRan(): Promise<void> {
+    await notes.until('onError');
+    await settled();
+    assert.deepEqual(notes.of('settle'), ['refused']);
+    assert.deepEqual(notes.of('signing'), []);
+    assert.deepEqual(upstream.requests, []);
+    assert.equal(notes.of('onError').length, 1);
+  }
+
+  it('when the budget of its mode ended while that waited', async () => {
+    deliver('hasty', async (run) => {
+      await notes.until('response');
+      return replied(await run().catch((error) => Promise.reject(rejected(error))));
+    });
+    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
+    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
+    await assertNothingRan();
+  });
+
+  it('when the budget ended while the mode blocked', async () => {
+    deliver('hasty', async (run, block) => {
+      block(HASTY + 50);
+      try {
+        return replied(await run());
+      } catch (error) {
+        return rejected(error);
+      }
+    });
+    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
+    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
+    await assertNothingRan();
+  });
+
+  it('nor detached', async () => {
+    deliver('hasty', async (run) => {
+      await notes.until('response');
+      await run({ detached: true }).catch(rejected);
+    });
+    await assertRefused(await service.post('x/hasty-price'), 403, EXHAUSTED);
+    assert.deepEqual(await notes.until('rejected'), ['the budget has ended']);
+    await assertNothingRan();
+  });
+
+  for (const mode of ['patient', 'unbounded']) {
+    it(`when its mode failed before, and had time left: ${mode}`, async () => {
+      const later = async (run: Run) => {
+        await notes.until('response');
+        await run({ detached: true });
+      };
+      deliver(mode, (run) => {
+        later(run).catch(rejected);
+        throw new Refusal(418, 'Teapot');
+      });
+      await assertRefused(await service.post(`x/${mode}-price`), 418, 'Teapot');
+      assert.deepEqual(await notes.until('rejected'), ['the request has ended']);
+      await assertNothingRan();
+    });
+  }
+});
+
+it('what a mode has given up while it ran is not signed', async () => {
+  deliver('patient', async (run) => {
+    run({ detached: true }).catch(rejected);
+    const call = await arrived();
+    notes
+      .until('response')
+      .then(() => call.writeHead(200, { 'Content-Type': 'application/json' }).end('{"price": 7}'))
+      .catch(rejected);
+    throw new Refusal(418, 'Teapot');
+  });
+  await assertRefused(await service.post('x/patient-held'), 418, 'Teapot');
+  assert.equal((await notes.until('rejected')).length, 1);
+  assert.deepEqual(notes.of('signing'), []);
+  assert.deepEqual(notes.of('settle'), ['refused']);
+});
+
+describe('a mode that answers at once', () => {
+  it('may have the rest run later: the time between is not charged', async () => {
+    let begin = (): void => undefined;
+    const answer = new Promise<Answer>((resolve, reject) => {
+      deliver('hasty', (run) => {
+        begin = () => void run({ detached: true }).then(resolve, reject);
+        return accepted;
+      });
+    });
+    const response = await service.post('x/hasty-price');
+    assert.deepEqual([response.status, await response.text()], [202, '{}']);
+    await new Promise((resolve) => setTimeout(resolve, 2 * HASTY));
+    begin();
+    const { json } = await answer;
+    assert.equal(BigInt((await verifyEncoded(JSON.parse(json), service.signer.address)).data), 7n);
+    assert.deepEqual(notes.of('hasty onAfterApiCall'), [undefined]);
+    assert.deepEqual(notes.of('settle'), ['signed']);
+    await notes.until('onResponseSent');
+  });
+
+  it('is told of the end, although the response is closed by then', async () => {
+    const answer = new Promise<Answer>((resolve, reject) => {
+      deliver('patient', (run) => {
+        run().then(resolve, reject);
+        return accepted;
+      });
+    });
+    assert.equal((await service.post('x/patient-held')).status, 202);
+    assert.deepEqual(await notes.until('response'), [202]);
+    const response = await arrived();
+    assert.deepEqual(notes.of('onResponseSent'), []);
+    response.setHeader('content-type', 'application/json').end('{"price": 5}');
+    await answer;
+    await notes.until('onResponseSent');
+    await settled();
+    assert.deepEqual([notes.of('onResponseSent').length, notes.of('onError')], [1, []]);
+    assert.deepEqual(notes.of('settle'), ['signed']);
+  });
+
+  it('is told of the failure, although the response is closed by then', async () => {
+    deliver('patient', (run) => {
+      run().catch(rejected);
+      return accepted;
+    });
+    assert.equal((await service.post('x/patient-held')).status, 202);
+    assert.deepEqual(await notes.until('response'), [202]);
+    (await arrived()).writeHead(500).end();
+    assert.deepEqual(await notes.until('onError'), [{ status: 502, stage: 'callApi', message: 'API call failed' }]);
+    await settled();
+    assert.deepEqual([notes.of('onError').length, notes.of('onResponseSent')], [1, []]);
+    assert.deepEqual([notes.of('rejected'), notes.of('settle')], [['API call failed'], ['refused']]);
+  });
+});
+
+describe('a mode that answers a refusal in words of its own', () => {
+  /** What the mode throws in place of what it caught. */
+  const instead = (error: unknown) =>
+    deliver('patient', async (run) => {
+      try {
+        return replied(await run());
+      } catch (caught) {
+        rejected(caught);
+        throw error;
+      }
+    });
+
+  it('is heard by the client, and by observers, once', async () => {
+    instead(new Refusal(503, 'Come again'));
+    await assertRefused(await service.post('x/patient-down'), 503, 'Come again');
+    assert.deepEqual(await notes.until('onError'), [{ status: 503, stage: 'deliver', message: 'Come again' }]);
+    await settled();
+    assert.equal(notes.of('onError').length, 1);
+    assert.deepEqual([notes.of('rejected'), notes.of('settle')], [['API call failed'], ['refused']]);
+  });
+
+  it('is in the log with both, so that a fault of its own can be found', async () => {
+    instead(new TypeError('a slip'));
+    await assertRefused(await service.post('x/patient-down'), 500, 'Internal server error');
+    await notes.until('onError');
+    const faults = service.logs.flatMap(({ level, message, fields: { status, reason } }) => {
+      return level === 'warn' && status !== undefined ? [[message, status, String(reason).split('\n')[0]]] : [];
+    });
+    assert.deepEqual(faults, [
+      ['API call failed', 502, 'upstream status 500'],
+      ['Internal server error', 500, 'plugin "patient": TypeError: a slip'],
+    ]);
+  });
+
+  it('says itself whether it is a failure', async () => {
+    instead(new Refusal(402, 'Pay again', { failure: false }));
+    await assertRefused(await service.post('x/patient-down'), 402, 'Pay again');
+    assert.deepEqual(await notes.until('response'), [402]);
+    await settled();
+    assert.deepEqual(notes.of('onError'), []);
+  });
+});
