@@ -45,7 +45,7 @@ export class Generation {
     }
     const failed = failureLog(this.#log);
     this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
-    this.#handle = createHandler(this.#sealed, this.#pipeline, failed);
+    this.#handle = createHandler(this.#sealed, this.#pipeline, failed, this.#closed);
   }
 
   /** Requests that have arrived and whose response is not out yet. */
@@ -55,11 +55,12 @@ export class Generation {
 
   readonly handle: Handler = (request, response) => {
     this.#requests += 1;
-    response.once('close', () => {
-      this.#requests -= 1;
-      if (this.#requests === 0) for (const resolve of this.#idle.splice(0)) resolve();
-    });
     this.#handle(request, response);
+  };
+
+  readonly #closed = (): void => {
+    this.#requests -= 1;
+    if (this.#requests === 0) for (const resolve of this.#idle.splice(0)) resolve();
   };
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */

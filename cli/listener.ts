@@ -72,9 +72,12 @@ export function closingAll(handle: Handler): Handler {
     return responses;
   };
   return (request, response) => {
-    const responses = responsesOf(request.socket);
-    responses.add(response);
-    response.once('close', () => responses.delete(response));
+    // One that has its socket already is not behind another.
+    if (response.socket === null) {
+      const responses = responsesOf(request.socket);
+      responses.add(response);
+      response.once('close', () => responses.delete(response));
+    }
     handle(request, response);
   };
 }

@@ -15,8 +15,11 @@ export type Failed = (exchange: Exchange, refusal: Refusal) => void;
 /** Handles one HTTP request, from its headers to the last byte of the response. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A handler in front of a pipeline and the routes of its plugins. */
-export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed): Handler {
+/**
+ * A handler in front of a pipeline and the routes of its plugins.
+ * @param closed told of the end of every response, once each.
+ */
+export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed, closed: () => void): Handler {
   const { observer } = sealed.house;
   const app = new Koa();
   const router = new Router({ strict: true, sensitive: true });
@@ -47,11 +50,12 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
       ctx.respond = false;
       const exchange = exchangeOf(ctx, route);
       const tasks: Task[] = [];
-      let closed = false;
+      let over = false;
       res.once('close', () => {
         if (!res.writableFinished) exchange.disconnect();
         observer.response?.(exchange, res.writableFinished ? res.statusCode : 499);
-        closed = true;
+        over = true;
+        closed();
         for (const task of tasks.splice(0)) task();
       });
       const finish = async (reply: Reply) => {
@@ -59,7 +63,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
         if (!exchange.abandoned && !res.destroyed) send(res, exchange, reply, headers);
       };
       const later = (task: Task) => {
-        if (closed) task();
+        if (over) task();
         else tasks.push(task);
       };
       answer(exchange, ctx, later)

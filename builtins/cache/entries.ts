@@ -48,6 +48,8 @@ export class CacheEntries<V> implements Cache<V> {
   readonly #elapsed: () => number;
   /** Least recently used first: whatever is used is put back at the end. */
   readonly #entries = new Map<string, Entry<V>>();
+  /** The key at the end: used again, it need not be put back there. */
+  #newest: string | undefined;
   #bytes = 0;
 
   constructor({ entries = 10_000, bytes = 64 * 1024 * 1024, now }: CacheEntriesOptions = {}) {
@@ -71,6 +73,9 @@ export class CacheEntries<V> implements Cache<V> {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       return undefined;
+    }
+    if (now < entry.expiresAt && key === this.#newest) {
+      return entry.value;
     }
     this.#drop(key, entry);
     if (now >= entry.expiresAt) {
@@ -106,6 +111,7 @@ export class CacheEntries<V> implements Cache<V> {
 
   #keep(key: string, entry: Entry<V>): void {
     this.#entries.set(key, entry);
+    this.#newest = key;
     this.#bytes += entry.weight;
   }
 

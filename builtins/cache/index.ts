@@ -58,7 +58,7 @@ const IRRELEVANT = { port: undefined, host: undefined, cors: undefined, rateLimi
 function versionOf({ own, shared }: Endpoint, config: Readonly<Record<string, unknown>>): string {
   const { endpoints: _, ...api } = shared;
   const { apis: __, server, ...rest } = config;
-  return hash('sha256', JSON.stringify([own, api, rest, { ...Object(server), ...IRRELEVANT }]), 'base64');
+  return hash('sha256', JSON.stringify([own, api, rest, { ...Object(server), ...IRRELEVANT }]), 'base64').slice(0, 22);
 }
 
 /** The end of a request's wait for others: its client leaves, or it has waited as long as its own call may take. */

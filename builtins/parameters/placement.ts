@@ -47,6 +47,8 @@ function compilePath(template: string, declared: readonly Declared[]) {
   };
 }
 
+const none = Object.freeze({});
+
 /** Prepares what depends on the config only. */
 export function compilePlacement(template: string, declared: readonly Declared[]): Placement {
   const path = compilePath(template, declared);
@@ -55,9 +57,11 @@ export function compilePlacement(template: string, declared: readonly Declared[]
     const headers: [string, string][] = [];
     const cookies: string[] = [];
     const body: [string, Json][] = [];
-    for (const [index, { name, in: place }] of declared.entries()) {
+    for (let index = 0; index < declared.length; index++) {
       const value = values[index];
-      if (value === undefined) continue;
+      const parameter = declared[index];
+      if (value === undefined || parameter === undefined) continue;
+      const { name, in: place } = parameter;
       if (place === 'body') body.push([name, value]);
       else if (place === 'query') query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(value))}`);
       else if (place === 'header') headers.push([name, checked(name, textOf(value), isHeaderValue)]);
@@ -65,8 +69,8 @@ export function compilePlacement(template: string, declared: readonly Declared[]
     }
     return {
       path: path(values),
-      query: query.join('&'),
-      headers: Object.fromEntries(headers),
+      query: query.length === 1 ? (query[0] ?? '') : query.join('&'),
+      headers: headers.length === 0 ? none : Object.fromEntries(headers),
       cookie: cookies.length === 0 ? undefined : cookies.join('; '),
       body: declared.some((parameter) => parameter.in === 'body')
         ? JSON.stringify(Object.fromEntries(body))

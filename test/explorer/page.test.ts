@@ -122,6 +122,7 @@ describe('the page of the explorer', () => {
           ],
           reserved: [],
           encoding: { type: 'int256', path: '$.price' },
+          encrypted: false,
         },
       ],
     });
