@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
+  apiPath,
   type BoundedResponse,
   type CheckContext,
   checkHeaderName,
@@ -56,7 +57,7 @@ function failed(reason: string): Refusal {
 }
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
-  const at = endpoint.path.replace(/\.endpoints.*$/, '.url');
+  const at = `${apiPath(endpoint)}.url`;
   const text = keys.url.of(endpoint) ?? '';
   if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
   const url = new URL(text);
@@ -79,7 +80,7 @@ function checkPath(endpoint: EndpointDraft): Finding[] {
 }
 
 function checkHeaders(endpoint: EndpointDraft): Finding[] {
-  const at = endpoint.path.replace(/\.endpoints.*$/, '.headers');
+  const at = `${apiPath(endpoint)}.headers`;
   const headers = Object.entries(keys.headers.of(endpoint) ?? {});
   const names = headers.map(([name]) => name.toLowerCase());
   return headers.flatMap(([name, value], i) => [

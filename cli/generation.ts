@@ -3,6 +3,7 @@ import { createHandler, type Handler } from '../kernel/http.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, type Sealed } from '../kernel/registry.ts';
+import { Tally } from '../kernel/tally.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import type { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
@@ -27,8 +28,7 @@ export class Generation {
   readonly #meters: ReturnType<MeterRegistry['draft']>;
   readonly #log: Log;
   readonly #handle: Handler;
-  #requests = 0;
-  #idle: (() => void)[] = [];
+  readonly #requests = new Tally();
   #stopped: Promise<void> | undefined;
 
   /** @param before whose state is taken over. @throws RegistrationError */
@@ -45,22 +45,17 @@ export class Generation {
     }
     const failed = failureLog(this.#log);
     this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
-    this.#handle = createHandler(this.#sealed, this.#pipeline, failed, this.#closed);
+    this.#handle = createHandler(this.#sealed, this.#pipeline, failed, this.#requests.end);
   }
 
   /** Requests that have arrived and whose response is not out yet. */
   get requests(): number {
-    return this.#requests;
+    return this.#requests.count;
   }
 
   readonly handle: Handler = (request, response) => {
-    this.#requests += 1;
+    this.#requests.begin();
     this.#handle(request, response);
-  };
-
-  readonly #closed = (): void => {
-    this.#requests -= 1;
-    if (this.#requests === 0) for (const resolve of this.#idle.splice(0)) resolve();
   };
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
@@ -83,7 +78,7 @@ export class Generation {
 
   /** Resolves when no request and nothing in the background is under way. */
   async drained(): Promise<void> {
-    while (this.#requests > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    await this.#requests.ended();
     await this.#pipeline.drained();
   }
 

@@ -139,6 +139,11 @@ function outcomeOf(error: unknown, drop: boolean): CallEvent['outcome'] {
   return !drop && isRefusal(error) ? 'done' : 'failed';
 }
 
+/** Of plugins without a budget only failures are worth a word. */
+function tell({ observer }: House, event: CallEvent): void {
+  if (event.ledger !== undefined || event.outcome !== 'done') observer.call?.(event);
+}
+
 /** How functions of public stages are spoken to, and what they must not see. */
 export interface House {
   readonly adapters: Adapters;
@@ -179,6 +184,7 @@ function checked(check: Check | undefined, result: unknown): unknown {
  */
 export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: House): (...args: unknown[]) => void {
   const { adapters, shapes, hidden, complain } = house;
+  const { plugin } = tap;
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
   const check = checkOf(shapes, stage);
@@ -186,20 +192,16 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
   const take = (raw: unknown, args: readonly unknown[], ledger: Ledger | undefined) => {
     if (raw === undefined || adapter === undefined) return checked(check, raw);
     const started = performance.now();
-    const result = adapter.take(raw, args, tap.plugin);
+    const result = adapter.take(raw, args, plugin);
     // Reading what came back may run the plugin's code, in accessors and proxies.
     ledger?.charge(performance.now() - started);
     if (ledger?.exhausted) throw new Exhausted(`its ${ledger.budget} ms were spent in what it returned`);
     return result;
   };
-  const tell = (exchange: Exchange, ledger: Ledger | undefined, outcome: CallEvent['outcome']) => {
-    if (ledger === undefined && outcome === 'done') return;
-    house.observer.call?.({ exchange, plugin: tap.plugin, stage, ledger, outcome });
-  };
   const fail = (error: unknown, { requestId }: Exchange, callback: Done) => {
     const refusal = refusalFor(tap, error, adapter !== undefined);
     if (!open) return callback(refusal);
-    complain({ plugin: tap.plugin, stage, requestId, error: Exhausted.is(error) ? refusal : error });
+    complain({ plugin, stage, requestId, error: Exhausted.is(error) ? refusal : error });
     return callback(null);
   };
   return (...args) => {
@@ -217,10 +219,10 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
         if (error !== undefined) throw error;
         result = take(raw, args, ledger);
       } catch (wrong) {
-        tell(exchange, ledger, outcomeOf(wrong, adapter !== undefined));
+        tell(house, { exchange, plugin, stage, ledger, outcome: outcomeOf(wrong, adapter !== undefined) });
         return fail(wrong, exchange, callback);
       }
-      tell(exchange, ledger, 'done');
+      tell(house, { exchange, plugin, stage, ledger, outcome: 'done' });
       return callback(null, result);
     });
   };
@@ -231,14 +233,11 @@ export function guardedRoute(
   tap: Guarded,
   exchange: Exchange,
   handle: (call: Call) => Reply | Promise<Reply>,
-  { shapes, observer }: House,
+  house: House,
 ): Promise<Reply> {
   const { plugin } = tap;
   const stage = 'route';
   const ledger = ledgerFor(tap, stage, exchange);
-  const tell = (outcome: CallEvent['outcome']) => {
-    if (ledger !== undefined || outcome !== 'done') observer.call?.({ exchange, plugin, stage, ledger, outcome });
-  };
   return new Promise((resolve, reject) => {
     invoke(
       stage,
@@ -247,10 +246,10 @@ export function guardedRoute(
       (error, result) => {
         try {
           if (error !== undefined) throw error;
-          resolve(checked(checkOf(shapes, stage), result ?? null) as Reply);
-          tell('done');
+          resolve(checked(checkOf(house.shapes, stage), result ?? null) as Reply);
+          tell(house, { exchange, plugin, stage, ledger, outcome: 'done' });
         } catch (wrong) {
-          tell(outcomeOf(wrong, false));
+          tell(house, { exchange, plugin, stage, ledger, outcome: outcomeOf(wrong, false) });
           reject(refusalFor(tap, wrong, false));
         }
       },

@@ -19,6 +19,7 @@ import {
   type StageName,
   type StageOut,
 } from './stages.ts';
+import { Tally } from './tally.ts';
 
 export interface Runtime {
   /** Epoch milliseconds. */
@@ -33,8 +34,7 @@ export class Pipeline {
   readonly #observer: Observer;
   readonly #runtime: Runtime;
   /** Runs and observers under way. */
-  #running = 0;
-  #waiting: (() => void)[] = [];
+  readonly #running = new Tally();
 
   constructor(sealed: Sealed, runtime: Runtime) {
     this.#hooks = sealed.hooks;
@@ -43,8 +43,8 @@ export class Pipeline {
   }
 
   /** Answers when all work, detached runs and observers included, is done. */
-  async drained(): Promise<void> {
-    while (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  drained(): Promise<void> {
+    return this.#running.ended();
   }
 
   /** May the client come in at all? @throws Refusal */
@@ -202,15 +202,10 @@ export class Pipeline {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#running += 1;
-    work.then(this.#ended, this.#ended);
+    this.#running.begin();
+    work.then(this.#running.end, this.#running.end);
     return work;
   }
-
-  readonly #ended = (): void => {
-    this.#running -= 1;
-    if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
-  };
 
   /** Asks the plugins of a stage; `undefined` when none had anything to say. At once, without a promise, if they answer so. */
   #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Awaitable<StageOut<N>>;

@@ -89,7 +89,7 @@ export class Registry {
   readonly #registrations: Registration[] = [];
   readonly #hidden = new Set<string>();
   /** Routes by their owner; the pipeline's own is the kernel's. */
-  readonly #claims = new Map([[routeClaim('POST', '/endpoints/:id'), 'kernel']]);
+  readonly #claims = new Map(['/endpoints/:id', '*'].map((path) => [routeClaim('POST', path), 'kernel']));
   readonly #described = new Map<StageName, TapDescription[]>();
   readonly #house: House;
   #observer: Observer | undefined;
@@ -159,8 +159,7 @@ export class Registry {
     if (double) throw new RegistrationError(`two plugins are named "${name}"`);
     for (const { method, path } of routes) {
       const claim = routeClaim(method, path);
-      const everywhere = claim === routeClaim('POST', '*');
-      const owner = everywhere ? 'kernel' : this.#claims.get(claim);
+      const owner = this.#claims.get(claim);
       if (owner !== undefined)
         throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
       this.#claims.set(claim, name);

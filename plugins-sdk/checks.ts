@@ -20,10 +20,16 @@ export function checkAddress(path: string, address: string): Finding[] {
   }
 }
 
+/** Config path of the API of an endpoint. */
+export function apiPath({ path }: Pick<EndpointDraft, 'path'>): string {
+  return path.replace(/\.endpoints\[\d+\]$/, '');
+}
+
 /** Config path of one of an endpoint's auth objects: on the endpoint itself or on its API, alone or in a list. */
-export function authPath({ own, shared, path }: EndpointDraft, index: number): string {
+export function authPath(endpoint: EndpointDraft, index: number): string {
+  const { own, shared, path } = endpoint;
   const isOwn = own.auth !== undefined && own.auth !== null;
-  const at = `${isOwn ? path : path.replace(/\.endpoints\[\d+\]$/, '')}.auth`;
+  const at = `${isOwn ? path : apiPath(endpoint)}.auth`;
   return Array.isArray(isOwn ? own.auth : shared.auth) ? `${at}[${index}]` : at;
 }
 

@@ -55,10 +55,12 @@ const kept = new StateKey<CacheEntries<Answer>>('cache');
 const IRRELEVANT = { port: undefined, host: undefined, cors: undefined, rateLimit: undefined };
 
 /** All of the config that an answer may depend on: what another config has left is no answer of this one. */
-function versionOf({ own, shared }: Endpoint, config: Readonly<Record<string, unknown>>): string {
-  const { endpoints: _, ...api } = shared;
-  const { apis: __, server, ...rest } = config;
-  return hash('sha256', JSON.stringify([own, api, rest, { ...Object(server), ...IRRELEVANT }]), 'base64').slice(0, 22);
+function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>>): (endpoint: Endpoint) => string {
+  const common = JSON.stringify([rest, { ...Object(server), ...IRRELEVANT }]);
+  return ({ own, shared }) => {
+    const { endpoints: __, ...api } = shared;
+    return hash('sha256', `${common}${JSON.stringify([own, api])}`, 'base64').slice(0, 22);
+  };
 }
 
 /** The end of a request's wait for others: its client leaves, or it has waited as long as its own call may take. */
@@ -100,7 +102,7 @@ export const cache = definePlugin({
     if (endpoints.every((endpoint) => ttlOf(endpoint) === 0)) return {};
     const memory = states.keep(kept, '', () => new CacheEntries<Answer>());
     const entries: Cache<Answer> = memory;
-    const version = perEndpoint(endpoints, (endpoint) => versionOf(endpoint, config));
+    const version = perEndpoint(endpoints, versions(config));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => memory.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => memory.bytes);
     const lookups = meters.counter({

@@ -1,4 +1,5 @@
 import {
+  apiPath,
   type CheckContext,
   declaredParameters,
   type EndpointDraft,
@@ -18,8 +19,10 @@ const NAMED = 3;
 export function plainHttp(context: CheckContext): Finding[] {
   const byApi = new Map<string, EndpointDraft[]>();
   for (const endpoint of context.endpoints) {
-    const api = endpoint.path.replace(/\.endpoints\[\d+\]$/, '');
-    byApi.set(api, [...(byApi.get(api) ?? []), endpoint]);
+    const api = apiPath(endpoint);
+    const known = byApi.get(api);
+    if (known === undefined) byApi.set(api, [endpoint]);
+    else known.push(endpoint);
   }
   return [...byApi].flatMap(([api, endpoints]) => {
     const [first] = endpoints;

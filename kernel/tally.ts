@@ -1,0 +1,23 @@
+/** Counts what is under way, for those who wait for the end of all of it. */
+export class Tally {
+  #count = 0;
+  #waiting: (() => void)[] = [];
+
+  get count(): number {
+    return this.#count;
+  }
+
+  readonly begin = (): void => {
+    this.#count += 1;
+  };
+
+  readonly end = (): void => {
+    this.#count -= 1;
+    if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  };
+
+  /** Resolves when nothing is under way. */
+  async ended(): Promise<void> {
+    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
