@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
+  type Awaitable,
   apiPath,
   type BoundedResponse,
   type CheckContext,
@@ -159,14 +160,22 @@ function urlOf({ base }: Prepared, { path, query }: RequestParts): string {
   return `${base}${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
-/** @throws Refusal 502 unless the body is JSON that every later stage can handle. */
-async function parse({ status, body }: BoundedResponse): Promise<ApiResponse> {
+/** @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle. */
+function accept({ status, body }: BoundedResponse): Awaitable<ApiResponse> {
+  if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
   const text = decode(body);
   if (/^[ \t\r\n]*$/.test(text)) return { status, data: null, text: '' };
   if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
-  const data = text.length <= AT_ONCE ? parseJson(text) : await parseLongJson(text);
-  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
-  return { status, data, text };
+  const take = (data: Json): ApiResponse => {
+    if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
+    return { status, data, text };
+  };
+  return text.length <= AT_ONCE ? take(parseJson(text)) : parseLongJson(text).then(take);
+}
+
+/** What the client gets to know of a call that failed. */
+function refuse(error: unknown): never {
+  throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`) : error;
 }
 
 function decode(body: Buffer): string {
@@ -211,26 +220,14 @@ async function slot(slots: Semaphore, timeout: number, exchange: Exchange): Prom
   }
 }
 
-async function call(
-  client: HttpClient,
-  prepared: Prepared,
-  parts: RequestParts,
-  exchange: Exchange,
-): Promise<ApiResponse> {
+function call(client: HttpClient, prepared: Prepared, parts: RequestParts, exchange: Exchange): Promise<ApiResponse> {
   const { method, timeout } = prepared;
   const url = urlOf(prepared, parts);
   const headers = prepared.headersOf(parts);
   const { body } = parts;
   sentRequest.set(exchange, { method, url, headers, body });
-  try {
-    const signal = exchange.departure;
-    const answer = await client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal });
-    if (answer.status < 200 || answer.status > 299) throw failed(`upstream status ${answer.status}`);
-    return await parse(answer);
-  } catch (error) {
-    if (error instanceof RequestFailure) throw failed(`${error.kind}: ${error.message}`);
-    throw error;
-  }
+  const signal = exchange.departure;
+  return client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal }).then(accept, refuse);
 }
 
 const kept = new StateKey<Semaphore>('upstream slots');
@@ -246,17 +243,8 @@ function instruments(meters: Meters, slots: Semaphore) {
     help: 'Duration of upstream calls, without the wait for a slot',
     labels: ['api', 'outcome'],
   });
-  return async <T>({ endpoint: { api } }: Exchange, work: Promise<T>): Promise<T> => {
-    const started = performance.now();
-    let outcome: 'ok' | 'failed' = 'failed';
-    try {
-      const result = await work;
-      outcome = 'ok';
-      return result;
-    } finally {
-      seconds({ api, outcome }, (performance.now() - started) / 1000);
-    }
-  };
+  return ({ endpoint: { api } }: Exchange, outcome: 'ok' | 'failed', started: number) =>
+    seconds({ api, outcome }, (performance.now() - started) / 1000);
 }
 
 /** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. */
@@ -284,9 +272,14 @@ export const callApi = definePlugin({
           const target = prepared(exchange.endpoint);
           const parts = resolvedParameters.require(exchange).place(parameters);
           const release = slots.tryAcquire() ?? (await slot(slots, target.timeout, exchange));
+          const started = performance.now();
+          let outcome: 'ok' | 'failed' = 'failed';
           try {
-            return await measured(exchange, call(client, target, parts, exchange));
+            const answer = await call(client, target, parts, exchange);
+            outcome = 'ok';
+            return answer;
           } finally {
+            measured(exchange, outcome, started);
             release();
           }
         },

@@ -20,6 +20,13 @@ function isOrigin(text: string): boolean {
 
 const PREFLIGHT_SECONDS = '86400';
 
+/** Nearly always no plugin has added a header before. */
+function merged(headers: Headers, own: Headers): Headers {
+  return Object.keys(headers).length === 0 ? own : { ...headers, ...own };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
 /** CORS headers on every response, and the answer to preflights (Fetch standard, section 3.2). */
 export const cors = definePlugin({
   name: 'cors',
@@ -40,14 +47,15 @@ export const cors = definePlugin({
       'Access-Control-Allow-Headers': ['Content-Type', ...credentials].join(', '),
       'Access-Control-Max-Age': PREFLIGHT_SECONDS,
     };
-    const headersFor = (origin: string | undefined): Record<string, string> => {
-      const exposed = { 'Access-Control-Expose-Headers': 'X-Request-Id' };
-      if (everyone) return { 'Access-Control-Allow-Origin': '*', ...exposed };
+    const exposed = { 'Access-Control-Expose-Headers': 'X-Request-Id' };
+    const open = Object.freeze({ 'Access-Control-Allow-Origin': '*', ...exposed });
+    const headersFor = (origin: string | undefined): Headers => {
+      if (everyone) return open;
       const value = origin !== undefined && known.has(origin) ? origin : 'null';
       return { 'Access-Control-Allow-Origin': value, Vary: 'Origin', ...exposed };
     };
     return {
-      hooks: { respond: (headers, { headers: sent }) => ({ ...headers, ...headersFor(sent.origin) }) },
+      hooks: { respond: (headers, { headers: sent }) => merged(headers, headersFor(sent.origin)) },
       routes: [
         { method: 'OPTIONS', path: '*', admit: false, handle: () => ({ status: 204, headers: preflight, body: '' }) },
       ],

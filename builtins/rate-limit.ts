@@ -9,6 +9,7 @@ import {
   Refusal,
   StateKey,
   TokenBuckets,
+  type TokenTake,
   Type,
   warning,
 } from '../plugins-sdk/index.ts';
@@ -52,16 +53,19 @@ export const rateLimit = definePlugin({
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
     const buckets = states.keep(kept, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
+    const answer = ({ allowed, retryAfter }: TokenTake): undefined => {
+      if (allowed) return undefined;
+      limited({}, 1);
+      const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
+      throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
+    };
     return {
       hooks: {
-        admit: async (exchange) => {
+        admit: (exchange) => {
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
-          const { allowed, retryAfter } = await buckets.take(clientKey(ip));
-          if (allowed) return undefined;
-          limited({}, 1);
-          const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
-          throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
+          const take = buckets.take(clientKey(ip));
+          return take instanceof Promise ? take.then(answer) : answer(take);
         },
       },
     };

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Middleware } from 'koa';
-import { definePlugin, isRefusal, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
+import type { Context, Middleware } from 'koa';
+import { definePlugin, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
@@ -46,14 +46,33 @@ function countingReader(): Promise<Middleware> {
   return counting;
 }
 
-/** The body of a message that announced its length: node sees to it that there is not one byte more. */
-function readAnnounced(request: IncomingMessage): Promise<Buffer> {
+/** The parameters in a message that announced its length: node sees to it that there is not one byte more. */
+function readAnnounced(request: IncomingMessage): Promise<Parameters> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.on('error', reject);
+    request.on('end', () => {
+      try {
+        resolve(parametersOf(decode(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))));
+      } catch (refusal) {
+        reject(refusal);
+      }
+    });
+    request.on('error', () => reject(answers.invalidJson()));
   });
+}
+
+/** The parameters in a message of unknown length. */
+async function readChunked(ctx: Context): Promise<Parameters> {
+  // Known to be "identity", which the reader accepts in lower case only.
+  delete ctx.req.headers['content-encoding'];
+  try {
+    await (await countingReader())(ctx, async () => undefined);
+  } catch (error) {
+    const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
+    throw tooLarge ? answers.tooLarge() : answers.invalidJson();
+  }
+  return parametersOf(decode(Buffer.from(String(ctx.request.body ?? ''), 'latin1')));
 }
 
 function decode(bytes: Buffer): string {
@@ -102,21 +121,12 @@ export const requestBody = definePlugin({
     // Soon, so that no request has to wait for it; after everything that the start itself needs.
     start: () => void setImmediate(countingReader),
     hooks: {
-      read: async (ctx) => {
-        const { 'content-length': length } = ctx.headers;
-        if (!announcesJson(ctx.headers)) throw answers.contentType();
+      read: (arrival) => {
+        const { request } = arrival;
+        const { 'content-length': length } = request.headers;
+        if (!announcesJson(request.headers)) throw answers.contentType();
         if (Number(length ?? 0) > BODY_LIMIT) throw answers.tooLarge();
-        try {
-          if (length !== undefined) return parametersOf(decode(await readAnnounced(ctx.req)));
-          // Known to be "identity", which the reader accepts in lower case only.
-          delete ctx.req.headers['content-encoding'];
-          await (await countingReader())(ctx, async () => undefined);
-        } catch (error) {
-          if (isRefusal(error)) throw error;
-          const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
-          throw tooLarge ? answers.tooLarge() : answers.invalidJson();
-        }
-        return parametersOf(decode(Buffer.from(String(ctx.request.body ?? ''), 'latin1')));
+        return length === undefined ? readChunked(arrival.ctx) : readAnnounced(request);
       },
     },
   }),

@@ -23,7 +23,8 @@ function response(log: Log, exchange: Exchange, status: number): void {
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
 function call(log: Log, { exchange, plugin, stage, ledger, outcome }: CallEvent): void {
   if (ledger === undefined) return;
-  const { budget: allowed, spent } = ledger;
+  const { budget: allowed, remaining, spent } = ledger;
+  if (outcome === 'done' && remaining > allowed * (1 - SLOW)) return;
   const used = spent.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
   const before = used - (spent.at(-1)?.milliseconds ?? 0);
   // The hook with which it became slow is the one to name, not those that came after.

@@ -1,4 +1,6 @@
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+/** Quick to look for, and nearly never there. */
+const BEYOND_ASCII = /[^\x20-\x7e]/;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
@@ -6,6 +8,7 @@ const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t'
  * and lone surrogates become `\n`, `\u001b` and the like. Inside a JSON string the result still means the same.
  */
 export function escapeUnprintable(text: string): string {
+  if (!BEYOND_ASCII.test(text)) return text;
   return text.replace(UNPRINTABLE, (char) => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { Exchange } from './exchange.ts';
 import { type Call, Ledger, Stopwatch } from './ledger.ts';
 import type { CallEvent, Observer } from './observer.ts';
@@ -75,55 +76,59 @@ class Exhausted extends Error {
 }
 
 /**
- * Calls a plugin's function inside its budget and calls `done` exactly once: synchronously if the function is. Whatever
- * the function does after its budget ended lands nowhere.
+ * The time of a call about to begin, where the plugin has a budget.
+ * @throws Exhausted
  */
-function invoke(stage: string, ledger: Ledger | undefined, call: (watch?: Stopwatch) => unknown, done: Done): void {
-  if (ledger === undefined) {
-    settle(call, done);
-    return;
+function watchOf(ledger: Ledger | undefined, stage: string): Stopwatch | undefined {
+  if (ledger === undefined) return undefined;
+  if (ledger.exhausted) throw new Exhausted('its budget was spent before the call');
+  return new Stopwatch(ledger, stage);
+}
+
+/** @throws Exhausted when the call that has just ended took too long. */
+function end(watch: Stopwatch | undefined): void {
+  if (watch?.stop()) throw new Exhausted(`its ${watch.budget} ms were spent in the call`);
+}
+
+/** What ended a call: what it threw, unless its budget had ended before. */
+function thrown(error: unknown, watch: Stopwatch | undefined): unknown {
+  if (Exhausted.is(error)) return error;
+  try {
+    end(watch);
+  } catch (exhausted) {
+    return exhausted;
   }
-  if (ledger.exhausted) {
-    done(new Exhausted('its budget was spent before the call'));
-    return;
-  }
+  return error ?? new Error('threw nothing');
+}
+
+const { then } = Promise.prototype;
+
+/** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
+function pendingOf(result: unknown): Promise<unknown> | undefined {
+  if (!isThenable(result)) return undefined;
+  return types.isPromise(result) && result.then === then ? result : new Promise((resolve) => resolve(result));
+}
+
+/** Waits inside the budget; calls `done` once. Whatever the function does after its budget ended lands nowhere. */
+function wait(pending: Promise<unknown>, watch: Stopwatch | undefined, done: Done): void {
   let open = true;
   const finish: Done = (error, result) => {
     if (!open) return;
     open = false;
-    watch.stop();
-    if (ledger.exhausted) done(new Exhausted(`its ${ledger.budget} ms were spent in the call`));
+    if (watch?.stop()) done(thrown(undefined, watch));
     else done(error, result);
   };
-  const watch = new Stopwatch(ledger, stage, () => finish(undefined));
-  settle(
-    () => call(watch),
-    finish,
-    () => watch.arm(),
+  watch?.arm(() => finish(undefined));
+  pending.then(
+    (value) => finish(undefined, value),
+    (error) => finish(error ?? new Error('rejected with nothing')),
   );
 }
 
-/** Calls `done` with the outcome of `call`, at once unless it is a promise; `onPending` tells that it is one. */
-function settle(call: () => unknown, done: Done, onPending?: () => void): void {
-  let result: unknown;
-  let pending: Promise<unknown> | undefined;
-  try {
-    result = call();
-    // Resolved with it, also a promise: its own `then` may not be that of promises.
-    pending = isThenable(result) ? new Promise((resolve) => resolve(result)) : undefined;
-  } catch (error) {
-    done(error ?? new Error('threw nothing'));
-    return;
-  }
-  if (pending === undefined) {
-    done(undefined, result);
-    return;
-  }
-  onPending?.();
-  pending.then(
-    (value) => done(undefined, value),
-    (error) => done(error ?? new Error('rejected with nothing')),
-  );
+function within(pending: Promise<unknown>, watch: Stopwatch | undefined): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    wait(pending, watch, (error, result) => (error === undefined ? resolve(result) : reject(error)));
+  });
 }
 
 function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal {
@@ -140,8 +145,15 @@ function outcomeOf(error: unknown, drop: boolean): CallEvent['outcome'] {
 }
 
 /** Of plugins without a budget only failures are worth a word. */
-function tell({ observer }: House, event: CallEvent): void {
-  if (event.ledger !== undefined || event.outcome !== 'done') observer.call?.(event);
+function tell(
+  { observer }: House,
+  { plugin }: Guarded,
+  stage: string,
+  exchange: Exchange,
+  ledger: Ledger | undefined,
+  outcome: CallEvent['outcome'],
+): void {
+  if (ledger !== undefined || outcome !== 'done') observer.call?.({ exchange, plugin, stage, ledger, outcome });
 }
 
 /** How functions of public stages are spoken to, and what they must not see. */
@@ -198,61 +210,89 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
     if (ledger?.exhausted) throw new Exhausted(`its ${ledger.budget} ms were spent in what it returned`);
     return result;
   };
-  const fail = (error: unknown, { requestId }: Exchange, callback: Done) => {
+  const call = (args: readonly unknown[], stop: Call, watch: Stopwatch | undefined) => {
+    if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
+    return watch === undefined ? fn(...args) : fn(...args.map((arg) => unclocked(arg, watch)));
+  };
+  const fail = (error: unknown, { exchange, ledger, callback }: Invocation) => {
+    tell(house, tap, stage, exchange, ledger, outcomeOf(error, adapter !== undefined));
     const refusal = refusalFor(tap, error, adapter !== undefined);
     if (!open) return callback(refusal);
-    complain({ plugin, stage, requestId, error: Exhausted.is(error) ? refusal : error });
+    complain({ plugin, stage, requestId: exchange.requestId, error: Exhausted.is(error) ? refusal : error });
     return callback(null);
   };
-  return (...args) => {
-    const callback = args.pop() as Done;
-    const exchange = args[args.length - 1] as Exchange;
-    const ledger = ledgerFor(tap, stage, exchange);
-    const stop: Call = ledger ?? idle ?? exchange;
-    const call = (watch?: Stopwatch) => {
-      if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
-      return fn(...(watch === undefined ? args : args.map((arg) => unclocked(arg, watch))), stop);
-    };
-    invoke(stage, ledger, call, (error, raw) => {
+  const succeed = (result: unknown, { exchange, ledger, callback }: Invocation) => {
+    tell(house, tap, stage, exchange, ledger, 'done');
+    return callback(null, result);
+  };
+  const later = (pending: Promise<unknown>, watch: Stopwatch | undefined, invocation: Invocation) => {
+    wait(pending, watch, (error, raw) => {
       let result: unknown;
       try {
         if (error !== undefined) throw error;
-        result = take(raw, args, ledger);
+        result = take(raw, invocation.args, invocation.ledger);
       } catch (wrong) {
-        tell(house, { exchange, plugin, stage, ledger, outcome: outcomeOf(wrong, adapter !== undefined) });
-        return fail(wrong, exchange, callback);
+        return fail(wrong, invocation);
       }
-      tell(house, { exchange, plugin, stage, ledger, outcome: 'done' });
-      return callback(null, result);
+      return succeed(result, invocation);
     });
+  };
+  // Without closures of its own: it runs some twenty times in a request, and nearly every function answers at once.
+  return (...args) => {
+    const last = args.length - 1;
+    const callback = args[last] as Done;
+    const exchange = args[last - 1] as Exchange;
+    const ledger = ledgerFor(tap, stage, exchange);
+    const stop = ledger ?? idle ?? exchange;
+    // Where tapable has its callback, the function finds what tells it to stop.
+    args[last] = stop;
+    const invocation: Invocation = { args, exchange, ledger, callback };
+    let watch: Stopwatch | undefined;
+    let result: unknown;
+    try {
+      watch = watchOf(ledger, stage);
+      const raw = call(args, stop, watch);
+      const pending = pendingOf(raw);
+      if (pending !== undefined) return later(pending, watch, invocation);
+      end(watch);
+      result = take(raw, args, ledger);
+    } catch (error) {
+      return fail(thrown(error, watch), invocation);
+    }
+    return succeed(result, invocation);
   };
 }
 
+/** A call of a plugin's function, and who waits for its end. */
+interface Invocation {
+  readonly args: readonly unknown[];
+  readonly exchange: Exchange;
+  readonly ledger: Ledger | undefined;
+  readonly callback: Done;
+}
+
 /** Runs the handler of a route under the same rules; failures are closed. */
-export function guardedRoute(
+export async function guardedRoute(
   tap: Guarded,
   exchange: Exchange,
   handle: (call: Call) => Reply | Promise<Reply>,
   house: House,
 ): Promise<Reply> {
-  const { plugin } = tap;
   const stage = 'route';
   const ledger = ledgerFor(tap, stage, exchange);
-  return new Promise((resolve, reject) => {
-    invoke(
-      stage,
-      ledger,
-      () => handle(ledger ?? exchange),
-      (error, result) => {
-        try {
-          if (error !== undefined) throw error;
-          resolve(checked(checkOf(house.shapes, stage), result ?? null) as Reply);
-          tell(house, { exchange, plugin, stage, ledger, outcome: 'done' });
-        } catch (wrong) {
-          tell(house, { exchange, plugin, stage, ledger, outcome: outcomeOf(wrong, false) });
-          reject(refusalFor(tap, wrong, false));
-        }
-      },
-    );
-  });
+  let watch: Stopwatch | undefined;
+  try {
+    watch = watchOf(ledger, stage);
+    const raw: unknown = handle(ledger ?? exchange);
+    const pending = pendingOf(raw);
+    if (pending === undefined) end(watch);
+    const result = pending === undefined ? raw : await within(pending, watch);
+    const reply = checked(checkOf(house.shapes, stage), result ?? null) as Reply;
+    tell(house, tap, stage, exchange, ledger, 'done');
+    return reply;
+  } catch (error) {
+    const wrong = thrown(error, watch);
+    tell(house, tap, stage, exchange, ledger, outcomeOf(wrong, false));
+    throw refusalFor(tap, wrong, false);
+  }
 }

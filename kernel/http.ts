@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { Exchange } from './exchange.ts';
@@ -7,7 +13,7 @@ import type { Call } from './ledger.ts';
 import type { Later, Pipeline } from './pipeline.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
-import type { Headers, Reply } from './stages.ts';
+import type { Arrival, Awaitable, Headers, Reply } from './stages.ts';
 
 /** Told of what went wrong before and beside the pipeline: at the gate, in a route's handler, with a reply's form. */
 export type Failed = (exchange: Exchange, refusal: Refusal) => void;
@@ -37,47 +43,61 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     }
     return replyTo(refusals.internal('a refusal that HTTP cannot carry'));
   };
-  const admit = async (exchange: Exchange): Promise<void> => {
+  const admit = (exchange: Exchange): Awaitable<unknown> => {
     try {
-      await pipeline.admit(exchange);
+      const admission = pipeline.admit(exchange);
+      return admission instanceof Promise ? admission.catch((error) => report(exchange, error)) : undefined;
     } catch (error) {
-      report(exchange, error);
+      return report(exchange, error);
     }
   };
-  const serve = (route: string, answer: (exchange: Exchange, ctx: Context, later: Later) => Promise<Reply>) => {
-    return (ctx: Context): void => {
-      const { res } = ctx;
-      ctx.respond = false;
-      const exchange = exchangeOf(ctx, route);
+  const respond = async (exchange: Exchange, response: ServerResponse, work: () => Promise<Reply>): Promise<void> => {
+    let reply: Reply;
+    try {
+      reply = await work();
+    } catch (error) {
+      reply = replyTo(asRefusal(error));
+    }
+    try {
+      let headers = pipeline.headers(exchange);
+      if (headers instanceof Promise) headers = await headers;
+      if (!exchange.abandoned && !response.destroyed) send(response, exchange, reply, headers);
+    } catch {
+      // What cannot be sent must not be waited for.
+      response.destroy();
+    }
+  };
+  const serve =
+    (route: string, answer: (question: Question) => Promise<Reply>) => (incoming: Incoming, params: PathParameters) => {
+      const { request, response } = incoming;
+      const exchange = exchangeOf(request, route);
       const tasks: Task[] = [];
       let over = false;
-      res.once('close', () => {
-        if (!res.writableFinished) exchange.disconnect();
-        observer.response?.(exchange, res.writableFinished ? res.statusCode : 499);
+      response.on('close', () => {
+        if (over) return;
         over = true;
+        if (!response.writableFinished) exchange.disconnect();
+        observer.response?.(exchange, response.writableFinished ? response.statusCode : 499);
         closed();
         for (const task of tasks.splice(0)) task();
       });
-      const finish = async (reply: Reply) => {
-        const headers = await pipeline.headers(exchange);
-        if (!exchange.abandoned && !res.destroyed) send(res, exchange, reply, headers);
-      };
       const later = (task: Task) => {
         if (over) task();
         else tasks.push(task);
       };
-      answer(exchange, ctx, later)
-        .then(finish, (error) => finish(replyTo(asRefusal(error))))
-        // What cannot be sent must not be waited for.
-        .catch(() => res.destroy());
+      void respond(exchange, response, () => answer({ exchange, incoming, params, later }));
     };
-  };
   const endpoints = '/endpoints/:endpointId';
-  const ask = serve(endpoints, async (exchange, ctx, later) => {
-    await admit(exchange);
-    return pipeline.serve(exchange, ctx.params.endpointId ?? '', ctx, later);
+  const ask = serve(endpoints, ({ exchange, incoming, params, later }) => {
+    const work = () => pipeline.serve(exchange, params.endpointId ?? '', incoming, later);
+    const admission = admit(exchange);
+    return admission instanceof Promise ? admission.then(work) : work();
   });
-  router.post(endpoints, ask);
+  const koaHandler = (handle: Handle) => (ctx: Context) => {
+    ctx.respond = false;
+    handle(new Incoming(ctx.req, ctx.res, app, ctx), ctx.params ?? {});
+  };
+  router.post(endpoints, koaHandler(ask));
   const anywhere = new Map<string, (ctx: Context) => void>();
   for (const {
     name: plugin,
@@ -85,17 +105,19 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     plugin: { routes = [] },
   } of sealed.plugins) {
     for (const route of routes) {
-      const handle = serve(route.path, async (exchange, { params = {} }) => {
-        if (route.admit) await admit(exchange);
-        const handler = (call: Call) => route.handle(exchange, call, params);
-        const work = guardedRoute({ plugin, budget }, exchange, handler, sealed.house);
-        return work.catch((error) => report(exchange, error));
-      });
+      const handle = koaHandler(
+        serve(route.path, async ({ exchange, params }) => {
+          if (route.admit) await admit(exchange);
+          const handler = (call: Call) => route.handle(exchange, call, params);
+          const work = guardedRoute({ plugin, budget }, exchange, handler, sealed.house);
+          return work.catch((error) => report(exchange, error));
+        }),
+      );
       if (route.path === '*') anywhere.set(route.method, handle);
       else router.register(route.path, [route.method.toLowerCase()], handle);
     }
   }
-  const nowhere = serve('(no route)', async () => replyTo(refusals.notFound()));
+  const nowhere = koaHandler(serve('(no route)', async () => replyTo(refusals.notFound())));
   app.use((ctx, next) => {
     const handle = anywhere.get(ctx.method);
     if (handle !== undefined) return handle(ctx);
@@ -106,7 +128,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     const methods = new Set(ctx.matched?.flatMap((layer: { methods: string[] }) => layer.methods));
     if (methods.size === 0) return nowhere(ctx);
     const refusal = refusals.methodNotAllowed([...methods].join(', '));
-    return serve(String(ctx.matched[0].path), async () => replyTo(refusal))(ctx);
+    return koaHandler(serve(String(ctx.matched[0].path), async () => replyTo(refusal)))(ctx);
   });
   // Koa reports here what a middleware let through and what sockets do; the first is none of ours, the second no news.
   app.on('error', () => undefined);
@@ -114,13 +136,8 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
   return (request, response) => {
     // The router would find the same; nearly every request is one of these.
     const endpointId = request.method === 'POST' ? ENDPOINT.exec(request.url ?? '')?.[1] : undefined;
-    if (endpointId === undefined) {
-      handle(request, response);
-      return;
-    }
-    const ctx = app.createContext(request, response);
-    ctx.params = { endpointId };
-    ask(ctx);
+    if (endpointId === undefined) handle(request, response);
+    else ask(new Incoming(request, response, app), { endpointId });
   };
 }
 
@@ -138,16 +155,44 @@ export function createHttpServer(handle: Handler): Server {
 
 type Task = () => void;
 
-function exchangeOf(ctx: Context, route: string): Exchange {
-  return new Exchange({
-    method: ctx.method,
-    route,
-    headers: flatten(ctx.headers),
-    socketAddress: ctx.req.socket.remoteAddress ?? '',
-  });
+type PathParameters = Readonly<Record<string, string>>;
+
+/** Serves a request of one route. */
+type Handle = (incoming: Incoming, params: PathParameters) => void;
+
+/** What there is to answer. */
+interface Question {
+  readonly exchange: Exchange;
+  readonly incoming: Incoming;
+  readonly params: PathParameters;
+  readonly later: Later;
 }
 
-function flatten(headers: Context['headers']): Record<string, string | undefined> {
+/** A request with the response that it waits for. */
+class Incoming implements Arrival {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly #app: Koa;
+  #ctx: Context | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, app: Koa, ctx?: Context) {
+    this.request = request;
+    this.response = response;
+    this.#app = app;
+    this.#ctx = ctx;
+  }
+
+  get ctx(): Context {
+    this.#ctx ??= this.#app.createContext(this.request, this.response);
+    return this.#ctx;
+  }
+}
+
+function exchangeOf({ method = '', headers, socket }: IncomingMessage, route: string): Exchange {
+  return new Exchange({ method, route, headers: flatten(headers), socketAddress: socket.remoteAddress ?? '' });
+}
+
+function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
   const flat: Record<string, string | undefined> = {};
   for (const name in headers) {
     const value = headers[name];
@@ -165,7 +210,7 @@ function hasPath(ctx: Context): boolean {
   }
 }
 
-function send(response: ServerResponse, exchange: Exchange, reply: Reply, headers: Headers): void {
+function send(response: ServerResponse, exchange: Exchange, reply: Reply, headers?: Headers): void {
   const { status, body } = reply;
   response.statusCode = status;
   // One by one: what comes later replaces what came before, whatever the case of its name.

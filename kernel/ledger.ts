@@ -63,23 +63,28 @@ export class Ledger implements Call {
 export class Stopwatch {
   readonly #ledger: Ledger;
   readonly #stage: string;
-  readonly #onEnd: () => void;
+  #onEnd: (() => void) | undefined;
   #since = performance.now();
   #used = 0;
   #paused = 0;
   #stopped = false;
-  #armed = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ledger: Ledger, stage: string, onEnd: () => void) {
+  constructor(ledger: Ledger, stage: string) {
     this.#ledger = ledger;
     this.#stage = stage;
-    this.#onEnd = onEnd;
   }
 
-  /** Called once the function turned out to be asynchronous: until then no timer is worth its cost. */
-  arm(): void {
-    this.#armed = true;
+  get budget(): number {
+    return this.#ledger.budget;
+  }
+
+  /**
+   * Called once the function turned out to be asynchronous: until then no timer is worth its cost.
+   * @param onEnd called when the budget ends.
+   */
+  arm(onEnd: () => void): void {
+    this.#onEnd = onEnd;
     if (this.#paused === 0) this.#startTimer();
   }
 
@@ -97,15 +102,18 @@ export class Stopwatch {
   resume(): void {
     if (--this.#paused > 0 || this.#stopped) return;
     this.#since = performance.now();
-    if (this.#armed) this.#startTimer();
+    if (this.#onEnd !== undefined) this.#startTimer();
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#armed = false;
-    clearTimeout(this.#timer);
-    if (this.#paused === 0) this.#charge();
-    this.#ledger.note(this.#stage, this.#used);
+  /** @returns whether the budget has ended. */
+  stop(): boolean {
+    if (!this.#stopped) {
+      this.#stopped = true;
+      clearTimeout(this.#timer);
+      if (this.#paused === 0) this.#charge();
+      this.#ledger.note(this.#stage, this.#used);
+    }
+    return this.exhausted;
   }
 
   #charge(): void {
@@ -122,7 +130,7 @@ export class Stopwatch {
       () => {
         this.#charge();
         this.#ledger.exhaust();
-        this.#onEnd();
+        this.#onEnd?.();
       },
       Math.max(this.#ledger.remaining, 0),
     );

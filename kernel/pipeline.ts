@@ -1,23 +1,22 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Context } from 'koa';
-import { Answer, type Encoded } from './answer.ts';
-import type { Exchange, Hex, Parameters } from './exchange.ts';
+import { Answer } from './answer.ts';
+import type { Exchange, Parameters } from './exchange.ts';
 import type { Observer, StageEvent } from './observer.ts';
 import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
-import {
-  type AnyHook,
-  type ApiResponse,
-  type Awaitable,
-  type Hooks,
-  hasVariants,
-  hookAt,
-  type Outcome,
-  type Reply,
-  type Run,
-  type StageArgs,
-  type StageName,
-  type StageOut,
+import type {
+  AnyHook,
+  ApiResponse,
+  Arrival,
+  Awaitable,
+  Headers,
+  Hooks,
+  Outcome,
+  Reply,
+  Run,
+  StageArgs,
+  StageName,
+  StageOut,
 } from './stages.ts';
 import { Tally } from './tally.ts';
 
@@ -28,7 +27,10 @@ export interface Runtime {
   failed(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** Runs requests through the stages, in the order of the stage table. */
+/**
+ * Runs requests through the stages, in the order of the stage table. It awaits nothing but promises: most plugins answer at
+ * once, and a turn of the microtask queue for each of them would cost more than many of them do.
+ */
 export class Pipeline {
   readonly #hooks: Hooks;
   readonly #observer: Observer;
@@ -52,35 +54,43 @@ export class Pipeline {
     return this.#ask('admit', exchange);
   }
 
-  /** The headers of any response. */
-  async headers(exchange: Exchange): Promise<Readonly<Record<string, string>>> {
-    return (await this.#ask('respond', {}, exchange)) ?? {};
+  /** The headers of any response, if there are any. */
+  headers(exchange: Exchange): Awaitable<Headers | undefined> {
+    return this.#ask('respond', none, exchange);
   }
 
   /**
    * One request, from its endpoint id to the reply.
-   * @param ctx the HTTP request; its body is not read for an unknown endpoint.
+   * @param arrival the HTTP request; its body is not read for an unknown endpoint.
    * @param later takes what must wait until the reply is on its way.
    * @throws Refusal
    */
-  async serve(exchange: Exchange, id: string, ctx: Context, later: Later): Promise<Reply> {
+  async serve(exchange: Exchange, id: string, arrival: Arrival, later: Later): Promise<Reply> {
     const state: State = { settled: false, later, id };
     try {
       // Which endpoint is meant?
-      const endpoint = await this.#ask('resolve', id, exchange);
+      let endpoint = this.#ask('resolve', id, exchange);
+      if (endpoint instanceof Promise) endpoint = await endpoint;
       if (endpoint === undefined) throw at('resolve', refusals.endpointNotFound());
       exchange.resolveTo(endpoint);
       // What does the client say?
-      exchange.parameters = (await this.#ask('read', ctx, exchange)) ?? exchange.parameters;
+      let given = this.#ask('read', arrival, exchange);
+      if (given instanceof Promise) given = await given;
+      if (given !== undefined) exchange.parameters = given;
       // May a plugin reject it?
-      const rejection = await this.#ask('onHttpRequest', exchange);
+      let rejection = this.#ask('onHttpRequest', exchange);
+      if (rejection instanceof Promise) rejection = await rejection;
       if (rejection !== undefined) throw at('onHttpRequest', rejection);
       // Who is asking? Any one method is enough.
-      await this.#authenticate(exchange);
+      const authentication = this.#authenticate(exchange);
+      if (authentication instanceof Promise) await authentication;
       // Are the parameters complete and sound?
-      const parameters = (await this.#ask('validate', exchange.parameters, exchange)) ?? {};
+      let parameters = this.#ask('validate', exchange.parameters, exchange);
+      if (parameters instanceof Promise) parameters = await parameters;
       // The mode decides when the rest runs and how the answer travels.
-      const reply = await this.#ask('deliver', endpoint.mode, this.#once(exchange, parameters, state), exchange);
+      const run = this.#once(exchange, parameters ?? {}, state);
+      let reply = this.#askVariant('deliver', endpoint.mode, run, exchange);
+      if (reply instanceof Promise) reply = await reply;
       if (reply === undefined) throw at('deliver', refusals.internal(`mode "${endpoint.mode}" has no provider`));
       return reply;
     } catch (error) {
@@ -89,16 +99,21 @@ export class Pipeline {
   }
 
   /** Any success authenticates; when all fail, the last method's refusal is the answer. */
-  async #authenticate(exchange: Exchange): Promise<void> {
-    let last: Refusal | undefined;
-    for (const method of exchange.endpoint.auth) {
-      try {
-        if ((await this.#ask('authenticate', method.type, method, exchange)) === true) return;
-      } catch (error) {
-        last = asRefusal(error);
-      }
+  #authenticate(exchange: Exchange, turn = 0, last?: Refusal): Awaitable<void> {
+    const method = exchange.endpoint.auth[turn];
+    if (method === undefined) throw at('authenticate', last ?? refusals.unauthenticated());
+    const next = (refusal = last) => this.#authenticate(exchange, turn + 1, refusal);
+    let success: Awaitable<true | undefined>;
+    try {
+      success = this.#askVariant('authenticate', method.type, method, exchange);
+    } catch (error) {
+      return next(asRefusal(error));
     }
-    throw at('authenticate', last ?? refusals.unauthenticated());
+    if (!(success instanceof Promise)) return success === true ? undefined : next();
+    return success.then(
+      (late) => (late === true ? undefined : next()),
+      (error) => next(asRefusal(error)),
+    );
   }
 
   #once(exchange: Exchange, parameters: Parameters, state: State): Run {
@@ -110,64 +125,81 @@ export class Pipeline {
         exchange.detach();
         state.later = (task) => this.#observe(immediate().then(task));
       }
-      running = this.#track(this.#finish(exchange, parameters, state));
+      running = this.#finish(exchange, parameters, state);
       return running;
     };
   }
 
   async #finish(exchange: Exchange, parameters: Parameters, state: State): Promise<Answer> {
+    this.#running.begin();
     try {
       // Is the answer known already?
-      const answer =
-        (await this.#ask('lookup', parameters, exchange)) ?? (await this.#produce(exchange, parameters, state));
-      await this.#settle(exchange, state, { kind: 'signed', answer });
-      state.later(() => state.concluded ?? this.#observe(this.#ask('onResponseSent', 200, exchange)));
+      let answer = this.#ask('lookup', parameters, exchange);
+      if (answer instanceof Promise) answer = await answer;
+      answer ??= await this.#produce(exchange, parameters, state);
+      const settled = this.#settle(exchange, state, { kind: 'signed', answer });
+      if (settled instanceof Promise) await settled;
+      if (this.#hooks.onResponseSent.isUsed())
+        state.later(() => state.concluded ?? this.#observe(this.#ask('onResponseSent', 200, exchange)));
       return answer;
     } catch (error) {
       throw await this.#conclude(exchange, state, asRefusal(error));
+    } finally {
+      this.#running.end();
     }
   }
 
   async #produce(exchange: Exchange, given: Parameters, state: State): Promise<Answer> {
     // Plugins may change what is asked.
-    const parameters = (await this.#ask('onBeforeApiCall', given, exchange)) ?? given;
+    let parameters = this.#ask('onBeforeApiCall', given, exchange);
+    if (parameters instanceof Promise) parameters = await parameters;
+    parameters ??= given;
     // Ask the upstream.
-    const fetched = await this.#ask('callApi', parameters, exchange);
+    let fetched = this.#ask('callApi', parameters, exchange);
+    if (fetched instanceof Promise) fetched = await fetched;
     if (fetched === undefined) throw at('callApi', refusals.internal('nothing calls the API'));
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await this.#ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
+    let response = this.#ask('onAfterApiCall', fetched, parameters, exchange);
+    if (response instanceof Promise) response = await response;
+    response ??= fetched;
     if (response.status < 200 || response.status > 299)
       throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
     // A mode may have given up without waiting: what was refused is not signed.
     if (state.settled) throw at('sign', refusals.internal('the request has ended'));
     const answer = await this.#sign(exchange, response);
     // Keep it for others.
-    await this.#ask('store', answer, exchange);
+    const storing = this.#ask('store', answer, exchange);
+    if (storing instanceof Promise) await storing;
     return answer;
   }
 
   async #sign(exchange: Exchange, response: ApiResponse): Promise<Answer> {
     // What is signed, and what is shown?
-    const encoded = await this.#ask('encode', response, exchange);
+    let encoded = this.#ask('encode', response, exchange);
+    if (encoded instanceof Promise) encoded = await encoded;
     if (encoded === undefined) throw at('encode', refusals.internal('nothing encodes the answer'));
-    const final = await this.#transform(exchange, encoded);
+    // Only bytes that are shown as they are signed may still change.
+    if (encoded.value === encoded.bytes) {
+      const { bytes, field } = encoded;
+      let encrypted = this.#ask('encrypt', bytes, exchange);
+      if (encrypted instanceof Promise) encrypted = await encrypted;
+      encrypted ??= bytes;
+      let changed = this.#ask('onBeforeSign', encrypted, exchange);
+      if (changed instanceof Promise) changed = await changed;
+      changed ??= encrypted;
+      if (changed !== bytes) encoded = { bytes: changed, field, value: changed };
+    }
     // Vouch for it.
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const signed = await this.#ask('sign', { endpointId, timestamp, data: final.bytes }, exchange);
+    let signed = this.#ask('sign', { endpointId, timestamp, data: encoded.bytes }, exchange);
+    if (signed instanceof Promise) signed = await signed;
     if (signed === undefined) throw at('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
-    const proof = await this.#ask('prove', exchange);
+    let proof = this.#ask('prove', exchange);
+    if (proof instanceof Promise) proof = await proof;
     const { node, signature } = signed;
-    return new Answer({ node, signature, endpointId, timestamp, encoded: final, proof });
-  }
-
-  /** Only bytes that are shown as they are signed may still change. */
-  async #transform(exchange: Exchange, encoded: Encoded): Promise<Encoded> {
-    if (encoded.value !== encoded.bytes) return encoded;
-    const encrypted = (await this.#ask('encrypt', encoded.bytes, exchange)) ?? encoded.bytes;
-    const bytes: Hex = (await this.#ask('onBeforeSign', encrypted, exchange)) ?? encrypted;
-    return { bytes, field: encoded.field, value: bytes };
+    return new Answer({ node, signature, endpointId, timestamp, encoded, proof });
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */
@@ -191,30 +223,31 @@ export class Pipeline {
     return refusal;
   }
 
-  async #settle(exchange: Exchange, state: State, outcome: Outcome): Promise<void> {
-    if (state.settled) return;
+  #settle(exchange: Exchange, state: State, outcome: Outcome): Awaitable<void> {
+    if (state.settled) return undefined;
     state.settled = true;
-    await this.#ask('settle', outcome, exchange);
+    return this.#ask('settle', outcome, exchange);
   }
 
   #observe(watching: Awaitable<unknown>): void {
-    if (watching instanceof Promise) void this.#track(watching).catch(() => undefined);
-  }
-
-  #track<T>(work: Promise<T>): Promise<T> {
+    if (!(watching instanceof Promise)) return;
     this.#running.begin();
-    work.then(this.#running.end, this.#running.end);
-    return work;
+    watching.then(this.#running.end, this.#running.end);
   }
 
   /** Asks the plugins of a stage; `undefined` when none had anything to say. At once, without a promise, if they answer so. */
-  #ask<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Awaitable<StageOut<N>>;
   #ask<N extends Exclude<StageName, Variants>>(stage: N, ...args: StageArgs<N>): Awaitable<StageOut<N>>;
-  #ask(stage: StageName, ...given: unknown[]): unknown {
-    const varied = hasVariants(stage);
-    const hook = hookAt(this.#hooks, stage, varied ? String(given[0]) : undefined);
+  #ask(stage: Exclude<StageName, Variants>, ...args: unknown[]): unknown {
+    return this.#answer(this.#hooks[stage], stage, args);
+  }
+
+  #askVariant<N extends Variants>(stage: N, variant: string, ...args: StageArgs<N>): Awaitable<StageOut<N>>;
+  #askVariant(stage: Variants, variant: string, ...args: unknown[]): unknown {
+    return this.#answer(this.#hooks[stage].for(variant), stage, args);
+  }
+
+  #answer(hook: AnyHook, stage: StageName, args: readonly unknown[]): unknown {
     if (!hook.isUsed()) return undefined;
-    const args = varied ? given.slice(1) : given;
     const exchange = args[args.length - 1] as Exchange;
     if (exchange.abandoned && !concluding.has(stage)) throw at(stage, refusals.abandoned());
     return this.#observer.stage === undefined
@@ -237,19 +270,23 @@ export class Pipeline {
 
 /** What a stage's plugins answer, or a promise of it. @throws Refusal */
 function answerOf(hook: AnyHook, stage: StageName, args: readonly unknown[]): unknown {
-  let answer: { readonly error: unknown; readonly result: unknown } | undefined;
+  let answered = false;
+  let failure: unknown;
+  let answer: unknown;
   let later: ((error: unknown, result: unknown) => void) | undefined;
   hook.callAsync(...args, (error: unknown, result: unknown) => {
-    if (later !== undefined) later(error, result);
-    else answer = { error, result };
+    if (later !== undefined) return later(error, result);
+    answered = true;
+    failure = error;
+    answer = result;
   });
-  if (answer !== undefined) {
-    if (answer.error) throw at(stage, asRefusal(answer.error));
-    return answer.result;
+  if (!answered) {
+    return new Promise((resolve, reject) => {
+      later = (error, result) => (error ? reject(at(stage, asRefusal(error))) : resolve(result));
+    });
   }
-  return new Promise((resolve, reject) => {
-    later = (error, result) => (error ? reject(at(stage, asRefusal(error))) : resolve(result));
-  });
+  if (failure) throw at(stage, asRefusal(failure));
+  return answer;
 }
 
 type Variants = 'authenticate' | 'deliver';
@@ -265,6 +302,8 @@ interface State {
   later: Later;
   readonly id: string;
 }
+
+const none: Headers = Object.freeze({});
 
 /** Stages that run although nobody waits any more. */
 const concluding: ReadonlySet<StageName> = new Set(['settle', 'store', 'respond', 'onResponseSent', 'onError']);

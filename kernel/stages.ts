@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap } from 'tapable';
 import type { Answer, Encoded, Signed } from './answer.ts';
@@ -19,6 +20,13 @@ export type Outcome =
   | { readonly kind: 'signed'; readonly answer: Answer }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'abandoned' };
+
+/** An HTTP request as it arrived, its body unread. */
+export interface Arrival {
+  readonly request: IncomingMessage;
+  /** Koa's view of it, for middleware; made when it is first asked for. */
+  readonly ctx: Context;
+}
 
 /** What goes back over HTTP; `body` is JSON text unless the headers say otherwise. */
 export interface Reply {
@@ -48,7 +56,7 @@ export function createHooks() {
   return {
     admit: new AsyncSeriesBailHook<[Exchange], true>(['exchange']),
     resolve: new AsyncSeriesBailHook<[string, Exchange], Endpoint>(['id', 'exchange']),
-    read: new AsyncSeriesBailHook<[Context, Exchange], Parameters>(['ctx', 'exchange']),
+    read: new AsyncSeriesBailHook<[Arrival, Exchange], Parameters>(['arrival', 'exchange']),
     onHttpRequest: new AsyncSeriesBailHook<[Exchange], Refusal>(['exchange']),
     authenticate: new HookMap(() => new AsyncSeriesBailHook<[AuthMethod, Exchange], true>(['method', 'exchange'])),
     validate: new AsyncSeriesWaterfallHook<[Parameters, Exchange]>(['parameters', 'exchange']),

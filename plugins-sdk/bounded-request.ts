@@ -118,11 +118,11 @@ class PooledClient implements HttpClient {
     this.#open = (origin) => new Connection(origin, connector, keepAliveTimeout);
   }
 
-  async request(request: BoundedRequest): Promise<BoundedResponse> {
-    const url = parseTarget(request);
-    if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
-    if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
+  request(request: BoundedRequest): Promise<BoundedResponse> {
     return new Promise((resolve, reject) => {
+      const url = parseTarget(request);
+      if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
+      if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
       const call = new Call(request, url, this.#poolOf(url.origin), (outcome) => {
         this.#calls.delete(call);
         if (outcome instanceof RequestFailure) reject(outcome);

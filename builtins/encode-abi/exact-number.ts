@@ -28,17 +28,25 @@ export function exactNumberAt(text: string, location: Location): string | undefi
 
 /**
  * {@link exactNumberAt} for many locations, whose number hardly matters: the text is read once, from start to end.
+ *
+ * @param locations nothing is found where there is none.
  */
-export function exactNumbersAt(text: string, locations: readonly Location[]): (string | undefined)[] {
+export function exactNumbersAt(
+  text: string,
+  locations: readonly (Location | undefined)[],
+): readonly (string | undefined)[] {
   const root = new Target();
-  for (const location of locations) if (location.length <= MAX_DEPTH) root.at(location);
+  for (const location of locations) if (location !== undefined && location.length <= MAX_DEPTH) root.at(location);
   new Scan(text).read(0, root);
-  return locations.map((location) => root.tokenAt(location));
+  return locations.map((location) => (location === undefined ? undefined : root.tokenAt(location)));
 }
+
+/** Wanted values by their last step. */
+type Children = ReadonlyMap<string | number, Target>;
 
 /** A value that is wanted, or that leads to wanted ones. */
 class Target {
-  readonly children = new Map<string | number, Target>();
+  children: Map<string | number, Target> | undefined;
   /** When it was last read: visits are numbered, and those of children lie within those of their parents. */
   visit = 0;
   token: string | undefined;
@@ -46,7 +54,8 @@ class Target {
   at(location: Location): Target {
     let target: Target = this;
     for (const step of location) {
-      const child = target.children.get(step) ?? new Target();
+      target.children ??= new Map();
+      const child: Target = target.children.get(step) ?? new Target();
       target.children.set(step, child);
       target = child;
     }
@@ -56,7 +65,7 @@ class Target {
   tokenAt(location: Location): string | undefined {
     let target: Target = this;
     for (const step of location) {
-      const child = target.children.get(step);
+      const child: Target | undefined = target.children?.get(step);
       // Read before its parent was: in an earlier member of a name that came again.
       if (child === undefined || child.visit < target.visit) return undefined;
       target = child;
@@ -79,15 +88,16 @@ class Scan {
     const at = skipSpace(text, from);
     target.visit = ++this.#visits;
     target.token = numberAt(text, at);
-    if (target.children.size > 0) {
+    const { children } = target;
+    if (children !== undefined) {
       const code = text.charCodeAt(at);
-      if (code === OPEN_BRACE) return this.#readObject(at + 1, target);
-      if (code === OPEN_BRACKET) return this.#readArray(at + 1, target);
+      if (code === OPEN_BRACE) return this.#readObject(at + 1, children);
+      if (code === OPEN_BRACKET) return this.#readArray(at + 1, children);
     }
     return skipValue(text, at);
   }
 
-  #readObject(from: number, { children }: Target): number {
+  #readObject(from: number, children: Children): number {
     const text = this.#text;
     let at = skipSpace(text, from);
     while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE) {
@@ -100,7 +110,7 @@ class Scan {
     return at + 1;
   }
 
-  #readArray(from: number, { children }: Target): number {
+  #readArray(from: number, children: Children): number {
     const text = this.#text;
     let at = skipSpace(text, from);
     for (let i = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; i++) {

@@ -140,22 +140,14 @@ function itemsOf(plan: Plan, { data, text }: ApiResponse, pathDelegated: boolean
     if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
     return match;
   });
-  const tokens = text === undefined ? undefined : exactNumbers(text, matches);
-  return plan.map(({ type, times }, index) => {
-    const match = matches[index];
-    return { type, value: match?.value, times, token: tokens?.get(match) };
-  });
+  const tokens = text === undefined ? [] : exactNumbers(text, matches);
+  return plan.map(({ type, times }, index) => ({ type, value: matches[index]?.value, times, token: tokens[index] }));
 }
 
-/** The digits of all numbers among the matches: the text is read once, and not at all without them. */
-function exactNumbers(text: string, matches: readonly Match[]): ReadonlyMap<Match | undefined, string | undefined> {
-  const numbers = matches.filter(({ value, location }) => typeof value === 'number' && location !== undefined);
-  if (numbers.length === 0) return new Map();
-  const tokens = exactNumbersAt(
-    text,
-    numbers.map(({ location = [] }) => location),
-  );
-  return new Map(numbers.map((match, index) => [match, tokens[index]]));
+/** The digits of each match that is a number: the text is read once, and not at all without them. */
+function exactNumbers(text: string, matches: readonly Match[]): readonly (string | undefined)[] {
+  const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
+  return locations.some((location) => location !== undefined) ? exactNumbersAt(text, locations) : [];
 }
 
 function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Uint8Array {
