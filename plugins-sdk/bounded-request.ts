@@ -105,7 +105,7 @@ class PooledClient implements HttpClient {
   readonly #limit: number;
   readonly #open: (origin: string) => Connection;
   readonly #pools = new Map<string, Pool>();
-  readonly #calls = new Set<Call>();
+  readonly #calls = new Calls();
   #closed = false;
 
   constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE }: HttpClientOptions) {
@@ -136,7 +136,7 @@ class PooledClient implements HttpClient {
   async close(): Promise<void> {
     this.#closed = true;
     const connections = [...this.#pools.values()].flatMap((pool) => [...pool.connections]);
-    for (const call of this.#calls) call.fail('aborted', CLIENT_CLOSED);
+    for (const call of this.#calls.all()) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(connections.map((connection) => connection.destroy()));
   }
 
@@ -150,6 +150,30 @@ class PooledClient implements HttpClient {
     );
     this.#pools.set(origin, pool);
     return pool;
+  }
+}
+
+/**
+ * Calls under way, in no order. A `Set` of such turnover renews its table every few dozen calls, and each table points to the
+ * next: one that V8 has moved to its old generation keeps all that came later, until that is old too.
+ */
+class Calls {
+  readonly #calls: Call[] = [];
+
+  all(): readonly Call[] {
+    return [...this.#calls];
+  }
+
+  add(call: Call): void {
+    call.place = this.#calls.length;
+    this.#calls.push(call);
+  }
+
+  delete({ place }: Call): void {
+    const last = this.#calls.pop();
+    if (last === undefined || place === this.#calls.length) return;
+    this.#calls[place] = last;
+    last.place = place;
   }
 }
 
@@ -283,6 +307,8 @@ type Outcome = BoundedResponse | RequestFailure;
  * itself to the timer: a call costs one timer and, with a signal, one listener.
  */
 class Call implements Dispatcher.DispatchHandler {
+  /** Where it stands among the calls under way. */
+  place = 0;
   readonly #request: BoundedRequest;
   readonly #origin: string;
   readonly #options: Dispatcher.DispatchOptions;
