@@ -134,8 +134,8 @@ async function startTimes(upstream: string): Promise<void> {
       }
       return Math.min(...times).toFixed(0);
     };
-    const built = await time([join(dist, 'cli/main.js')]);
-    const source = await time(['--import', 'tsx', join(root, 'cli/main.ts')]);
+    const built = await time([join(dist, 'cli/bin.js')]);
+    const source = await time([join(root, 'cli/bin.js')]);
     print(`| ${count} endpoints | ${built} | ${source} |`);
   }
 }

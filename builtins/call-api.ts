@@ -34,6 +34,7 @@ import {
   sentRequest,
   Type,
 } from '../plugins-sdk/index.ts';
+import { undici } from '../plugins-sdk/lazy.ts';
 import { parseJsonInSteps } from '../plugins-sdk/parse-json.ts';
 
 const maxCalls = configKey(
@@ -50,6 +51,9 @@ const AT_ONCE = 64 * 1024;
 
 /** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
+
+/** Milliseconds after the start: when the port is open, and perhaps nobody has called yet. */
+const WARM_UP = 100;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -266,6 +270,7 @@ export const callApi = definePlugin({
     const prepared = perEndpoint(endpoints, prepare);
     const client = createHttpClient({ connections: limit });
     return {
+      start: () => void setTimeout(undici, WARM_UP).unref(),
       stop: () => client.close(),
       hooks: {
         callApi: async (parameters, exchange) => {

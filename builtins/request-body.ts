@@ -25,6 +25,9 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
 }
 
+/** Milliseconds after the start: when the port is open, and perhaps nobody has sent anything yet. */
+const WARM_UP = 100;
+
 let counting: Promise<Middleware> | undefined;
 
 /**
@@ -118,8 +121,7 @@ export const requestBody = definePlugin({
   budget: 'none',
   required: true,
   setup: () => ({
-    // Soon, so that no request has to wait for it; after everything that the start itself needs.
-    start: () => void setImmediate(countingReader),
+    start: () => void setTimeout(countingReader, WARM_UP).unref(),
     hooks: {
       read: (arrival) => {
         const { request } = arrival;

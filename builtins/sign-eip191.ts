@@ -6,14 +6,15 @@ export function signEip191(signer?: () => Signer): Definition {
     name: 'sign-eip191',
     budget: 'none',
     required: true,
-    setup() {
+    setup({ endpoints }) {
       if (signer === undefined) throw new Error('there is no signer');
       const { address, signDigest } = signer();
+      const ids = new Map(endpoints.map(({ id }) => [id, toBytes(id)]));
       return {
         hooks: {
           sign: ({ endpointId, timestamp, data }) => ({
             node: address,
-            signature: signDigest(dataDigest(endpointId, timestamp, toBytes(data))),
+            signature: signDigest(dataDigest(ids.get(endpointId) ?? endpointId, timestamp, toBytes(data))),
           }),
         },
       };

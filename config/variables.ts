@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Interpolated, Reference } from './interpolate.ts';
-import { isRecord, isWithin } from './path.ts';
+import { isRecord, isWithin, lineage } from './path.ts';
 import { type ConvertLeaf, convert, fromText } from './schema/convert.ts';
 import { sample } from './schema/samples.ts';
 
@@ -24,7 +24,8 @@ export interface Filled {
 /** Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. */
 export function fill({ value, references }: Interpolated, schema: TSchema, variant: Variant): Filled {
   const rigid = new Set<string>();
-  const config = convert(schema, value, '', leafOf(references, variant, rigid));
+  const concerned = new Set(['', ...[...references.keys()].flatMap((path) => [...lineage(path)])]);
+  const config = convert(schema, value, '', leafOf(references, variant, rigid), (path) => concerned.has(path));
   return { config: isRecord(config) ? config : {}, rigid };
 }
 

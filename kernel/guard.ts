@@ -36,9 +36,9 @@ const unhurried: Call = Object.freeze({
   },
 });
 
-function ledgerFor({ plugin, budget }: Guarded, stage: string, exchange: Exchange): Ledger | undefined {
+function ledgerFor({ plugin, budget }: Guarded, watching: boolean, exchange: Exchange): Ledger | undefined {
   if (budget === 'none') return undefined;
-  if (observers.has(stage)) return new Ledger(budget);
+  if (watching) return new Ledger(budget);
   const known = exchange.ledgers.get(plugin);
   if (known !== undefined) return known;
   const ledger = new Ledger(budget, exchange);
@@ -75,31 +75,8 @@ class Exhausted extends Error {
   }
 }
 
-/**
- * The time of a call about to begin, where the plugin has a budget.
- * @throws Exhausted
- */
-function watchOf(ledger: Ledger | undefined, stage: string): Stopwatch | undefined {
-  if (ledger === undefined) return undefined;
-  if (ledger.exhausted) throw new Exhausted('its budget was spent before the call');
-  return new Stopwatch(ledger, stage);
-}
-
-/** @throws Exhausted when the call that has just ended took too long. */
-function end(watch: Stopwatch | undefined): void {
-  if (watch?.stop()) throw new Exhausted(`its ${watch.budget} ms were spent in the call`);
-}
-
-/** What ended a call: what it threw, unless its budget had ended before. */
-function thrown(error: unknown, watch: Stopwatch | undefined): unknown {
-  if (Exhausted.is(error)) return error;
-  try {
-    end(watch);
-  } catch (exhausted) {
-    return exhausted;
-  }
-  return error ?? new Error('threw nothing');
-}
+const spentBefore = () => new Exhausted('its budget was spent before the call');
+const spentIn = ({ budget }: Ledger) => new Exhausted(`its ${budget} ms were spent in the call`);
 
 const { then } = Promise.prototype;
 
@@ -115,14 +92,17 @@ function wait(pending: Promise<unknown>, watch: Stopwatch | undefined, done: Don
   const finish: Done = (error, result) => {
     if (!open) return;
     open = false;
-    if (watch?.stop()) done(thrown(undefined, watch));
+    if (watch?.stop()) done(spentIn(watch.ledger));
     else done(error, result);
   };
+  const reject = (error: unknown) => finish(error ?? new Error('rejected with nothing'));
   watch?.arm(() => finish(undefined));
-  pending.then(
-    (value) => finish(undefined, value),
-    (error) => finish(error ?? new Error('rejected with nothing')),
-  );
+  try {
+    pending.then((value) => finish(undefined, value), reject);
+  } catch (error) {
+    // Whoever made the promise may have given it a constructor that throws.
+    reject(error);
+  }
 }
 
 function within(pending: Promise<unknown>, watch: Stopwatch | undefined): Promise<unknown> {
@@ -200,7 +180,8 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
   const open = failure[stage] === 'open';
   const adapter = adapterOf(adapters, stage);
   const check = checkOf(shapes, stage);
-  const idle = observers.has(stage) ? unhurried : undefined;
+  const watching = observers.has(stage);
+  const idle = watching ? unhurried : undefined;
   const take = (raw: unknown, args: readonly unknown[], ledger: Ledger | undefined) => {
     if (raw === undefined || adapter === undefined) return checked(check, raw);
     const started = performance.now();
@@ -225,42 +206,56 @@ export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: 
     tell(house, tap, stage, exchange, ledger, 'done');
     return callback(null, result);
   };
-  const later = (pending: Promise<unknown>, watch: Stopwatch | undefined, invocation: Invocation) => {
-    wait(pending, watch, (error, raw) => {
-      let result: unknown;
-      try {
-        if (error !== undefined) throw error;
-        result = take(raw, invocation.args, invocation.ledger);
-      } catch (wrong) {
-        return fail(wrong, invocation);
-      }
-      return succeed(result, invocation);
-    });
+  const conclude = (raw: unknown, invocation: Invocation) => {
+    let result: unknown;
+    try {
+      result = take(raw, invocation.args, invocation.ledger);
+    } catch (error) {
+      return fail(error, invocation);
+    }
+    return succeed(result, invocation);
   };
+  const later = (pending: Promise<unknown>, watch: Stopwatch | undefined, invocation: Invocation) =>
+    wait(pending, watch, (error, raw) => (error === undefined ? conclude(raw, invocation) : fail(error, invocation)));
   // Without closures of its own: it runs some twenty times in a request, and nearly every function answers at once.
   return (...args) => {
     const last = args.length - 1;
     const callback = args[last] as Done;
     const exchange = args[last - 1] as Exchange;
-    const ledger = ledgerFor(tap, stage, exchange);
+    const ledger = ledgerFor(tap, watching, exchange);
     const stop = ledger ?? idle ?? exchange;
     // Where tapable has its callback, the function finds what tells it to stop.
     args[last] = stop;
     const invocation: Invocation = { args, exchange, ledger, callback };
-    let watch: Stopwatch | undefined;
-    let result: unknown;
+    if (ledger?.exhausted) return fail(spentBefore(), invocation);
+    const since = ledger === undefined ? 0 : performance.now();
+    // A clock that can stand still is for functions that may get the rest of the pipeline to run.
+    const watch = ledger === undefined || adapter !== undefined ? undefined : new Stopwatch(ledger, stage, since);
+    let raw: unknown;
+    let pending: Promise<unknown> | undefined;
     try {
-      watch = watchOf(ledger, stage);
-      const raw = call(args, stop, watch);
-      const pending = pendingOf(raw);
-      if (pending !== undefined) return later(pending, watch, invocation);
-      end(watch);
-      result = take(raw, args, ledger);
+      raw = call(args, stop, watch);
+      pending = pendingOf(raw);
     } catch (error) {
-      return fail(thrown(error, watch), invocation);
+      return fail(overspent(ledger, watch, stage, since) ?? error ?? new Error('threw nothing'), invocation);
     }
-    return succeed(result, invocation);
+    if (pending !== undefined)
+      return later(pending, watch ?? (ledger && new Stopwatch(ledger, stage, since)), invocation);
+    const exhausted = overspent(ledger, watch, stage, since);
+    return exhausted === undefined ? conclude(raw, invocation) : fail(exhausted, invocation);
   };
+}
+
+/** Charges a call that has just ended. */
+function overspent(
+  ledger: Ledger | undefined,
+  watch: Stopwatch | undefined,
+  stage: string,
+  since: number,
+): Exhausted | undefined {
+  if (ledger === undefined) return undefined;
+  const over = watch === undefined ? ledger.spend(stage, performance.now() - since) : watch.stop();
+  return over ? spentIn(ledger) : undefined;
 }
 
 /** A call of a plugin's function, and who waits for its end. */
@@ -279,20 +274,23 @@ export async function guardedRoute(
   house: House,
 ): Promise<Reply> {
   const stage = 'route';
-  const ledger = ledgerFor(tap, stage, exchange);
-  let watch: Stopwatch | undefined;
+  const ledger = ledgerFor(tap, false, exchange);
+  const refuse = (error: unknown): never => {
+    tell(house, tap, stage, exchange, ledger, outcomeOf(error, false));
+    throw refusalFor(tap, error, false);
+  };
+  if (ledger?.exhausted) return refuse(spentBefore());
+  const watch = ledger && new Stopwatch(ledger, stage, performance.now());
+  let reply: Reply;
   try {
-    watch = watchOf(ledger, stage);
     const raw: unknown = handle(ledger ?? exchange);
     const pending = pendingOf(raw);
-    if (pending === undefined) end(watch);
     const result = pending === undefined ? raw : await within(pending, watch);
-    const reply = checked(checkOf(house.shapes, stage), result ?? null) as Reply;
-    tell(house, tap, stage, exchange, ledger, 'done');
-    return reply;
+    if (watch?.stop()) throw spentIn(watch.ledger);
+    reply = checked(checkOf(house.shapes, stage), result ?? null) as Reply;
   } catch (error) {
-    const wrong = thrown(error, watch);
-    tell(house, tap, stage, exchange, ledger, outcomeOf(wrong, false));
-    throw refusalFor(tap, wrong, false);
+    return refuse(watch?.stop() ? spentIn(watch.ledger) : (error ?? new Error('threw nothing')));
   }
+  tell(house, tap, stage, exchange, ledger, 'done');
+  return reply;
 }

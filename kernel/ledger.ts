@@ -57,26 +57,31 @@ export class Ledger implements Call {
   note(stage: string, milliseconds: number): void {
     this.#spent.push({ stage, milliseconds });
   }
+
+  /** Charges a whole call. @returns whether the budget has ended. */
+  spend(stage: string, milliseconds: number): boolean {
+    this.charge(milliseconds);
+    this.note(stage, milliseconds);
+    return this.exhausted;
+  }
 }
 
 /** The time of one invocation, which may stand still while the rest of the pipeline works. */
 export class Stopwatch {
-  readonly #ledger: Ledger;
+  readonly ledger: Ledger;
   readonly #stage: string;
   #onEnd: (() => void) | undefined;
-  #since = performance.now();
+  #since: number;
   #used = 0;
   #paused = 0;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(ledger: Ledger, stage: string) {
-    this.#ledger = ledger;
+  /** @param since when the invocation began, as `performance.now()` tells it. */
+  constructor(ledger: Ledger, stage: string, since: number) {
+    this.ledger = ledger;
     this.#stage = stage;
-  }
-
-  get budget(): number {
-    return this.#ledger.budget;
+    this.#since = since;
   }
 
   /**
@@ -89,7 +94,7 @@ export class Stopwatch {
   }
 
   get exhausted(): boolean {
-    return this.#ledger.exhausted;
+    return this.ledger.exhausted;
   }
 
   /** Once stopped, nothing is charged any more. */
@@ -111,7 +116,7 @@ export class Stopwatch {
       this.#stopped = true;
       clearTimeout(this.#timer);
       if (this.#paused === 0) this.#charge();
-      this.#ledger.note(this.#stage, this.#used);
+      this.ledger.note(this.#stage, this.#used);
     }
     return this.exhausted;
   }
@@ -122,17 +127,17 @@ export class Stopwatch {
     // What is charged once is not charged again: a budget that ends by its timer is spent exactly.
     this.#since = now;
     this.#used += milliseconds;
-    this.#ledger.charge(milliseconds);
+    this.ledger.charge(milliseconds);
   }
 
   #startTimer(): void {
     this.#timer = setTimeout(
       () => {
         this.#charge();
-        this.#ledger.exhaust();
+        this.ledger.exhaust();
         this.#onEnd?.();
       },
-      Math.max(this.#ledger.remaining, 0),
+      Math.max(this.ledger.remaining, 0),
     );
   }
 }

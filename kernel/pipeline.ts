@@ -270,24 +270,46 @@ export class Pipeline {
 
 /** What a stage's plugins answer, or a promise of it. @throws Refusal */
 function answerOf(hook: AnyHook, stage: StageName, args: readonly unknown[]): unknown {
-  let answered = false;
-  let failure: unknown;
-  let answer: unknown;
-  let later: ((error: unknown, result: unknown) => void) | undefined;
-  hook.callAsync(...args, (error: unknown, result: unknown) => {
-    if (later !== undefined) return later(error, result);
-    answered = true;
-    failure = error;
-    answer = result;
-  });
+  const receiver = spare ?? new Receiver();
+  spare = undefined;
+  hook.callAsync(...args, receiver.take);
+  const { answered, error, result } = receiver;
   if (!answered) {
     return new Promise((resolve, reject) => {
-      later = (error, result) => (error ? reject(at(stage, asRefusal(error))) : resolve(result));
+      receiver.later = (late, value) => (late ? reject(at(stage, asRefusal(late))) : resolve(value));
     });
   }
-  if (failure) throw at(stage, asRefusal(failure));
-  return answer;
+  receiver.clear();
+  spare = receiver;
+  if (error) throw at(stage, asRefusal(error));
+  return result;
 }
+
+/** Takes what the plugins of a stage answer, which they do once: one that was answered at once can serve again. */
+class Receiver {
+  answered = false;
+  error: unknown;
+  result: unknown;
+  later: ((error: unknown, result: unknown) => void) | undefined;
+
+  readonly take = (error: unknown, result: unknown): void => {
+    if (this.later === undefined) {
+      this.answered = true;
+      this.error = error;
+      this.result = result;
+    } else {
+      this.later(error, result);
+    }
+  };
+
+  clear(): void {
+    this.answered = false;
+    this.error = undefined;
+    this.result = undefined;
+  }
+}
+
+let spare: Receiver | undefined;
 
 type Variants = 'authenticate' | 'deliver';
 

@@ -9,8 +9,9 @@ import {
   type Inflate,
   type InflateRaw,
 } from 'node:zlib';
-import { buildConnector, Client, type Dispatcher, errors } from 'undici';
+import type { buildConnector, Client, Dispatcher } from 'undici';
 import type { Departing } from './kernel.ts';
+import { undici } from './lazy.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -113,9 +114,12 @@ class PooledClient implements HttpClient {
       throw new RangeError('connections must be a positive integer');
     }
     this.#limit = connections;
-    // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
-    const connector = buildConnector({ timeout: 0 });
-    this.#open = (origin) => new Connection(origin, connector, keepAliveTimeout);
+    let connector: buildConnector.connector | undefined;
+    this.#open = (origin) => {
+      // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
+      connector ??= undici().buildConnector({ timeout: 0 });
+      return new Connection(origin, connector, keepAliveTimeout);
+    };
   }
 
   request(request: BoundedRequest): Promise<BoundedResponse> {
@@ -258,7 +262,7 @@ class Connection {
   #socket: Socket | undefined;
 
   constructor(origin: string, connector: buildConnector.connector, keepAliveTimeout: number) {
-    this.client = new Client(origin, {
+    this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
         this.reused = false;
         // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
@@ -285,14 +289,14 @@ class Connection {
   /** What broke the socket, other than undici closing it in order. */
   get fault(): Error | undefined {
     const error = this.#socket?.errored;
-    return error && !(error instanceof errors.InformationalError) ? error : undefined;
+    return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
   }
 
   /** Resolves when the socket is closed. */
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
-    if (this.usable) this.#socket?.destroy(new errors.InformationalError('abandoned'));
+    if (this.usable) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
     await closed;
   }
 }
@@ -626,7 +630,7 @@ const EXPLANATIONS = new Map([
 
 /** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
 function describe(error: Error): string {
-  if (error instanceof errors.HTTPParserError) return 'the answer is not valid HTTP';
+  if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
   const code = codeOf(error);
   return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
 }

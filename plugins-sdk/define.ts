@@ -34,19 +34,26 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     if (!Check(schema, value)) throw new Error(`config key ${path} was not validated`);
     return value as Static<S>;
   };
-  const read = (block: unknown) => {
-    return path.split('.').reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), block);
+  const steps = path.split('.');
+  // What is frozen is looked at once: many plugins ask for the same keys, of every endpoint.
+  const known = new WeakMap<object, Static<S> | undefined>();
+  const read = (block: unknown): Static<S> | undefined => {
+    if (!isRecord(block)) return undefined;
+    if (known.has(block)) return known.get(block);
+    const value = narrow(steps.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block));
+    if (Object.isFrozen(block)) known.set(block, value);
+    return value;
   };
   return {
     level,
     path,
     schema,
     of: ({ own, shared }) => {
-      if (level === 'api') return narrow(read(shared));
+      if (level === 'api') return read(shared);
       const value = read(own);
-      return narrow(value === undefined && level === 'shared' ? read(shared) : value);
+      return value === undefined && level === 'shared' ? read(shared) : value;
     },
-    in: (config) => narrow(read(level === 'root' ? config : config[level])),
+    in: (config) => read(level === 'root' ? config : config[level]),
   };
 }
 

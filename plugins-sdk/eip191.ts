@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
-import { ethers } from './ethers.ts';
 import { type Address, checksumAddress, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
+import { ethers } from './lazy.ts';
 
 type Secp256k1 = typeof import('secp256k1');
 

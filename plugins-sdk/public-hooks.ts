@@ -61,7 +61,7 @@ export interface Rejection {
   readonly message?: string;
 }
 
-/** What every public context has. A class, because objects with accessors of their own cost more than all the rest. */
+/** What every public context has. Classes, because objects with accessors of their own cost more than all the rest. */
 class Context implements HookContext {
   readonly requestId: Hex;
   readonly endpointId: Hex;
@@ -83,9 +83,57 @@ class Context implements HookContext {
   }
 }
 
-/** The context of one hook, with its own members. */
-function contextOf<M extends object>(exchange: Exchange, call: Call, members: M): Readonly<HookContext & M> {
-  return Object.freeze(Object.assign(new Context(exchange, call), members));
+class HttpRequest extends Context implements HttpRequestContext {
+  readonly parameters: Parameters;
+  readonly headers: HttpRequestContext['headers'];
+  readonly ip: string;
+
+  constructor(exchange: Exchange, call: Call, hidden: ReadonlySet<string>) {
+    super(exchange, call);
+    const headers: Record<string, string | undefined> = {};
+    for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
+    this.parameters = exchange.parameters;
+    this.headers = Object.freeze(headers);
+    this.ip = exchange.ip;
+  }
+}
+
+class BeforeApiCall extends Context implements BeforeApiCallContext {
+  readonly parameters: Parameters;
+
+  constructor(exchange: Exchange, call: Call, parameters: Parameters) {
+    super(exchange, call);
+    this.parameters = parameters;
+  }
+}
+
+class AfterApiCall extends BeforeApiCall implements AfterApiCallContext {
+  readonly response: AfterApiCallContext['response'];
+
+  constructor(exchange: Exchange, call: Call, parameters: Parameters, response: ApiResponse) {
+    super(exchange, call, parameters);
+    this.response = responseView(response);
+  }
+}
+
+class BeforeSign extends Context implements BeforeSignContext {
+  readonly data: Hex;
+
+  constructor(exchange: Exchange, call: Call, data: Hex) {
+    super(exchange, call);
+    this.data = data;
+  }
+}
+
+class ResponseSent extends Context implements ResponseSentContext {
+  readonly duration: number;
+  readonly status: number;
+
+  constructor(exchange: Exchange, call: Call, status: number) {
+    super(exchange, call);
+    this.duration = exchange.elapsed();
+    this.status = status;
+  }
 }
 
 /** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
@@ -215,29 +263,24 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
 export const publicHooks: Adapters = {
   onHttpRequest: {
-    context: ([exchange], call, hidden) => {
-      const headers: Record<string, string | undefined> = {};
-      for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
-      const { parameters, ip } = exchange;
-      return contextOf(exchange, call, { parameters, headers: Object.freeze(headers), ip });
-    },
+    context: ([exchange], call, hidden) => Object.freeze(new HttpRequest(exchange, call, hidden)),
     take: (result, _, plugin) => takeRejection(result, plugin),
   },
   onBeforeApiCall: {
-    context: ([parameters, exchange], call) => contextOf(exchange, call, { parameters }),
+    context: ([parameters, exchange], call) => Object.freeze(new BeforeApiCall(exchange, call, parameters)),
     take: takeParameters,
   },
   onAfterApiCall: {
     context: ([response, parameters, exchange], call) =>
-      contextOf(exchange, call, { parameters, response: responseView(response) }),
+      Object.freeze(new AfterApiCall(exchange, call, parameters, response)),
     take: (result, [response]) => takeResponse(result, response),
   },
   onBeforeSign: {
-    context: ([data, exchange], call) => contextOf(exchange, call, { data }),
+    context: ([data, exchange], call) => Object.freeze(new BeforeSign(exchange, call, data)),
     take: takeData,
   },
   onResponseSent: {
-    context: ([status, exchange], call) => contextOf(exchange, call, { duration: exchange.elapsed(), status }),
+    context: ([status, exchange], call) => Object.freeze(new ResponseSent(exchange, call, status)),
     take: () => undefined,
   },
   onError: {

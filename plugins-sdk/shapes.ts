@@ -17,13 +17,18 @@ function isJsonObject(value: unknown): boolean {
   }
 }
 
+/** Headers that never change are looked at once. */
+const sound = new WeakSet<object>();
+
 /** Whether HTTP can carry them all. */
 function areHeaders(value: unknown): boolean {
+  if (isObject(value) && sound.has(value)) return true;
   try {
     for (const [name, text] of Object.entries(isObject(value) ? value : { '': value })) {
       validateHeaderName(name);
       validateHeaderValue(name, text);
     }
+    if (isObject(value) && Object.isFrozen(value)) sound.add(value);
     return true;
   } catch {
     return false;

@@ -7,9 +7,9 @@ import {
   personalDigest,
   requireNative,
 } from './eip191.ts';
-import { ethers } from './ethers.ts';
 import type { Address, Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
+import { ethers } from './lazy.ts';
 
 /** Signs in one account's name. No property and no method gives the private key away. */
 export interface Signer {

@@ -1,5 +1,4 @@
 import { Parse } from 'typebox/value';
-import { ethers } from '../../plugins-sdk/ethers.ts';
 import {
   type Address,
   addressSchema,
@@ -23,6 +22,7 @@ import {
   type Static,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { ethers } from '../../plugins-sdk/lazy.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { Pool } from './pool.ts';

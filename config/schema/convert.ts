@@ -6,29 +6,49 @@ import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts
 /** Gives a string at a config path its value; `nodes` are the schemas that may apply there. */
 export type ConvertLeaf = (text: string, nodes: readonly SchemaNode[], path: string) => unknown;
 
-/** A copy of a value in which every string went through `leaf`, along its schema. */
-export function convert(schema: TSchema, value: unknown, path: string, leaf: ConvertLeaf): unknown {
-  return visit([schema], value, path, leaf);
+/** Whether the value at a config path, or one inside it, is to be converted. */
+export type Concerns = (path: string) => boolean;
+
+/** A copy of a value in which every string went through `leaf`, along its schema; what is of no concern is shared. */
+export function convert(
+  schema: TSchema,
+  value: unknown,
+  path: string,
+  leaf: ConvertLeaf,
+  concerns: Concerns = () => true,
+): unknown {
+  return new Conversion(leaf, concerns).visit([schema], value, path);
 }
 
-function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
-  const nodes = schemas.flatMap(alternatives);
-  if (typeof value === 'string') return leaf(value, nodes, path);
-  if (Array.isArray(value)) {
-    return value.map((item, index) => {
-      const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
-      return visit(inner, item, childPath(path, index), leaf);
-    });
+class Conversion {
+  readonly #leaf: ConvertLeaf;
+  readonly #concerns: Concerns;
+
+  constructor(leaf: ConvertLeaf, concerns: Concerns) {
+    this.#leaf = leaf;
+    this.#concerns = concerns;
   }
-  if (!isRecord(value)) return value;
-  const candidates = nodes.filter(allows('object'));
-  const agreeing = candidates.filter((node) => agrees(node, value));
-  const fitting = agreeing.length > 0 ? agreeing : candidates;
-  const members = Object.entries(value).map(([key, member]) => {
-    const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
-    return [key, visit(inner, member, childPath(path, key), leaf)];
-  });
-  return Object.fromEntries(members);
+
+  visit(schemas: readonly TSchema[], value: unknown, path: string): unknown {
+    if (!this.#concerns(path)) return value;
+    const nodes = schemas.flatMap(alternatives);
+    if (typeof value === 'string') return this.#leaf(value, nodes, path);
+    if (Array.isArray(value)) {
+      return value.map((item, index) => {
+        const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
+        return this.visit(inner, item, childPath(path, index));
+      });
+    }
+    if (!isRecord(value)) return value;
+    const candidates = nodes.filter(allows('object'));
+    const agreeing = candidates.filter((node) => agrees(node, value));
+    const fitting = agreeing.length > 0 ? agreeing : candidates;
+    const members = Object.entries(value).map(([key, member]) => {
+      const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
+      return [key, this.visit(inner, member, childPath(path, key))];
+    });
+    return Object.fromEntries(members);
+  }
 }
 
 function alternatives(schema: TSchema): SchemaNode[] {

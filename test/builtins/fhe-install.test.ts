@@ -44,12 +44,10 @@ describe('a service whose config has `settings.fhe`', () => {
   after(() => rm(folder, { recursive: true }));
 
   const run = (t: Parameters<typeof launch>[0], file: string, command = ['start']) =>
-    launch(
-      t,
-      process.execPath,
-      ['--import', import.meta.resolve('tsx'), join(folder, 'cli/main.ts'), ...command, '-c', join(folder, file)],
-      { cwd: folder, env: { SERVICE_PRIVATE_KEY: TEST_KEY } },
-    );
+    launch(t, process.execPath, [join(folder, 'cli/bin.js'), ...command, '-c', join(folder, file)], {
+      cwd: folder,
+      env: { SERVICE_PRIVATE_KEY: TEST_KEY },
+    });
 
   it('does not start without the SDK, and tells how to install it', async (t) => {
     const { code, stderr } = await run(t, 'fhe.yaml').ended;

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
-const MAIN = join(PACKAGE_ROOT, 'cli/main.ts');
+const PROGRAM = join(PACKAGE_ROOT, 'cli/bin.js');
 
 /** How a process ended, and all it wrote. */
 export interface Ended {
@@ -67,7 +67,7 @@ export function launch(t: TestContext, program: string, args: readonly string[],
 
 /** Starts the command line from its source. */
 export function launchCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Running {
-  return launch(t, process.execPath, ['--import', import.meta.resolve('tsx'), MAIN, ...args], options);
+  return launch(t, process.execPath, [PROGRAM, ...args], options);
 }
 
 /** Runs the command line to its end. */

@@ -135,14 +135,9 @@ describe('verify', { concurrency: 4 }, () => {
   });
 
   it('reads stdin', async (t) => {
-    const shell = '"$0" --import "$1" "$2" verify - < "$3"';
+    const shell = '"$0" "$1" verify - < "$2"';
     const cwd = await folderWith(t, { 'a.json': JSON.stringify(await answer()) });
-    const words = [
-      process.execPath,
-      import.meta.resolve('tsx'),
-      join(PACKAGE_ROOT, 'cli/main.ts'),
-      join(cwd, 'a.json'),
-    ];
+    const words = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), join(cwd, 'a.json')];
     assert.deepEqual(await launch(t, 'sh', ['-c', shell, ...words]).ended, expected);
     assert.deepEqual(
       await launchCli(t, ['verify', '-']).ended,

@@ -186,7 +186,7 @@ while [ "$1" != -- ]; do
   shift
 done
 shift
-exec node --import ${JSON.stringify(import.meta.resolve('tsx'))} ${JSON.stringify(join(PACKAGE_ROOT, 'cli/main.ts'))} $command "$@"
+exec node ${JSON.stringify(join(PACKAGE_ROOT, 'cli/bin.js'))} $command "$@"
 `;
 
 /** Endpoint IDs by name. @throws ConfigErrors */

@@ -1,0 +1,18 @@
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+
+/** A module that takes long to load, loaded when it is first needed. */
+function lazy<T>(name: string): () => T {
+  let loaded: T | undefined;
+  return () => {
+    loaded ??= require(name) as T;
+    return loaded;
+  };
+}
+
+/** Most services never need it, and it costs a third of their start and memory. */
+export const ethers = lazy<typeof import('ethers')>('ethers');
+
+/** Needed from the first upstream call on. */
+export const undici = lazy<typeof import('undici')>('undici');
