@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
 import {
+  type AuthMethod,
   authPath,
   type CheckContext,
   definePlugin,
@@ -23,10 +24,12 @@ const schema = Type.Object(
 /** Characters from which a key cannot be found by trying: 16 random hex digits are 64 bits. */
 const SHORTEST = 16;
 
-/** Endpoints share the keys of their API; the same finding may come up several times. */
-function shortKeys(endpoint: EndpointDraft): Finding[] {
-  return endpoint.auth.flatMap(({ type, ...method }, index) => {
-    if (type !== 'apiKey' || !Check(schema, method)) return [];
+/** @param seen methods that were looked at: endpoints share the keys of their API. */
+function shortKeys(endpoint: EndpointDraft, seen: Set<AuthMethod>): Finding[] {
+  return endpoint.auth.flatMap((given, index) => {
+    const { type, ...method } = given;
+    if (seen.has(given) || type !== 'apiKey' || !Check(schema, method)) return [];
+    seen.add(given);
     return method.keys.flatMap((key, i) => {
       const at = `${authPath(endpoint, index)}.keys[${i}]`;
       if (key.trim() !== key || !isHeaderValue(key))
@@ -56,7 +59,10 @@ export const authApiKey = definePlugin({
   budget: 'none',
   auth: { apiKey: schema },
   credentials: ['X-Api-Key'],
-  check: ({ endpoints }: CheckContext) => endpoints.flatMap(shortKeys),
+  check({ endpoints }: CheckContext) {
+    const seen = new Set<AuthMethod>();
+    return endpoints.flatMap((endpoint) => shortKeys(endpoint, seen));
+  },
   setup({ endpoints }) {
     const accepted = perMethod(endpoints, 'apiKey', schema, ({ keys }) => keys.map(comparable));
     return {

@@ -5,7 +5,7 @@ import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import type { Interpolated } from './interpolate.ts';
-import { explain } from './schema/explain.ts';
+import { explainAll } from './schema/explain.ts';
 import { doubtfulPaths, fill, first, second, type Variant, varying } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
@@ -35,7 +35,7 @@ export class View {
   constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[]) {
     const { config, rigid } = fill(source, schema, first);
     this.config = deepFreeze(config);
-    this.wrongShapes = explain(schema, config, '');
+    this.wrongShapes = explainAll(schema, config);
     this.#doubtful = new Set(doubtfulPaths(source.references));
     for (const path of this.#doubtful) {
       this.#doubtfulIn.set(ownerOf(path), [...(this.#doubtfulIn.get(ownerOf(path)) ?? []), path]);

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
 import { Check } from 'typebox/value';
 import type { Address } from './hex.ts';
 import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
@@ -29,9 +30,10 @@ export interface ConfigKey<S extends TSchema = TSchema> {
  * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */
 export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
+  const fits = checkerOf(schema);
   const narrow = (value: unknown): Static<S> | undefined => {
     if (value === undefined) return undefined;
-    if (!Check(schema, value)) throw new Error(`config key ${path} was not validated`);
+    if (!fits(value)) throw new Error(`config key ${path} was not validated`);
     return value as Static<S>;
   };
   const steps = path.split('.');
@@ -54,6 +56,19 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
       return value === undefined && level === 'shared' ? read(shared) : value;
     },
     in: (config) => read(level === 'root' ? config : config[level]),
+  };
+}
+
+/** Checks from which on a compiled schema costs less, the compilation included. */
+const MANY = 50;
+
+function checkerOf(schema: TSchema): (value: unknown) => boolean {
+  let checks = 0;
+  let compiled: Validator | undefined;
+  return (value) => {
+    checks += 1;
+    if (checks > MANY) compiled ??= Compile(schema);
+    return compiled === undefined ? Check(schema, value) : compiled.Check(value);
   };
 }
 

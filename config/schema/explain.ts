@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { Check, Errors } from 'typebox/value';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { errorAt } from '../findings.ts';
@@ -16,6 +17,11 @@ export function explain(schema: TSchema, value: unknown, path: string): Finding[
   if (Check(schema, value)) return [];
   const reasons = reasonsOf(readSchema(schema), value, path);
   return reasons.length > 0 ? reasons : [errorAt(path, lastResort(schema, value))];
+}
+
+/** {@link explain} for the whole config: once compiled, the schema tells in no time that there is nothing to explain. */
+export function explainAll(schema: TSchema, value: unknown): Finding[] {
+  return Compile(schema).Check(value) ? [] : explain(schema, value, '');
 }
 
 function reasonsOf(node: SchemaNode, value: unknown, path: string): Finding[] {
