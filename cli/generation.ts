@@ -8,7 +8,7 @@ import type { Log } from '../plugins-sdk/define.ts';
 import type { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf, type Surroundings } from './assemble.ts';
-import { within } from './within.ts';
+import { endsWithin } from './ends-within.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIME = 5000;
@@ -64,7 +64,7 @@ export class Generation {
     for (const { name, plugin } of this.#sealed.plugins) {
       try {
         started.push(name);
-        const ready = await within(START_TIME, Promise.resolve(plugin.start?.()));
+        const ready = await endsWithin(START_TIME, Promise.resolve(plugin.start?.()));
         if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
       } catch (error) {
         this.#stopped = this.#stopPlugins(STOP_TIME, started);
@@ -101,7 +101,7 @@ export class Generation {
     const plugins = this.#sealed.plugins.filter(({ name }) => started?.includes(name) ?? true);
     const stops = plugins.map(async ({ name, plugin }) => {
       try {
-        const stopped = await within(patience, Promise.resolve(plugin.stop?.(patience)));
+        const stopped = await endsWithin(patience, Promise.resolve(plugin.stop?.(patience)));
         if (!stopped) this.#log.error(`plugin "${name}" did not stop in time`);
       } catch (error) {
         this.#log.error(`plugin "${name}" failed to stop`, { error: describe(error) });

@@ -7,11 +7,11 @@ import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf } from './assemble.ts';
+import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
 import { type Address, addressOf, closeWhenIdle, closingAll, listen, listener, urlOf } from './listener.ts';
 import { compare } from './reload.ts';
 import { requestLog } from './request-log.ts';
-import { within } from './within.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,12 +29,28 @@ export interface Service {
   /**
    * Reads the config file again and serves by it from then on; requests under way end by the config that they began
    * with. On any error everything stays as it is. What happened is in the log.
-   * @param env the variables now; the signer stays.
+   * One after the other; one that has not begun answers all who ask for it.
+   * @param variables reads the variables when the reload begins; the signer stays.
    * @returns whether the new config is in force.
    */
-  reload(env: Environment): Promise<boolean>;
+  reload(variables: ReadVariables): Promise<boolean>;
   /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
   stop(): Promise<void>;
+}
+
+/** Reads what the variables are now. */
+export type ReadVariables = () => Environment | Promise<Environment>;
+
+/** There are no variables to reload by. */
+class Unreadable extends Error {}
+
+/** @throws Unreadable */
+async function read(variables: ReadVariables): Promise<Environment> {
+  try {
+    return await variables();
+  } catch (error) {
+    throw new Unreadable(messageOf(error));
+  }
 }
 
 /** Milliseconds that work in flight has to finish after a signal. */
@@ -100,6 +116,8 @@ class Server {
   #address: Address | undefined;
   #phase: Phase = 'starting';
   #reloading: Promise<boolean> = Promise.resolve(true);
+  /** The reload that has not begun. */
+  #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(signer: Signer, log: Log, load: (env: Environment) => Promise<LoadedConfig>) {
@@ -131,9 +149,13 @@ class Server {
     return url;
   }
 
-  reload(env: Environment): Promise<boolean> {
-    // One after the other: each starts from what the one before has left.
-    this.#reloading = this.#reloading.then(() => this.#reload(env));
+  reload(variables: ReadVariables): Promise<boolean> {
+    // Each starts from what the one before has left, and no older reading of the files can win.
+    this.#next ??= this.#reloading.then(() => {
+      this.#next = undefined;
+      return this.#reload(variables);
+    });
+    this.#reloading = this.#next;
     return this.#reloading;
   }
 
@@ -142,11 +164,12 @@ class Server {
     return this.#stopping;
   }
 
-  async #reload(env: Environment): Promise<boolean> {
+  async #reload(variables: ReadVariables): Promise<boolean> {
     const old = this.#current;
     let next: Generation | undefined;
     try {
       if (this.#isStopping()) return false;
+      const env = await read(variables);
       const loaded = await this.#load(env);
       next = this.#generationOf(loaded, old);
       await next.start();
@@ -164,7 +187,8 @@ class Server {
       // Nobody waits for a new config any more.
       if (this.#isStopping()) return false;
       for (const line of messageOf(error).split('\n')) this.#log.error(line);
-      if (!(error instanceof ConfigErrors)) this.#log.error('the plugins of the new config cannot be used');
+      if (!(error instanceof ConfigErrors || error instanceof Unreadable))
+        this.#log.error('the plugins of the new config cannot be used');
       this.#log.error('the config was not reloaded: the one before stays in force');
       return false;
     }
@@ -234,12 +258,12 @@ class Server {
     const ended = closeWhenIdle(this.#server, requests).then(() =>
       Promise.all(generations.map((generation) => generation.drained())),
     );
-    const drained = await within(DRAIN_TIME, ended);
+    const drained = await endsWithin(DRAIN_TIME, ended);
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();
     const patience = Math.max(DRAIN_TIME - (performance.now() - started), 0);
     // A reload that is under way stops what it has started.
-    await within(patience, this.#reloading);
+    await endsWithin(patience, this.#reloading);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
   }
 }

@@ -52,13 +52,13 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     }
   };
   const respond = async (exchange: Exchange, response: ServerResponse, work: () => Promise<Reply>): Promise<void> => {
-    let reply: Reply;
     try {
-      reply = await work();
-    } catch (error) {
-      reply = replyTo(asRefusal(error));
-    }
-    try {
+      let reply: Reply;
+      try {
+        reply = await work();
+      } catch (error) {
+        reply = replyTo(asRefusal(error));
+      }
       let headers = pipeline.headers(exchange);
       if (headers instanceof Promise) headers = await headers;
       if (!exchange.abandoned && !response.destroyed) send(response, exchange, reply, headers);

@@ -30,7 +30,7 @@ export async function start(given: Given): Promise<number> {
   try {
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service.ts')).startService({ file, env, log });
-      reloads.answerWith(() => reloadService(service, envFile, outside, log));
+      reloads.answerWith(() => service.reload(() => variables(envFile, outside)));
       return service;
     });
   } finally {
@@ -56,29 +56,17 @@ function firstSignal(): Promise<string> {
 
 /** Asked for from the very start: SIGHUP would otherwise end the process. What comes early is answered later. */
 class Reloads {
-  #asked = false;
-  #reload: (() => Promise<void>) | undefined;
-  #last: Promise<void> = Promise.resolve();
+  #early = false;
+  #reload: (() => unknown) | undefined;
 
   ask(): void {
-    if (this.#asked) return;
-    this.#asked = true;
-    this.#go();
+    if (this.#reload === undefined) this.#early = true;
+    else this.#reload();
   }
 
-  answerWith(reload: () => Promise<void>): void {
+  answerWith(reload: () => unknown): void {
     this.#reload = reload;
-    if (this.#asked) this.#go();
-  }
-
-  /** One after the other, or an older reading of the files could win; one that has not begun answers all who asked. */
-  #go(): void {
-    const reload = this.#reload;
-    if (reload === undefined) return;
-    this.#last = this.#last.then(() => {
-      this.#asked = false;
-      return reload();
-    });
+    if (this.#early) reload();
   }
 }
 
@@ -96,17 +84,8 @@ function signerVariables(): ReadonlySet<string> {
   return new Set(process.env.SERVICE_PRIVATE_KEY ? ['SERVICE_PRIVATE_KEY'] : []);
 }
 
-async function reloadService(
-  service: Service,
-  envFile: string | undefined,
-  outside: ReadonlySet<string>,
-  log: ProcessLog,
-): Promise<void> {
-  try {
-    const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !outside.has(name));
-    await service.reload(Object.fromEntries(env));
-  } catch (error) {
-    log.error(error instanceof Error ? error.message : String(error));
-    log.error('the config was not reloaded: the one before stays in force');
-  }
+/** The variables as they are now, but for those of the signer that the process has of its own. */
+async function variables(envFile: string | undefined, outside: ReadonlySet<string>) {
+  const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !outside.has(name));
+  return Object.fromEntries(env);
 }

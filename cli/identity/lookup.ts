@@ -1,5 +1,6 @@
 import { Resolver, resolveTxt } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { within } from '../../plugins-sdk/within.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for a lookup, retries included. */
@@ -45,16 +46,10 @@ export function readNameServer(text: string | undefined): NameServer {
  *
  * @throws Error which names the name, and says why there are none.
  */
-export async function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${name}: no answer within ${DEADLINE} ms`)), DEADLINE);
+export function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
+  return within(DEADLINE, ask(name, address), () => {
+    throw new Error(`${name}: no answer within ${DEADLINE} ms`);
   });
-  try {
-    return await Promise.race([ask(name, address), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function ask(name: string, address: string | undefined): Promise<string[][]> {

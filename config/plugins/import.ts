@@ -1,4 +1,5 @@
 import { register } from 'node:module';
+import { within } from '../../plugins-sdk/within.ts';
 import { isRecord } from '../path.ts';
 import { PluginProblem } from './problem.ts';
 
@@ -40,14 +41,8 @@ export async function importPlugin(url: string): Promise<PluginModule> {
  * The result of work that is somebody else's, if it comes in time.
  * @throws PluginProblem
  */
-export async function inTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new PluginProblem(`is not ready after ${milliseconds} ms`)), milliseconds);
+export function inTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  return within(milliseconds, work, () => {
+    throw new PluginProblem(`is not ready after ${milliseconds} ms`);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -36,7 +36,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
   const reload = async (service: RunningService, config: object): Promise<boolean> => {
     const text = stringify({ version: '1.0', server: { port: 0, rateLimit: { max: 1_000_000 } }, ...config });
     await writeFile(join(service.folder, 'config.yaml'), text);
-    return service.reload({ SERVICE_PRIVATE_KEY: TEST_KEY });
+    return service.reload(() => ({ SERVICE_PRIVATE_KEY: TEST_KEY }));
   };
 
   const ask = async (service: RunningService): Promise<void> => {

@@ -23,7 +23,7 @@ export interface Reloaded {
 export async function reload(service: RunningService, config?: Block, env: Record<string, string> = {}) {
   if (config !== undefined) await rewrite(service, config);
   const from = service.logs.length;
-  const done = await service.reload({ SERVICE_PRIVATE_KEY: TEST_KEY, ...env });
+  const done = await service.reload(() => ({ SERVICE_PRIVATE_KEY: TEST_KEY, ...env }));
   const lines = service.logs
     .slice(from)
     .filter(({ level, fields }) => level !== 'debug' && fields.requestId === undefined)

@@ -1,0 +1,7 @@
+import { within } from '../plugins-sdk/within.ts';
+
+/** @returns whether the work ended in time. */
+export function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  const ended = work.then(() => true);
+  return within(milliseconds, ended, () => false);
+}
