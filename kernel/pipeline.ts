@@ -293,13 +293,16 @@ class Receiver {
   later: ((error: unknown, result: unknown) => void) | undefined;
 
   readonly take = (error: unknown, result: unknown): void => {
-    if (this.later === undefined) {
+    const { later } = this;
+    if (later === undefined) {
       this.answered = true;
       this.error = error;
       this.result = result;
-    } else {
-      this.later(error, result);
+      return;
     }
+    // One that V8 has moved to its old generation would keep alive whatever it points to, long after its own end.
+    this.later = undefined;
+    later(error, result);
   };
 
   clear(): void {

@@ -234,10 +234,10 @@ describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs
     );
   });
 
-  it('a client that leaves ends the question', async () => {
-    gateway.on('/prove', faults.hang());
+  /** Asks an endpoint, and leaves while the gateway is at work. */
+  async function leaveDuringProof(from: RunningService, endpoint: string): Promise<void> {
     const controller = new AbortController();
-    const gone = fetch(`${service.url}/endpoints/${service.ids['api/encoded']}`, {
+    const gone = fetch(`${from.url}/endpoints/${from.ids[endpoint]}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: '{}',
@@ -247,7 +247,12 @@ describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs
     controller.abort();
     await assert.rejects(gone);
     await gateway.untilIdle();
-    await eventually(() => service.logs.find(({ message }) => / 499 /.test(message)), 'the line of the request');
+    await eventually(() => from.logs.find(({ message }) => / 499 /.test(message)), 'the line of the request');
+  }
+
+  it('a client that leaves ends the question', async () => {
+    gateway.on('/prove', faults.hang());
+    await leaveDuringProof(service, 'api/encoded');
     assert.deepEqual(warnings(), []);
   });
 
@@ -261,18 +266,7 @@ describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs
     );
     try {
       gateway.on('/prove', faults.hang());
-      const controller = new AbortController();
-      const gone = fetch(`${fresh.url}/endpoints/${fresh.ids['api/e']}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: '{}',
-        signal: controller.signal,
-      });
-      await gateway.until(() => gateway.open === 1);
-      controller.abort();
-      await assert.rejects(gone);
-      await gateway.untilIdle();
-      await eventually(() => fresh.logs.find(({ message }) => / 499 /.test(message)), 'the line of the request');
+      await leaveDuringProof(fresh, 'api/e');
       gateway.on('/prove', honest);
       assertProof((await verifyEncoded(await fresh.post('api/e'), TEST_ADDRESS)).proof);
     } finally {
