@@ -52,7 +52,7 @@ const AT_ONCE = 64 * 1024;
 /** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
 
-/** Milliseconds after the start: when the port is open, and perhaps nobody has called yet. */
+/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
 const WARM_UP = 100;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

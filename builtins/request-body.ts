@@ -25,7 +25,7 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
 }
 
-/** Milliseconds after the start: when the port is open, and perhaps nobody has sent anything yet. */
+/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has sent anything yet. */
 const WARM_UP = 100;
 
 let counting: Promise<Middleware> | undefined;

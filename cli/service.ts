@@ -29,7 +29,7 @@ export interface Service {
   /**
    * Reads the config file again and serves by it from then on; requests under way end by the config that they began
    * with. On any error everything stays as it is. What happened is in the log.
-   * One after the other; one that has not begun answers all who ask for it.
+   * One after the other; one that has not begun answers all who ask, by the variables that the first of them reads.
    * @param variables reads the variables when the reload begins; the signer stays.
    * @returns whether the new config is in force.
    */
@@ -151,10 +151,11 @@ class Server {
 
   reload(variables: ReadVariables): Promise<boolean> {
     // Each starts from what the one before has left, and no older reading of the files can win.
-    this.#next ??= this.#reloading.then(() => {
+    const begin = () => {
       this.#next = undefined;
       return this.#reload(variables);
-    });
+    };
+    this.#next ??= this.#reloading.then(begin, begin);
     this.#reloading = this.#next;
     return this.#reloading;
   }

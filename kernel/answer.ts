@@ -9,7 +9,7 @@ export interface Encoded {
   /** What the field holds. Where that is `bytes` itself, later stages may still replace both. */
   readonly value: unknown;
   /** The JSON text of `value`, where it is already at hand. */
-  readonly json?: string;
+  readonly json?: string | undefined;
 }
 
 export interface Signed {

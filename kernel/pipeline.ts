@@ -126,6 +126,8 @@ export class Pipeline {
         state.later = (task) => this.#observe(immediate().then(task));
       }
       running = this.#finish(exchange, parameters, state);
+      // A mode may drop it: what went wrong is concluded by then.
+      running.catch(() => undefined);
       return running;
     };
   }
@@ -178,28 +180,31 @@ export class Pipeline {
     let encoded = this.#ask('encode', response, exchange);
     if (encoded instanceof Promise) encoded = await encoded;
     if (encoded === undefined) throw at('encode', refusals.internal('nothing encodes the answer'));
+    // Read once: what is shown must be what is signed, whatever a plugin does with its object meanwhile.
+    const { field } = encoded;
+    let { bytes, value, json } = encoded;
     // Only bytes that are shown as they are signed may still change.
-    if (encoded.value === encoded.bytes) {
-      const { bytes, field } = encoded;
+    if (value === bytes) {
       let encrypted = this.#ask('encrypt', bytes, exchange);
       if (encrypted instanceof Promise) encrypted = await encrypted;
-      encrypted ??= bytes;
-      let changed = this.#ask('onBeforeSign', encrypted, exchange);
+      bytes = encrypted ?? bytes;
+      let changed = this.#ask('onBeforeSign', bytes, exchange);
       if (changed instanceof Promise) changed = await changed;
-      changed ??= encrypted;
-      if (changed !== bytes) encoded = { bytes: changed, field, value: changed };
+      bytes = changed ?? bytes;
+      value = bytes;
+      json = undefined;
     }
     // Vouch for it.
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    let signed = this.#ask('sign', { endpointId, timestamp, data: encoded.bytes }, exchange);
+    let signed = this.#ask('sign', { endpointId, timestamp, data: bytes }, exchange);
     if (signed instanceof Promise) signed = await signed;
     if (signed === undefined) throw at('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
     let proof = this.#ask('prove', exchange);
     if (proof instanceof Promise) proof = await proof;
     const { node, signature } = signed;
-    return new Answer({ node, signature, endpointId, timestamp, encoded, proof });
+    return new Answer({ node, signature, endpointId, timestamp, encoded: { bytes, field, value, json }, proof });
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */

@@ -124,6 +124,8 @@ class PooledClient implements HttpClient {
 
   request(request: BoundedRequest): Promise<BoundedResponse> {
     return new Promise((resolve, reject) => {
+      // Before the clock of the call begins: the first one loads it.
+      undici();
       const url = parseTarget(request);
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);

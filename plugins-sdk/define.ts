@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { Check } from 'typebox/value';
+import { compileSchema } from './compile-schema.ts';
 import type { Address } from './hex.ts';
 import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
 import type { Meters } from './meters.ts';
@@ -37,7 +37,7 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     return value as Static<S>;
   };
   const steps = path.split('.');
-  // What is frozen is looked at once: many plugins ask for the same keys, of every endpoint.
+  // A frozen block is that of a config, frozen throughout, and looked at once: many plugins ask for the same keys.
   const known = new WeakMap<object, Static<S> | undefined>();
   const read = (block: unknown): Static<S> | undefined => {
     if (!isRecord(block)) return undefined;
@@ -64,10 +64,10 @@ const MANY = 50;
 
 function checkerOf(schema: TSchema): (value: unknown) => boolean {
   let checks = 0;
-  let compiled: Validator | undefined;
+  let compiled: ReturnType<typeof compileSchema>;
   return (value) => {
     checks += 1;
-    if (checks > MANY) compiled ??= Compile(schema);
+    if (checks === MANY) compiled = compileSchema(schema);
     return compiled === undefined ? Check(schema, value) : compiled.Check(value);
   };
 }

@@ -17,7 +17,7 @@ function isJsonObject(value: unknown): boolean {
   }
 }
 
-/** Headers that never change are looked at once. */
+/** Frozen headers are looked at once; node looks at each again. */
 const sound = new WeakSet<object>();
 
 /** Whether HTTP can carry them all. */

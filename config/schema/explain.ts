@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { Check, Errors } from 'typebox/value';
+import { compileSchema } from '../../plugins-sdk/compile-schema.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { errorAt } from '../findings.ts';
 import { childPath, isRecord } from '../path.ts';
@@ -21,7 +21,7 @@ export function explain(schema: TSchema, value: unknown, path: string): Finding[
 
 /** {@link explain} for the whole config: once compiled, the schema tells in no time that there is nothing to explain. */
 export function explainAll(schema: TSchema, value: unknown): Finding[] {
-  return Compile(schema).Check(value) ? [] : explain(schema, value, '');
+  return compileSchema(schema)?.Check(value) === true ? [] : explain(schema, value, '');
 }
 
 function reasonsOf(node: SchemaNode, value: unknown, path: string): Finding[] {

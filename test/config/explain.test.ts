@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { findingLine } from '../../config/findings.ts';
-import { explain } from '../../config/schema/explain.ts';
+import { explain, explainAll } from '../../config/schema/explain.ts';
+import { configKey } from '../../plugins-sdk/define.ts';
 
 const cases: readonly [TSchema, unknown, ...string[]][] = [
   [Type.Number({ exclusiveMinimum: 0 }), 0, 'v: must be more than 0'],
@@ -91,6 +92,20 @@ test('property: there is something to explain exactly when TypeBox refuses', () 
   fc.assert(
     fc.property(fc.constantFrom(...schemas), value, (schema, any) => {
       assert.equal(explain(schema, any, '').length === 0, Check(schema, any));
+      assert.deepEqual(explainAll(schema, any), explain(schema, any, ''));
     }),
   );
+});
+
+test('a schema that cannot be compiled is no obstacle as long as nobody comes to what is wrong with it', () => {
+  const unsound = Type.Object({
+    a: Type.Optional(Type.Integer()),
+    b: Type.Optional(Type.String({ pattern: '(' })),
+  });
+  assert.deepEqual(explainAll(unsound, { a: 1 }), []);
+  assert.deepEqual(explainAll(unsound, { a: 'x' }).map(findingLine), ['a: expected an integer, found a string']);
+  const key = configKey('endpoint', 'unsound', Type.Optional(unsound));
+  for (let count = 0; count < 120; count++) {
+    assert.deepEqual(key.of({ own: { unsound: { a: count } }, shared: {} }), { a: count });
+  }
 });

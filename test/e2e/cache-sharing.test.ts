@@ -9,6 +9,8 @@ import { verifyEncoded } from '../support/verify.ts';
 describe('clients that miss the cache at the same time share one upstream call', () => {
   let upstream: Upstream;
   let service: RunningService;
+  /** Requests that the service has taken in. */
+  let arrived = 0;
   /** Answers the calls that have arrived and wait, in their order. */
   const held: Array<(status: number, price?: number) => void> = [];
 
@@ -22,19 +24,24 @@ describe('clients that miss the cache at the same time share one upstream call',
     });
     const encoding = { type: 'uint256', path: '$.price' };
     const parameters = [{ name: 'q' }];
-    service = await startTestService({
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'kept', path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
-            { name: 'brief', path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
-          ],
-        },
-      ],
-    });
+    const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest']) });
+    service = await startTestService(
+      {
+        settings: { plugins },
+        apis: [
+          {
+            name: 'x',
+            url: upstream.url,
+            auth: { type: 'free' },
+            endpoints: [
+              { name: 'kept', path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
+              { name: 'brief', path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
+            ],
+          },
+        ],
+      },
+      { files },
+    );
   });
   after(async () => {
     await service.stop();
@@ -43,16 +50,20 @@ describe('clients that miss the cache at the same time share one upstream call',
   beforeEach(() => {
     held.length = 0;
     upstream.requests.length = 0;
+    arrived = 0;
+    acts.set('arrivals onHttpRequest', () => {
+      arrived += 1;
+    });
   });
 
   const calls = (count: number) => eventually(() => held.length >= count || undefined, `${count} calls`);
-  /** Resolves when the service has taken in as many requests as were sent by now. */
-  const settled = () => fetch(`${service.url}/health`).then((response) => response.text());
+  /** Resolves when so many requests have come as far as to look into the cache. */
+  const settled = (count: number) => eventually(() => arrived >= count || undefined, `${count} requests`);
 
   it('and get the same answer', async () => {
     const answers = Array.from({ length: 20 }, () => service.post('x/kept', { q: 'same' }));
     await calls(1);
-    await settled();
+    await settled(20);
     held[0]?.(200);
     const texts = await Promise.all(answers.map(async (answer) => (await answer).text()));
     assert.equal(new Set(texts).size, 1);
@@ -63,7 +74,7 @@ describe('clients that miss the cache at the same time share one upstream call',
   it('also when the answer is not kept as long as they waited', async () => {
     const answers = Array.from({ length: 5 }, () => service.post('x/brief', { q: 'same' }));
     await calls(1);
-    await settled();
+    await settled(5);
     held[0]?.(200);
     const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
     assert.deepEqual(statuses, Array(5).fill(200));
@@ -80,7 +91,7 @@ describe('clients that miss the cache at the same time share one upstream call',
   it('share no failure: the next of them asks', async () => {
     const answers = Array.from({ length: 4 }, () => service.post('x/kept', { q: 'failing' }));
     await calls(1);
-    await settled();
+    await settled(4);
     held[0]?.(500);
     await calls(2);
     held[1]?.(200);
@@ -92,7 +103,7 @@ describe('clients that miss the cache at the same time share one upstream call',
   it('wait for two failures of others at most: then all who are left ask by themselves', async () => {
     const answers = Array.from({ length: 6 }, () => service.post('x/kept', { q: 'twice' }));
     await calls(1);
-    await settled();
+    await settled(6);
     held[0]?.(500);
     await calls(2);
     held[1]?.(500);
@@ -131,7 +142,7 @@ describe('clients that miss the cache at the same time share one upstream call',
     const left = ask(leader.signal).catch(() => undefined);
     await calls(1);
     const answers = [ask(null), ask(null)];
-    await settled();
+    await settled(3);
     leader.abort();
     await left;
     await calls(2);
@@ -150,7 +161,7 @@ describe('clients that miss the cache at the same time share one upstream call',
       body: '{"parameters":{"q":"patient"}}',
       signal: impatient.signal,
     }).catch(() => 'left');
-    await settled();
+    await settled(2);
     impatient.abort();
     assert.equal(await left, 'left');
     held[0]?.(200);

@@ -70,7 +70,7 @@ async function startService(folder, config) {
   const file = join(folder, 'config.yaml');
   // JSON is YAML.
   await writeFile(file, JSON.stringify(config));
-  const child = spawn(process.execPath, ['--import', 'tsx', 'cli/main.ts', 'start', '-c', file], {
+  const child = spawn(process.execPath, ['cli/bin.js', 'start', '-c', file], {
     cwd: project,
     env: {
       PATH: process.env.PATH,

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import Koa from 'koa';
+import { Exchange } from '../../kernel/exchange.ts';
+import { Pipeline } from '../../kernel/pipeline.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import { Registry } from '../../kernel/registry.ts';
+import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
+import { shapes } from '../../plugins-sdk/shapes.ts';
+
+const ID = `0x${'11'.repeat(32)}` as const;
+const NODE = `0x${'22'.repeat(20)}` as const;
+const SIGNATURE = `0x${'33'.repeat(65)}` as const;
+
+type Run = () => Promise<{ readonly json: string }>;
+
+/** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
+function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
+  const registry = new Registry({ adapters: publicHooks, shapes, complain: () => undefined });
+  const ordinary = {
+    resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
+    authenticate: { free: () => true },
+    deliver: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
+    callApi: () => ({ data: 1, status: 200, text: '1' }),
+    encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
+    sign: () => ({ node: NODE, signature: SIGNATURE }),
+  };
+  registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
+  const pipeline = new Pipeline(registry.seal(), { now: () => 7000, failed: () => undefined });
+  const exchange = new Exchange({ method: 'POST', route: '/', headers: {}, socketAddress: '127.0.0.1' });
+  const request = new IncomingMessage(new Socket());
+  const ctx = new Koa().createContext(request, new ServerResponse(request));
+  return pipeline.serve(exchange, ID, { request, ctx }, (task) => task());
+}
+
+/** The answer that shows `data`. */
+function bodyWith(data: string): string {
+  return `{"node":"${NODE}","endpointId":"${ID}","timestamp":7,"data":"${data}","signature":"${SIGNATURE}"}`;
+}
+
+describe('what is shown is what was signed', () => {
+  it('whatever a plugin does with its object after it gave it', async () => {
+    const own = { bytes: '0x01', field: 'data', value: '0x01', json: '"0x03"' };
+    const signed: unknown[] = [];
+    const sign = ({ data }: { readonly data: string }) => {
+      signed.push(data);
+      own.bytes = '0x02';
+      own.value = '0x02';
+      own.field = 'other';
+      return { node: NODE, signature: SIGNATURE };
+    };
+    assert.deepEqual(await serve('sync', { encode: () => own, sign }), { status: 200, body: bodyWith('0x01') });
+    assert.deepEqual(signed, ['0x01']);
+  });
+
+  it('also when later stages answer late, and change it', async () => {
+    const encrypt = async (data: string) => `${data}ee`;
+    const onBeforeSign = async ({ data }: { readonly data: string }) => ({ data: `${data}ff` });
+    assert.deepEqual(await serve('sync', { encrypt, onBeforeSign }), { status: 200, body: bodyWith('0x01eeff') });
+  });
+});
+
+describe('the rest of the pipeline', () => {
+  it('may fail although the mode has dropped it', async () => {
+    const callApi = async () => {
+      throw new Refusal(502, 'API call failed');
+    };
+    const lazy = (run: Run) => {
+      void run();
+      return { status: 202, body: '{}' };
+    };
+    assert.deepEqual(await serve('lazy', { callApi, deliver: { lazy } }), { status: 202, body: '{}' });
+    // A rejection that nobody handles would end the test.
+    await setImmediate();
+  });
+});
+
+describe('any method authenticates', () => {
+  const refuse = (status: number) => () => {
+    throw new Refusal(status, `refused ${status}`);
+  };
+  const asked = (methods: readonly string[], authenticate: Readonly<Record<string, unknown>>) =>
+    serve('sync', {
+      resolve: () => ({
+        ...{ id: ID, api: 'a', name: 'e', mode: 'sync', own: {}, shared: {} },
+        auth: methods.map((type) => ({ type })),
+      }),
+      authenticate,
+    }).then(
+      ({ status }) => status,
+      ({ status, message }) => [status, message],
+    );
+
+  it('the first, or a later one, at once or late', async () => {
+    assert.equal(await asked(['yes', 'no'], { yes: () => true, no: refuse(401) }), 200);
+    assert.equal(await asked(['no', 'yes'], { yes: () => true, no: refuse(401) }), 200);
+    assert.equal(await asked(['no', 'yes'], { yes: async () => true, no: async () => refuse(401)() }), 200);
+    assert.equal(await asked(['silent', 'yes'], { yes: async () => true, silent: async () => undefined }), 200);
+  });
+
+  it('else the last refusal is the answer', async () => {
+    const late = async () => refuse(403)();
+    assert.deepEqual(await asked(['a', 'b'], { a: late, b: refuse(402) }), [402, 'refused 402']);
+    assert.deepEqual(await asked(['b', 'a'], { a: late, b: refuse(402) }), [403, 'refused 403']);
+    assert.deepEqual(await asked(['a', 'silent'], { a: late, silent: () => undefined }), [403, 'refused 403']);
+    assert.deepEqual(await asked(['silent'], { silent: () => undefined }), [401, 'Unauthorized']);
+    assert.deepEqual(await asked([], {}), [401, 'Unauthorized']);
+  });
+});
