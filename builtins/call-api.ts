@@ -34,7 +34,7 @@ import {
   sentRequest,
   Type,
 } from '../plugins-sdk/index.ts';
-import { undici } from '../plugins-sdk/lazy.ts';
+import { undici, warmUp } from '../plugins-sdk/lazy.ts';
 import { parseJsonInSteps } from '../plugins-sdk/parse-json.ts';
 
 const maxCalls = configKey(
@@ -51,9 +51,6 @@ const AT_ONCE = 64 * 1024;
 
 /** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
-
-/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
-const WARM_UP = 100;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -270,7 +267,7 @@ export const callApi = definePlugin({
     const prepared = perEndpoint(endpoints, prepare);
     const client = createHttpClient({ connections: limit });
     return {
-      start: () => void setTimeout(undici, WARM_UP).unref(),
+      start: () => warmUp(undici),
       stop: () => client.close(),
       hooks: {
         callApi: async (parameters, exchange) => {

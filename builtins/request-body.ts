@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { definePlugin, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
+import { warmUp } from '../plugins-sdk/lazy.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
@@ -24,9 +25,6 @@ function announcesJson(headers: IncomingHttpHeaders): boolean {
   const { 'content-encoding': coding = 'identity', 'transfer-encoding': transfer = 'chunked' } = headers;
   return type === JSON_TYPE && coding.toLowerCase() === 'identity' && transfer.toLowerCase() === 'chunked';
 }
-
-/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has sent anything yet. */
-const WARM_UP = 100;
 
 let counting: Promise<Middleware> | undefined;
 
@@ -121,7 +119,7 @@ export const requestBody = definePlugin({
   budget: 'none',
   required: true,
   setup: () => ({
-    start: () => void setTimeout(countingReader, WARM_UP).unref(),
+    start: () => warmUp(countingReader),
     hooks: {
       read: (arrival) => {
         const { request } = arrival;

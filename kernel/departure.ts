@@ -12,35 +12,25 @@ export interface DepartureListener {
 /** The client's departure, for those who wait on its behalf: an `AbortSignal` at a fiftieth of the cost. */
 export class Departure implements Departing {
   #aborted = false;
-  /** Nearly always the only one. */
-  #first: DepartureListener | undefined;
-  #others: Set<DepartureListener> | undefined;
+  #listeners: Set<DepartureListener> | undefined;
 
   get aborted(): boolean {
     return this.#aborted;
   }
 
   addEventListener(_: 'abort', listener: DepartureListener): void {
-    if (this.#first === undefined && !this.#others?.has(listener)) {
-      this.#first = listener;
-    } else if (this.#first !== listener) {
-      this.#others ??= new Set();
-      this.#others.add(listener);
-    }
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
   }
 
   removeEventListener(_: 'abort', listener: DepartureListener): void {
-    if (this.#first === listener) this.#first = undefined;
-    else this.#others?.delete(listener);
+    this.#listeners?.delete(listener);
   }
 
   abort(): void {
     this.#aborted = true;
-    const first = this.#first;
-    const others = this.#others ?? [];
-    this.#first = undefined;
-    this.#others = undefined;
-    first?.handleEvent();
-    for (const listener of others) listener.handleEvent();
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
+    for (const listener of listeners) listener.handleEvent();
   }
 }

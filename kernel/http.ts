@@ -51,11 +51,17 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
       return report(exchange, error);
     }
   };
-  const respond = async (exchange: Exchange, response: ServerResponse, work: () => Promise<Reply>): Promise<void> => {
+  const respond = async (question: Question, admitted: boolean, answer: Answering): Promise<void> => {
+    const {
+      exchange,
+      incoming: { response },
+    } = question;
     try {
       let reply: Reply;
       try {
-        reply = await work();
+        const admission = admitted ? admit(exchange) : undefined;
+        if (admission instanceof Promise) await admission;
+        reply = await answer(question);
       } catch (error) {
         reply = replyTo(asRefusal(error));
       }
@@ -68,7 +74,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     }
   };
   const serve =
-    (route: string, answer: (question: Question) => Promise<Reply>) => (incoming: Incoming, params: PathParameters) => {
+    (route: string, admitted: boolean, answer: Answering) => (incoming: Incoming, params: PathParameters) => {
       const { request, response } = incoming;
       const exchange = exchangeOf(request, route);
       const tasks: Task[] = [];
@@ -85,14 +91,12 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
         if (over) task();
         else tasks.push(task);
       };
-      void respond(exchange, response, () => answer({ exchange, incoming, params, later }));
+      void respond({ exchange, incoming, params, later }, admitted, answer);
     };
   const endpoints = '/endpoints/:endpointId';
-  const ask = serve(endpoints, ({ exchange, incoming, params, later }) => {
-    const work = () => pipeline.serve(exchange, params.endpointId ?? '', incoming, later);
-    const admission = admit(exchange);
-    return admission instanceof Promise ? admission.then(work) : work();
-  });
+  const ask = serve(endpoints, true, ({ exchange, incoming, params, later }) =>
+    pipeline.serve(exchange, params.endpointId ?? '', incoming, later),
+  );
   const koaHandler = (handle: Handle) => (ctx: Context) => {
     ctx.respond = false;
     handle(new Incoming(ctx.req, ctx.res, app, ctx), ctx.params ?? {});
@@ -106,8 +110,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
   } of sealed.plugins) {
     for (const route of routes) {
       const handle = koaHandler(
-        serve(route.path, async ({ exchange, params }) => {
-          if (route.admit) await admit(exchange);
+        serve(route.path, route.admit, ({ exchange, params }) => {
           const handler = (call: Call) => route.handle(exchange, call, params);
           const work = guardedRoute({ plugin, budget }, exchange, handler, sealed.house);
           return work.catch((error) => report(exchange, error));
@@ -117,7 +120,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
       else router.register(route.path, [route.method.toLowerCase()], handle);
     }
   }
-  const nowhere = koaHandler(serve('(no route)', async () => replyTo(refusals.notFound())));
+  const nowhere = koaHandler(serve('(no route)', false, async () => replyTo(refusals.notFound())));
   app.use((ctx, next) => {
     const handle = anywhere.get(ctx.method);
     if (handle !== undefined) return handle(ctx);
@@ -128,7 +131,7 @@ export function createHandler(sealed: Sealed, pipeline: Pipeline, failed: Failed
     const methods = new Set(ctx.matched?.flatMap((layer: { methods: string[] }) => layer.methods));
     if (methods.size === 0) return nowhere(ctx);
     const refusal = refusals.methodNotAllowed([...methods].join(', '));
-    return koaHandler(serve(String(ctx.matched[0].path), async () => replyTo(refusal)))(ctx);
+    return koaHandler(serve(String(ctx.matched[0].path), false, async () => replyTo(refusal)))(ctx);
   });
   // Koa reports here what a middleware let through and what sockets do; the first is none of ours, the second no news.
   app.on('error', () => undefined);
@@ -167,6 +170,8 @@ interface Question {
   readonly params: PathParameters;
   readonly later: Later;
 }
+
+type Answering = (question: Question) => Promise<Reply>;
 
 /** A request with the response that it waits for. */
 class Incoming implements Arrival {
