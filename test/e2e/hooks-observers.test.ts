@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -61,14 +62,8 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
+tidy(() => ({ service, upstream }));
 beforeEach(() => {
-  acts.clear();
-  notes.clear();
-  service.logs.length = 0;
   acts.set('first onResponseSent', ({ endpoint, status, requestId }) =>
     notes.add('sent', [endpoint, status, requestId]),
   );

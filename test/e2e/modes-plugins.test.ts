@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { type Answer, Refusal, type Run } from '../../plugins-sdk/index.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -83,16 +84,7 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
-beforeEach(() => {
-  acts.clear();
-  notes.clear();
-  service.logs.length = 0;
-  upstream.requests.length = 0;
-});
+tidy(() => ({ service, upstream }));
 
 describe('the rest of the pipeline does not run for a request that has ended', () => {
   async function assertNothingRan(): Promise<void> {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Notes every event; `throws` makes it throw instead. */
@@ -54,15 +55,7 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
-beforeEach(() => {
-  acts.clear();
-  notes.clear();
-  service.logs.length = 0;
-});
+tidy(() => ({ service, upstream }));
 
 const texts = (topic: string, ...members: string[]) =>
   notes.of(`watch ${topic}`).map((event) => members.map((member) => Reflect.get(Object(event), member)).join(' '));

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -58,16 +59,7 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
-beforeEach(() => {
-  acts.clear();
-  notes.clear();
-  service.logs.length = 0;
-  upstream.requests.length = 0;
-});
+tidy(() => ({ service, upstream }));
 
 const price = () => service.post('x/price', { q: 'a' });
 const verified = async (response: Response) => BigInt((await verifyEncoded(response, service.signer.address)).data);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -38,15 +39,7 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
-beforeEach(() => {
-  acts.clear();
-  notes.clear();
-  upstream.requests.length = 0;
-});
+tidy(() => ({ service, upstream }));
 
 const encoded = (parameters: unknown = { q: 'a' }) => service.post('x/encoded', parameters, { 'X-Api-Key': 'k' });
 const raw = () => service.post('x/raw', {}, { 'X-Api-Key': 'k' });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { NATIVE, RECIPIENT } from '../support/x402.ts';
 
@@ -38,14 +39,7 @@ before(async () => {
     { files },
   );
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
-beforeEach(() => {
-  acts.clear();
-  notes.clear();
-});
+tidy(() => ({ service, upstream }));
 
 /** Lines about plugins, of one request, once its own line is out. */
 async function ask() {
