@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { register } from 'node:module';
 
-/** What the service starts with. tsx would pass each of their thousand files to a thread and back. */
+/** What the service starts with. tsx would pass each of their hundreds of files to a thread and back. */
 const LIBRARIES = [
   'typebox',
   'typebox/value',
@@ -17,11 +18,28 @@ const LIBRARIES = [
   'yaml',
 ];
 
-const compiled = new URL('./main.js', import.meta.url);
-if (existsSync(compiled)) {
-  await import(compiled.href);
-} else {
-  await Promise.all(LIBRARIES.map((name) => import(name)));
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
+
+/** Where typebox is in a few files, as URLs by specifier: nowhere, if the install made none for the version in use. */
+function bundledTypebox() {
+  try {
+    const { version, modules } = read('../node_modules/.cache/typebox/modules.json');
+    if (version !== read('../node_modules/typebox/package.json').version) return {};
+    const folder = new URL('../node_modules/.cache/typebox/', import.meta.url);
+    return Object.fromEntries(Object.entries(modules).map(([part, file]) => [part, new URL(file, folder).href]));
+  } catch {
+    return {};
+  }
+}
+
+async function startFromSource() {
+  const bundled = bundledTypebox();
+  register('../scripts/redirect.js', import.meta.url, { data: bundled });
+  await Promise.all(LIBRARIES.map((name) => import(bundled[name] ?? name)));
   await import('tsx');
   await import(new URL('./main.ts', import.meta.url).href);
 }
+
+const compiled = new URL('./main.js', import.meta.url);
+if (existsSync(compiled)) await import(compiled.href);
+else await startFromSource();

@@ -12,19 +12,28 @@ function fileOf(part: string): string {
 }
 
 /**
- * Puts typebox into a few files of the package, and has the package's own modules import those. Its declarations go on
- * naming typebox, which stays a dependency.
+ * Puts typebox into a few files of a folder.
+ * @returns the names of the files that stand for its parts.
  */
-export async function vendorTypebox(dist: string, folders: readonly string[]): Promise<void> {
+export async function bundleTypebox(outdir: string): Promise<Record<string, string>> {
   await build({
     entryPoints: PARTS.map((part) => ({ in: part, out: fileOf(part).replace(/\.js$/, '') })),
-    outdir: join(dist, FOLDER),
+    outdir,
     bundle: true,
     splitting: true,
     format: 'esm',
     platform: 'node',
     logLevel: 'error',
   });
+  return Object.fromEntries(PARTS.map((part) => [part, fileOf(part)]));
+}
+
+/**
+ * Puts typebox into a few files of the package, and has the package's own modules import those. Its declarations go on
+ * naming typebox, which stays a dependency.
+ */
+export async function vendorTypebox(dist: string, folders: readonly string[]): Promise<void> {
+  await bundleTypebox(join(dist, FOLDER));
   for (const folder of folders) {
     for (const name of readdirSync(join(dist, folder), { recursive: true, encoding: 'utf8' })) {
       if (name.endsWith('.js')) redirect(join(dist, folder, name), dist);
