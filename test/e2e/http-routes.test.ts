@@ -254,6 +254,19 @@ describe('routes (decisions, HTTP: checks in their order; every response of a ro
       assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*HTTP\/1\.1 404 Not Found\r\n[\s\S]*\{"error":"Not Found"\}$/);
     });
 
+    it('an idle connection is kept for longer than proxies keep theirs', async () => {
+      const first = requestHead('GET /health', { Connection: 'keep-alive' });
+      const text = await exchangeRaw(service.url, `${first}\r\n${requestHead('GET /health')}\r\n`);
+      assert.deepEqual(
+        [...text.matchAll(/\r\n(Connection|Keep-Alive): (.*)\r\n/g)].map(([, name, value]) => [name, value]),
+        [
+          ['Connection', 'keep-alive'],
+          ['Connection', 'close'],
+        ],
+      );
+      assert.match(text, /\r\nKeep-Alive: timeout=75\r\n/);
+    });
+
     it('header names that objects have anyway', async () => {
       const headers = { ...JSON_HEADERS, __proto__x: 'a', constructor: 'b', toString: 'c', 'Content-Length': '0' };
       const head = `${requestHead(`POST /endpoints/${id}`, headers)}__proto__: polluted\r\n\r\n`;
