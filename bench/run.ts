@@ -17,9 +17,9 @@ import { type ServerProcess, startServer } from './server-process.ts';
 const { values: options } = parseArgs({
   options: {
     /** Seconds of each turn. */
-    seconds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
     /** How often each server has its turn. */
-    rounds: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '9' },
     /** Requests before resident memory is read, in all. */
     requests: { type: 'string', default: '200000' },
     /** Leaves `service.cpuprofile` in the working directory. */
@@ -37,8 +37,6 @@ interface Measured {
   readonly name: string;
   readonly server: ServerProcess;
   readonly url: string;
-  /** Name of what it is measured against. */
-  readonly against?: string;
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-'));
@@ -78,33 +76,36 @@ async function turnOf({ server, url }: Measured): Promise<Measurement> {
   return { ...turn, cpu: ((await server.cpu()) - before) / turn.requests };
 }
 
-function best(turns: readonly Measurement[]): Measurement {
-  return turns.reduce((a, b) => (b.perSecond > a.perSecond ? b : a));
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 }
 
-function leastCpu(turns: readonly Measurement[]): number {
-  return Math.min(...turns.map(({ cpu }) => cpu));
+/** What is measured against what. They take turns, so that both have the same pauses: V8 gives up memory and code in them. */
+async function pair(against: Measured, work: Measured): Promise<void> {
+  const turns: { readonly own: Measurement; readonly other: Measurement }[] = [];
+  for (const { url } of [against, work]) await load(url, { duration: 2 });
+  while (turns.length < Number(options.rounds)) turns.push({ other: await turnOf(against), own: await turnOf(work) });
+  const ratio = (read: (turn: (typeof turns)[number]) => number) => median(turns.map(read)).toFixed(2);
+  const speed = ratio(({ own, other }) => own.perSecond / other.perSecond);
+  const cpu = ratio(({ own, other }) => other.cpu / own.cpu);
+  row(
+    against.name,
+    turns.map(({ other }) => other),
+  );
+  row(
+    work.name,
+    turns.map(({ own }) => own),
+    [speed, cpu],
+  );
 }
 
-async function throughput(works: readonly Measured[]): Promise<void> {
-  const turns = new Map<string, Measurement[]>();
-  for (const { url } of works) await load(url, { duration: 2 });
-  for (let round = 0; round < Number(options.rounds); round++) {
-    for (const work of works) {
-      const { name } = work;
-      turns.set(name, [...(turns.get(name) ?? []), await turnOf(work)]);
-      process.stderr.write(`round ${round + 1}: ${name}\n`);
-    }
-  }
-  print('\n| work | requests/s | ratio | CPU µs a request | ratio | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|');
-  for (const { name, against } of works) {
-    const { perSecond, p50, p99 } = best(turns.get(name) ?? []);
-    const cpu = leastCpu(turns.get(name) ?? []);
-    const other = against === undefined ? undefined : (turns.get(against) ?? []);
-    const ratio = other === undefined ? '' : `${(perSecond / best(other).perSecond).toFixed(2)} of ${against}`;
-    const cpuRatio = other === undefined ? '' : (leastCpu(other) / cpu).toFixed(2);
-    print(`| ${name} | ${perSecond.toFixed(0)} | ${ratio} | ${cpu.toFixed(0)} | ${cpuRatio} | ${p50} | ${p99} |`);
-  }
+function row(name: string, turns: readonly Measurement[], [speed = '', cpu = '']: readonly string[] = []): void {
+  const typical = (key: keyof Measurement) => median(turns.map((turn) => turn[key])).toFixed(0);
+  const cells = [name, typical('perSecond'), speed, typical('cpu'), cpu, typical('p50'), typical('p99')];
+  print(`| ${cells.join(' | ')} |`);
 }
 
 async function shares(upstream: string): Promise<void> {
@@ -163,17 +164,18 @@ try {
   const noOp = await start('no-op', SERVER, [join(dist, 'bench/no-op.js')]);
   const service = await startService('service', measuredConfig(upstream.url));
   const hooked = await startService('hooked', measuredConfig(upstream.url, [join(root, 'bench/six-hooks.mjs')]));
-  const works: Measured[] = [
-    { name: 'floor, encoded', server: floor, url: `${floor.url}/encoded` },
-    { name: 'encoded', server: service, url: service.urls.encoded ?? '', against: 'floor, encoded' },
-    { name: 'encoded, six hooks', server: hooked, url: hooked.urls.encoded ?? '', against: 'encoded' },
-    { name: 'floor, raw', server: floor, url: `${floor.url}/raw` },
-    { name: 'raw', server: service, url: service.urls.raw ?? '', against: 'floor, raw' },
-    { name: 'no-op', server: noOp, url: `${noOp.url}/kept` },
-    { name: 'cached', server: service, url: service.urls.cached ?? '', against: 'no-op' },
-  ];
-  for (const { name, url } of works) if (name !== 'no-op') await verified(url);
-  await throughput(works);
+  const encoded = { name: 'encoded', server: service, url: service.urls.encoded ?? '' };
+  const hooks = { name: 'encoded, six hooks', server: hooked, url: hooked.urls.encoded ?? '' };
+  const raw = { name: 'raw', server: service, url: service.urls.raw ?? '' };
+  const cached = { name: 'cached', server: service, url: service.urls.cached ?? '' };
+  const floorEncoded = { name: 'floor, encoded', server: floor, url: `${floor.url}/encoded` };
+  const floorRaw = { name: 'floor, raw', server: floor, url: `${floor.url}/raw` };
+  for (const { url } of [encoded, hooks, raw, cached, floorEncoded, floorRaw]) await verified(url);
+  print('\n| work | requests/s | ratio | CPU µs a request | ratio | p50 ms | p99 ms |\n|---|---|---|---|---|---|---|');
+  await pair(floorEncoded, encoded);
+  await pair(encoded, hooks);
+  await pair(floorRaw, raw);
+  await pair({ name: 'no-op', server: noOp, url: `${noOp.url}/kept` }, cached);
   await Promise.all([floor, noOp, service, hooked].map((server) => server.stop()));
   await shares(upstream.url);
   await startTimes(upstream.url);

@@ -61,7 +61,7 @@ export interface Rejection {
   readonly message?: string;
 }
 
-/** What every public context has. Classes, because objects with accessors of their own cost more than all the rest. */
+/** What every public context has. A class, because objects with accessors of their own cost more than all the rest. */
 class Context implements HookContext {
   readonly requestId: Hex;
   readonly endpointId: Hex;
@@ -83,57 +83,19 @@ class Context implements HookContext {
   }
 }
 
-class HttpRequest extends Context implements HttpRequestContext {
-  readonly parameters: Parameters;
-  readonly headers: HttpRequestContext['headers'];
-  readonly ip: string;
-
-  constructor(exchange: Exchange, call: Call, hidden: ReadonlySet<string>) {
-    super(exchange, call);
-    const headers: Record<string, string | undefined> = {};
-    for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
-    this.parameters = exchange.parameters;
-    this.headers = Object.freeze(headers);
-    this.ip = exchange.ip;
-  }
+/** A context with what is of one hook only. No class for each: V8 builds objects of one class in half the time. */
+function contextOf<C extends HookContext>(
+  exchange: Exchange,
+  call: Call,
+  own: Omit<C, keyof HookContext>,
+): HookContext {
+  return Object.freeze(Object.assign(new Context(exchange, call), own));
 }
 
-class BeforeApiCall extends Context implements BeforeApiCallContext {
-  readonly parameters: Parameters;
-
-  constructor(exchange: Exchange, call: Call, parameters: Parameters) {
-    super(exchange, call);
-    this.parameters = parameters;
-  }
-}
-
-class AfterApiCall extends BeforeApiCall implements AfterApiCallContext {
-  readonly response: AfterApiCallContext['response'];
-
-  constructor(exchange: Exchange, call: Call, parameters: Parameters, response: ApiResponse) {
-    super(exchange, call, parameters);
-    this.response = responseView(response);
-  }
-}
-
-class BeforeSign extends Context implements BeforeSignContext {
-  readonly data: Hex;
-
-  constructor(exchange: Exchange, call: Call, data: Hex) {
-    super(exchange, call);
-    this.data = data;
-  }
-}
-
-class ResponseSent extends Context implements ResponseSentContext {
-  readonly duration: number;
-  readonly status: number;
-
-  constructor(exchange: Exchange, call: Call, status: number) {
-    super(exchange, call);
-    this.duration = exchange.elapsed();
-    this.status = status;
-  }
+function headersFor(exchange: Exchange, hidden: ReadonlySet<string>): HttpRequestContext['headers'] {
+  const headers: Record<string, string | undefined> = {};
+  for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
+  return Object.freeze(headers);
 }
 
 /** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
@@ -263,24 +225,28 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
 export const publicHooks: Adapters = {
   onHttpRequest: {
-    context: ([exchange], call, hidden) => Object.freeze(new HttpRequest(exchange, call, hidden)),
+    context: ([exchange], call, hidden) => {
+      const { parameters, ip } = exchange;
+      return contextOf<HttpRequestContext>(exchange, call, { parameters, headers: headersFor(exchange, hidden), ip });
+    },
     take: (result, _, plugin) => takeRejection(result, plugin),
   },
   onBeforeApiCall: {
-    context: ([parameters, exchange], call) => Object.freeze(new BeforeApiCall(exchange, call, parameters)),
+    context: ([parameters, exchange], call) => contextOf<BeforeApiCallContext>(exchange, call, { parameters }),
     take: takeParameters,
   },
   onAfterApiCall: {
     context: ([response, parameters, exchange], call) =>
-      Object.freeze(new AfterApiCall(exchange, call, parameters, response)),
+      contextOf<AfterApiCallContext>(exchange, call, { parameters, response: responseView(response) }),
     take: (result, [response]) => takeResponse(result, response),
   },
   onBeforeSign: {
-    context: ([data, exchange], call) => Object.freeze(new BeforeSign(exchange, call, data)),
+    context: ([data, exchange], call) => contextOf<BeforeSignContext>(exchange, call, { data }),
     take: takeData,
   },
   onResponseSent: {
-    context: ([status, exchange], call) => Object.freeze(new ResponseSent(exchange, call, status)),
+    context: ([status, exchange], call) =>
+      contextOf<ResponseSentContext>(exchange, call, { duration: exchange.elapsed(), status }),
     take: () => undefined,
   },
   onError: {
