@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { Interpolated, Reference } from './interpolate.ts';
 import { isRecord, isWithin, lineage } from './path.ts';
-import { type ConvertLeaf, convert, fromText } from './schema/convert.ts';
+import { type Concerns, type ConvertLeaf, convert, fromText } from './schema/convert.ts';
 import { sample } from './schema/samples.ts';
 
 /** Chooses between the two samples that can stand in for an unset variable. */
@@ -9,14 +9,10 @@ export type Variant = (reference: Reference) => 0 | 1;
 
 export const first: Variant = () => 0;
 export const second: Variant = () => 1;
-/** The second sample for one variable only. */
-export const varying =
-  (name: string): Variant =>
-  ({ unset }) =>
-    unset.includes(name) ? 1 : 0;
+type Config = Readonly<Record<string, unknown>>;
 
 export interface Filled {
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: Config;
   /** Paths of unset variables for which there is no choice of samples. */
   readonly rigid: ReadonlySet<string>;
 }
@@ -24,9 +20,20 @@ export interface Filled {
 /** Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. */
 export function fill({ value, references }: Interpolated, schema: TSchema, variant: Variant): Filled {
   const rigid = new Set<string>();
-  const concerned = new Set(['', ...[...references.keys()].flatMap((path) => [...lineage(path)])]);
-  const config = convert(schema, value, '', leafOf(references, variant, rigid), (path) => concerned.has(path));
+  const config = convert(schema, value, '', leafOf(references, variant, rigid), onTheWayTo(references.keys()));
   return { config: isRecord(config) ? config : {}, rigid };
+}
+
+/** A config that was filled with first samples, with the second one for one variable. */
+export function vary({ value, references }: Interpolated, schema: TSchema, filled: Config, name: string): Config {
+  const paths = [...references].filter(([, { unset }]) => unset.includes(name)).map(([path]) => path);
+  const config = convert(schema, value, '', leafOf(references, second), onTheWayTo(paths), filled);
+  return isRecord(config) ? config : {};
+}
+
+function onTheWayTo(paths: Iterable<string>): Concerns {
+  const all = new Set(['', ...[...paths].flatMap((path) => [...lineage(path)])]);
+  return (path) => all.has(path);
 }
 
 /** What becomes of one string, see {@link fill}. */

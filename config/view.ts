@@ -6,7 +6,7 @@ import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import type { Interpolated } from './interpolate.ts';
 import { explainAll } from './schema/explain.ts';
-import { doubtfulPaths, fill, first, second, type Variant, varying } from './variables.ts';
+import { doubtfulPaths, fill, first, second, vary } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
 export interface Identified {
@@ -68,8 +68,11 @@ export class View {
     readonly identified: readonly Identified[];
     readonly findings: readonly Finding[];
   } {
-    const attempts = this.#attempt(this.context);
-    const others = this.#doubtful.size === 0 ? attempts : this.#attemptWith(second);
+    const attempts = this.#attempts(this.context);
+    const others =
+      this.#doubtful.size === 0
+        ? attempts
+        : this.#attempts(this.#contextOf(deepFreeze(fill(this.#source, this.#schema, second).config)));
     const entries = this.context.endpoints.map((draft, index) => {
       const attempt = attempts[index] ?? { text: undefined, error: undefined };
       const depends =
@@ -77,33 +80,51 @@ export class View {
       return { draft, attempt, index, text: depends ? undefined : attempt.text };
     });
     const failed = entries.filter(({ text }) => text === undefined);
-    const doubtful = failed.filter(({ draft }) => this.#concerning(draft).length > 0);
-    const namesOf = nameVariables && doubtful.length > 0 ? this.#dependencies(attempts) : () => [];
-    const findings = failed.flatMap(({ draft, attempt, index }) => {
-      if (this.#concerning(draft).length > 0) return unidentified(draft.path, namesOf(draft, index));
+    // What fails without any sample in it is a fault of the endpoint, or of a plugin.
+    const faulty = failed.filter(
+      ({ draft, attempt }) => attempt.text === undefined && this.#concerning(draft).length === 0,
+    );
+    const namesOf = nameVariables && failed.length > faulty.length ? this.#dependencies(attempts) : () => [];
+    const findings = failed.flatMap((entry) => {
+      const { draft, attempt, index } = entry;
+      if (!faulty.includes(entry)) return unidentified(draft.path, namesOf(draft, index));
       return attempt.text === undefined ? [identityFailure(draft, attempt.error)] : [];
     });
     return { identified: entries, findings: [...findings, ...this.#leftOut()] };
   }
 
-  /** Finds the unset variables that an endpoint's ID depends on. */
+  /** Finds the unset variables that an endpoint's ID depends on, by a try with another sample for each. */
   #dependencies(attempts: readonly Attempt[]): (draft: EndpointDraft, index: number) => readonly string[] {
     const { references } = this.#source;
-    const names = [...new Set([...references.values()].flatMap(({ unset }) => unset))];
-    const changed = new Map(names.map((name) => [name, this.#attemptWith(varying(name))]));
+    const owners = new Map<string, Set<string>>();
+    for (const [path, { unset }] of references)
+      for (const name of unset) owners.set(name, (owners.get(name) ?? new Set()).add(ownerOf(path)));
+    const contexts = new Map<string, CheckContext>();
+    const contextWith = (name: string): CheckContext => {
+      const context =
+        contexts.get(name) ?? this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, name)));
+      contexts.set(name, context);
+      return context;
+    };
     return (draft, index) => {
+      const text = attempts[index]?.text;
       const concerning = this.#concerning(draft);
       // Where a sample makes a plugin fail, or there is none to vary, the variable counts as needed.
-      const opaque = concerning.filter((path) => this.#rigid.has(path) || attempts[index]?.text === undefined);
+      const opaque = concerning.filter((path) => this.#rigid.has(path) || text === undefined);
       const needed = new Set(opaque.flatMap((path) => references.get(path)?.unset ?? []));
-      return names.filter((name) => needed.has(name) || changed.get(name)?.[index]?.text !== attempts[index]?.text);
+      const matters = (name: string) => needed.has(name) || this.#attempt(contextWith(name), index).text !== text;
+      const nearby = new Set([draft.path, apiOf(draft), 'elsewhere', '']);
+      const names = [...owners.keys()];
+      const near = names.filter((name) => [...(owners.get(name) ?? [])].some((owner) => nearby.has(owner)));
+      const found = near.filter(matters);
+      // A plugin may look at other endpoints, too.
+      return found.length > 0 ? found : names.filter(matters);
     };
   }
 
   /** The doubtful paths in an endpoint, and in its API outside the other endpoints. */
-  #concerning({ path }: EndpointDraft): readonly string[] {
-    const api = path.slice(0, path.indexOf('.'));
-    return [...(this.#doubtfulIn.get(path) ?? []), ...(this.#doubtfulIn.get(api) ?? [])];
+  #concerning(draft: EndpointDraft): readonly string[] {
+    return [...(this.#doubtfulIn.get(draft.path) ?? []), ...(this.#doubtfulIn.get(apiOf(draft)) ?? [])];
   }
 
   /** Endpoints and APIs that cannot be read at all because no sample fits. */
@@ -114,24 +135,29 @@ export class View {
       .flatMap(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
   }
 
-  #attemptWith(variant: Variant): Attempt[] {
-    return this.#attempt(this.#contextOf(deepFreeze(fill(this.#source, this.#schema, variant).config)));
+  #attempts(context: CheckContext): Attempt[] {
+    return context.endpoints.map((_, index) => this.#attempt(context, index));
   }
 
-  #attempt(context: CheckContext): Attempt[] {
-    return context.endpoints.map((draft) => {
-      try {
-        return { text: identityText(this.#definitions, draft, context) };
-      } catch (error) {
-        return { text: undefined, error };
-      }
-    });
+  #attempt(context: CheckContext, index: number): Attempt {
+    const draft = context.endpoints[index];
+    if (draft === undefined) return { text: undefined, error: undefined };
+    try {
+      return { text: identityText(this.#definitions, draft, context) };
+    } catch (error) {
+      return { text: undefined, error };
+    }
   }
 
   #contextOf(config: Readonly<Record<string, unknown>>): CheckContext {
     const { references } = this.#source;
     return checkContext(config, draftEndpoints(config, this.wrongShapes), (path) => references.has(path));
   }
+}
+
+/** The path of an endpoint's API. */
+function apiOf({ path }: EndpointDraft): string {
+  return path.slice(0, path.indexOf('.'));
 }
 
 function unidentified(path: string, names: readonly string[]): Finding[] {

@@ -9,15 +9,19 @@ export type ConvertLeaf = (text: string, nodes: readonly SchemaNode[], path: str
 /** Whether the value at a config path, or one inside it, is to be converted. */
 export type Concerns = (path: string) => boolean;
 
-/** A copy of a value in which every string went through `leaf`, along its schema; what is of no concern is shared. */
+/**
+ * A copy of a value in which every string went through `leaf`, along its schema.
+ * @param kept what stands where nothing is of concern: the value itself, or one of the same form.
+ */
 export function convert(
   schema: TSchema,
   value: unknown,
   path: string,
   leaf: ConvertLeaf,
   concerns: Concerns = () => true,
+  kept: unknown = value,
 ): unknown {
-  return new Conversion(leaf, concerns).visit([schema], value, path);
+  return new Conversion(leaf, concerns).visit([schema], value, path, kept);
 }
 
 class Conversion {
@@ -29,14 +33,14 @@ class Conversion {
     this.#concerns = concerns;
   }
 
-  visit(schemas: readonly TSchema[], value: unknown, path: string): unknown {
-    if (!this.#concerns(path)) return value;
+  visit(schemas: readonly TSchema[], value: unknown, path: string, kept: unknown): unknown {
+    if (!this.#concerns(path)) return kept;
     const nodes = schemas.flatMap(alternatives);
     if (typeof value === 'string') return this.#leaf(value, nodes, path);
     if (Array.isArray(value)) {
       return value.map((item, index) => {
         const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
-        return this.visit(inner, item, childPath(path, index));
+        return this.visit(inner, item, childPath(path, index), memberOf(kept, index));
       });
     }
     if (!isRecord(value)) return value;
@@ -45,10 +49,14 @@ class Conversion {
     const fitting = agreeing.length > 0 ? agreeing : candidates;
     const members = Object.entries(value).map(([key, member]) => {
       const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
-      return [key, this.visit(inner, member, childPath(path, key))];
+      return [key, this.visit(inner, member, childPath(path, key), memberOf(kept, key))];
     });
     return Object.fromEntries(members);
   }
+}
+
+function memberOf(value: unknown, key: string | number): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
 function alternatives(schema: TSchema): SchemaNode[] {

@@ -154,6 +154,37 @@ test('a plugin that fails on a stand-in makes the endpoint depend on it', async 
   assert.ok(warningsOf(loaded).includes('apis[0].endpoints[0]: no endpoint ID: it depends on the variable U'));
 });
 
+test('variables that matter are named wherever they stand: in the endpoint, its API, the settings, another endpoint', async (t) => {
+  const keys = [configKey('endpoint', 'note', Type.Optional(Type.String()))];
+  const nosy: Definition = {
+    name: 'nosy',
+    keys,
+    identity: {
+      encoding: ({ own }, { endpoints }) => (own.name === 'nosy' ? String(endpoints[2]?.own.note) : null),
+      encrypt: ({ own }, { config: { server } }) => (own.name === 'port' ? JSON.stringify(server) : null),
+    },
+    setup: () => ({}),
+  };
+  const endpoints = [
+    endpoint({ name: 'several', path: '/${A}/${B}' }),
+    endpoint({ name: 'nosy', path: '/n' }),
+    endpoint({ name: 'c', path: '/c', note: '${NOTE}' }),
+    endpoint({ name: 'port', path: '/p' }),
+  ];
+  const given = config({ apis: [api({ endpoints }), api({ name: 'z', url: '${Z}/x' })], server: { port: '${PORT}' } });
+  const loaded = await load(t, given, { allowUnset, builtins: [...builtins, nosy], env: { Z: 'https://z' } });
+  const unidentified = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
+  assert.deepEqual(unidentified, [
+    'apis[0].endpoints[0]: no endpoint ID: it depends on the variables A, B',
+    'apis[0].endpoints[1]: no endpoint ID: it depends on the variable NOTE',
+    'apis[0].endpoints[3]: no endpoint ID: it depends on the variable PORT',
+  ]);
+  assert.deepEqual(
+    loaded.endpoints.map(({ name }) => name),
+    ['c', 'latest'],
+  );
+});
+
 test('a plugin whose factory would get stand-ins is not called', async (t) => {
   const files = { 'p.mjs': 'export default (config) => { throw new Error("called with " + config.token); };' };
   const settings = { plugins: [{ source: './p.mjs', config: { token: '${TOKEN}' } }, { source: '${SOURCE}' }] };
