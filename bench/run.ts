@@ -87,7 +87,12 @@ function median(values: readonly number[]): number {
 async function pair(against: Measured, work: Measured): Promise<void> {
   const turns: { readonly own: Measurement; readonly other: Measurement }[] = [];
   for (const { url } of [against, work]) await load(url, { duration: 2 });
-  while (turns.length < Number(options.rounds)) turns.push({ other: await turnOf(against), own: await turnOf(work) });
+  while (turns.length < Number(options.rounds)) {
+    // Either is the first as often as the second.
+    const first = turns.length % 2 === 0 ? await turnOf(against) : undefined;
+    const own = await turnOf(work);
+    turns.push({ own, other: first ?? (await turnOf(against)) });
+  }
   const ratio = (read: (turn: (typeof turns)[number]) => number) => median(turns.map(read)).toFixed(2);
   const speed = ratio(({ own, other }) => own.perSecond / other.perSecond);
   const cpu = ratio(({ own, other }) => other.cpu / own.cpu);
@@ -110,7 +115,8 @@ function row(name: string, turns: readonly Measurement[], [speed = '', cpu = '']
 
 async function shares(upstream: string): Promise<void> {
   const profiled = await startService('profiled', measuredConfig(upstream), ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
-  await load(profiled.urls.encoded ?? '', { duration: seconds });
+  // Long enough for the start, which is in the profile too, to count for little.
+  await load(profiled.urls.encoded ?? '', { duration: 20 });
   await profiled.stop();
   const file = (await readdir(folder)).find((name) => name.endsWith('.cpuprofile'));
   if (file === undefined) throw new Error('node left no profile');

@@ -23,9 +23,10 @@ const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), '
 /** Where typebox is in a few files, as URLs by specifier: nowhere, if the install made none for the version in use. */
 function bundledTypebox() {
   try {
-    const { version, modules } = read('../node_modules/.cache/typebox/modules.json');
+    const { version, modules, files } = read('../node_modules/.cache/typebox/modules.json');
     if (version !== read('../node_modules/typebox/package.json').version) return {};
     const folder = new URL('../node_modules/.cache/typebox/', import.meta.url);
+    if (!files.every((file) => existsSync(new URL(file, folder)))) return {};
     return Object.fromEntries(Object.entries(modules).map(([part, file]) => [part, new URL(file, folder).href]));
   } catch {
     return {};
@@ -33,9 +34,10 @@ function bundledTypebox() {
 }
 
 async function startFromSource() {
-  const bundled = bundledTypebox();
-  register('../scripts/redirect.js', import.meta.url, { data: bundled });
-  await Promise.all(LIBRARIES.map((name) => import(bundled[name] ?? name)));
+  const targets = bundledTypebox();
+  await Promise.all(LIBRARIES.map((name) => import(targets[name] ?? name)));
+  const root = new URL('..', import.meta.url).href;
+  if (Object.keys(targets).length > 0) register('../scripts/redirect.js', import.meta.url, { data: { root, targets } });
   await import('tsx');
   await import(new URL('./main.ts', import.meta.url).href);
 }

@@ -24,9 +24,16 @@ export function fill({ value, references }: Interpolated, schema: TSchema, varia
   return { config: isRecord(config) ? config : {}, rigid };
 }
 
-/** A config that was filled with first samples, with the second one for one variable. */
-export function vary({ value, references }: Interpolated, schema: TSchema, filled: Config, name: string): Config {
-  const paths = [...references].filter(([, { unset }]) => unset.includes(name)).map(([path]) => path);
+/** A config that was filled with first samples, with the second ones for some variables. */
+export function vary(
+  { value, references }: Interpolated,
+  schema: TSchema,
+  filled: Config,
+  names: readonly string[],
+): Config {
+  const paths = [...references]
+    .filter(([, { unset }]) => unset.some((name) => names.includes(name)))
+    .map(([path]) => path);
   const config = convert(schema, value, '', leafOf(references, second), onTheWayTo(paths), filled);
   return isRecord(config) ? config : {};
 }

@@ -84,25 +84,30 @@ export class View {
     const faulty = failed.filter(
       ({ draft, attempt }) => attempt.text === undefined && this.#concerning(draft).length === 0,
     );
-    const namesOf = nameVariables && failed.length > faulty.length ? this.#dependencies(attempts) : () => [];
+    const namesOf = nameVariables && failed.length > faulty.length ? this.#dependencies(attempts, others) : undefined;
     const findings = failed.flatMap((entry) => {
       const { draft, attempt, index } = entry;
-      if (!faulty.includes(entry)) return unidentified(draft.path, namesOf(draft, index));
+      if (!faulty.includes(entry))
+        return namesOf === undefined ? [] : [unidentified(draft.path, namesOf(draft, index))];
       return attempt.text === undefined ? [identityFailure(draft, attempt.error)] : [];
     });
     return { identified: entries, findings: [...findings, ...this.#leftOut()] };
   }
 
   /** Finds the unset variables that an endpoint's ID depends on, by a try with another sample for each. */
-  #dependencies(attempts: readonly Attempt[]): (draft: EndpointDraft, index: number) => readonly string[] {
+  #dependencies(
+    attempts: readonly Attempt[],
+    others: readonly Attempt[],
+  ): (draft: EndpointDraft, index: number) => readonly string[] {
     const { references } = this.#source;
     const owners = new Map<string, Set<string>>();
     for (const [path, { unset }] of references)
       for (const name of unset) owners.set(name, (owners.get(name) ?? new Set()).add(ownerOf(path)));
+    const varied = (changed: readonly string[]) =>
+      this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, changed)));
     const contexts = new Map<string, CheckContext>();
     const contextWith = (name: string): CheckContext => {
-      const context =
-        contexts.get(name) ?? this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, name)));
+      const context = contexts.get(name) ?? varied([name]);
       contexts.set(name, context);
       return context;
     };
@@ -117,8 +122,9 @@ export class View {
       const names = [...owners.keys()];
       const near = names.filter((name) => [...(owners.get(name) ?? [])].some((owner) => nearby.has(owner)));
       const found = near.filter(matters);
-      // A plugin may look at other endpoints, too.
-      return found.length > 0 ? found : names.filter(matters);
+      // A plugin may look at other endpoints, too: then there is more to the ID than what was found.
+      const enough = this.#attempt(varied(found), index).text === others[index]?.text;
+      return enough ? found : names.filter(matters);
     };
   }
 
@@ -132,7 +138,7 @@ export class View {
     const drafted = new Set(this.context.endpoints.map(({ path }) => path));
     return this.wrongShapes
       .filter(({ path }) => this.isDoubtful(path) && path.startsWith('apis') && !drafted.has(ownerOf(path)))
-      .flatMap(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
+      .map(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
   }
 
   #attempts(context: CheckContext): Attempt[] {
@@ -160,8 +166,11 @@ function apiOf({ path }: EndpointDraft): string {
   return path.slice(0, path.indexOf('.'));
 }
 
-function unidentified(path: string, names: readonly string[]): Finding[] {
-  if (names.length === 0) return [];
-  const variables = names.length === 1 ? 'variable' : 'variables';
-  return [warningAt(path, `no endpoint ID: it depends on the ${variables} ${names.join(', ')}`)];
+/** Without names where an ID changes only with several variables at once. */
+function unidentified(path: string, names: readonly string[]): Finding {
+  const variables =
+    names.length === 0
+      ? 'several variables that are not set'
+      : `the ${names.length === 1 ? 'variable' : 'variables'} ${names.join(', ')}`;
+  return warningAt(path, `no endpoint ID: it depends on ${variables}`);
 }

@@ -153,8 +153,8 @@ export function createHttpServer(handle: Handler): Server {
   server.on('checkExpectation', handle);
   server.requestTimeout = 30_000;
   server.headersTimeout = 10_000;
-  // Longer than proxies keep an idle connection (60 seconds, most of them): whoever closes first must be the client, or a
-  // request that is on its way meets a closed door.
+  // Longer than nginx and AWS keep an idle connection (60 seconds): whoever closes first must be the client, or a request
+  // that is on its way meets a closed door.
   server.keepAliveTimeout = 75_000;
   return server;
 }

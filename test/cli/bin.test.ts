@@ -42,6 +42,7 @@ async function sourceTree(t: TestContext) {
     return stdout;
   };
   return {
+    folder,
     cache: join(folder, 'node_modules/.cache/typebox'),
     prepare: () => run('--import', 'tsx', 'scripts/prepare.ts'),
     start: async (): Promise<unknown> => JSON.parse(await run('cli/bin.js')),
@@ -54,6 +55,18 @@ describe('the program from source', () => {
     assert.deepEqual(await start(), plain);
   });
 
+  it('leaves plugins what is installed for them', async (t) => {
+    const { prepare, start, folder } = await sourceTree(t);
+    await prepare();
+    const own = 'plugins/node_modules/typebox';
+    await mkdir(join(folder, own), { recursive: true });
+    await writeFile(join(folder, own, 'package.json'), '{"name": "typebox", "version": "9.9.9", "exports": "./a.mjs"}');
+    await writeFile(join(folder, own, 'a.mjs'), 'export const own = true;');
+    await writeFile(join(folder, 'plugins/p.mjs'), `export { own } from 'typebox';`);
+    await writeFile(join(folder, 'cli/main.ts'), `console.log(JSON.stringify(await import('../plugins/p.mjs')));`);
+    assert.deepEqual(await start(), { own: true });
+  });
+
   it('starts with the few files that the install made of typebox, unless typebox has changed since', async (t) => {
     const { cache, prepare, start } = await sourceTree(t);
     await prepare();
@@ -63,8 +76,10 @@ describe('the program from source', () => {
     assert.deepEqual(await start(), [true, ...files, yaml]);
 
     const list = join(cache, 'modules.json');
-    const { version, modules } = JSON.parse(await readFile(list, 'utf8'));
-    await writeFile(list, JSON.stringify({ version: `${version}0`, modules }));
+    const made = JSON.parse(await readFile(list, 'utf8'));
+    await writeFile(list, JSON.stringify({ ...made, version: `${made.version}0` }));
+    assert.deepEqual(await start(), plain);
+    await writeFile(list, JSON.stringify({ ...made, files: [...made.files, 'gone.js'] }));
     assert.deepEqual(await start(), plain);
     await writeFile(list, '{');
     assert.deepEqual(await start(), plain);

@@ -155,29 +155,44 @@ test('a plugin that fails on a stand-in makes the endpoint depend on it', async 
 });
 
 test('variables that matter are named wherever they stand: in the endpoint, its API, the settings, another endpoint', async (t) => {
-  const keys = [configKey('endpoint', 'note', Type.Optional(Type.String()))];
+  const keys = [
+    configKey('endpoint', 'note', Type.Optional(Type.String())),
+    configKey('endpoint', 'nosy', Type.Optional(Type.Boolean())),
+  ];
+  let stood: unknown[] | undefined;
+  const both = (notes: unknown[]) => {
+    stood ??= notes;
+    return notes.every((note, index) => note !== stood?.[index]);
+  };
   const nosy: Definition = {
     name: 'nosy',
     keys,
     identity: {
-      encoding: ({ own }, { endpoints }) => (own.name === 'nosy' ? String(endpoints[2]?.own.note) : null),
-      encrypt: ({ own }, { config: { server } }) => (own.name === 'port' ? JSON.stringify(server) : null),
+      encoding: ({ own }, { endpoints }) => (own.nosy === true ? String(endpoints[2]?.own.note) : null),
+      encrypt: ({ own }, { config: { server }, endpoints }) => {
+        if (own.name === 'port') return JSON.stringify(server);
+        return own.name === 'both' ? both([endpoints[2]?.own.note, endpoints[4]?.own.note]) : null;
+      },
     },
     setup: () => ({}),
   };
   const endpoints = [
-    endpoint({ name: 'several', path: '/${A}/${B}' }),
-    endpoint({ name: 'nosy', path: '/n' }),
+    endpoint({ name: 'near and far', path: '/${A}/${B}', nosy: true }),
+    endpoint({ name: 'far', path: '/n', nosy: true }),
     endpoint({ name: 'c', path: '/c', note: '${NOTE}' }),
     endpoint({ name: 'port', path: '/p' }),
+    endpoint({ name: 'e', path: '/e/${A}', note: '${MORE}' }),
+    endpoint({ name: 'both', path: '/both' }),
   ];
   const given = config({ apis: [api({ endpoints }), api({ name: 'z', url: '${Z}/x' })], server: { port: '${PORT}' } });
   const loaded = await load(t, given, { allowUnset, builtins: [...builtins, nosy], env: { Z: 'https://z' } });
   const unidentified = warningsOf(loaded).filter((line) => line.includes('no endpoint ID'));
   assert.deepEqual(unidentified, [
-    'apis[0].endpoints[0]: no endpoint ID: it depends on the variables A, B',
+    'apis[0].endpoints[0]: no endpoint ID: it depends on the variables A, B, NOTE',
     'apis[0].endpoints[1]: no endpoint ID: it depends on the variable NOTE',
     'apis[0].endpoints[3]: no endpoint ID: it depends on the variable PORT',
+    'apis[0].endpoints[4]: no endpoint ID: it depends on the variable A',
+    'apis[0].endpoints[5]: no endpoint ID: it depends on several variables that are not set',
   ]);
   assert.deepEqual(
     loaded.endpoints.map(({ name }) => name),
