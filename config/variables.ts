@@ -4,11 +4,6 @@ import { isRecord, isWithin, lineage } from './path.ts';
 import { type Concerns, type ConvertLeaf, convert, fromText } from './schema/convert.ts';
 import { sample } from './schema/samples.ts';
 
-/** Chooses between the two samples that can stand in for an unset variable. */
-export type Variant = (reference: Reference) => 0 | 1;
-
-export const first: Variant = () => 0;
-export const second: Variant = () => 1;
 type Config = Readonly<Record<string, unknown>>;
 
 export interface Filled {
@@ -18,23 +13,20 @@ export interface Filled {
 }
 
 /** Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. */
-export function fill({ value, references }: Interpolated, schema: TSchema, variant: Variant): Filled {
+export function fill({ value, references }: Interpolated, schema: TSchema): Filled {
   const rigid = new Set<string>();
-  const config = convert(schema, value, '', leafOf(references, variant, rigid), onTheWayTo(references.keys()));
+  const config = convert(schema, value, '', leafOf(references, 0, rigid), onTheWayTo(references.keys()));
   return { config: isRecord(config) ? config : {}, rigid };
 }
 
-/** A config that was filled with first samples, with the second ones for some variables. */
+/** A config that was filled, with the second samples at some paths. */
 export function vary(
   { value, references }: Interpolated,
   schema: TSchema,
   filled: Config,
-  names: readonly string[],
+  paths: Iterable<string>,
 ): Config {
-  const paths = [...references]
-    .filter(([, { unset }]) => unset.some((name) => names.includes(name)))
-    .map(([path]) => path);
-  const config = convert(schema, value, '', leafOf(references, second), onTheWayTo(paths), filled);
+  const config = convert(schema, value, '', leafOf(references, 1), onTheWayTo(paths), filled);
   return isRecord(config) ? config : {};
 }
 
@@ -43,17 +35,20 @@ function onTheWayTo(paths: Iterable<string>): Concerns {
   return (path) => all.has(path);
 }
 
-/** What becomes of one string, see {@link fill}. */
+/**
+ * What becomes of one string, see {@link fill}.
+ * @param choice which of the two samples stands in for an unset variable.
+ */
 export function leafOf(
   references: ReadonlyMap<string, Reference>,
-  variant: Variant = first,
+  choice: 0 | 1 = 0,
   rigid: Set<string> = new Set(),
 ): ConvertLeaf {
   return (text, nodes, path) => {
     const reference = references.get(path);
     if (reference === undefined) return text;
     if (!reference.doubtful) return reference.whole ? fromText(text, nodes) : text;
-    const { value, varies } = sample(reference.texts, nodes, variant(reference));
+    const { value, varies } = sample(reference.texts, nodes, choice);
     if (!varies) rigid.add(path);
     return value;
   };

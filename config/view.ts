@@ -6,7 +6,7 @@ import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import type { Interpolated } from './interpolate.ts';
 import { explainAll } from './schema/explain.ts';
-import { doubtfulPaths, fill, first, second, vary } from './variables.ts';
+import { doubtfulPaths, fill, vary } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */
 export interface Identified {
@@ -33,7 +33,7 @@ export class View {
   readonly #definitions: readonly Definition[];
 
   constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[]) {
-    const { config, rigid } = fill(source, schema, first);
+    const { config, rigid } = fill(source, schema);
     this.config = deepFreeze(config);
     this.wrongShapes = explainAll(schema, config);
     this.#doubtful = new Set(doubtfulPaths(source.references));
@@ -69,10 +69,7 @@ export class View {
     readonly findings: readonly Finding[];
   } {
     const attempts = this.#attempts(this.context);
-    const others =
-      this.#doubtful.size === 0
-        ? attempts
-        : this.#attempts(this.#contextOf(deepFreeze(fill(this.#source, this.#schema, second).config)));
+    const others = this.#doubtful.size === 0 ? attempts : this.#attempts(this.#contextWith(this.#doubtful));
     const entries = this.context.endpoints.map((draft, index) => {
       const attempt = attempts[index] ?? { text: undefined, error: undefined };
       const depends =
@@ -80,16 +77,12 @@ export class View {
       return { draft, attempt, index, text: depends ? undefined : attempt.text };
     });
     const failed = entries.filter(({ text }) => text === undefined);
-    // What fails without any sample in it is a fault of the endpoint, or of a plugin.
-    const faulty = failed.filter(
-      ({ draft, attempt }) => attempt.text === undefined && this.#concerning(draft).length === 0,
-    );
-    const namesOf = nameVariables && failed.length > faulty.length ? this.#dependencies(attempts, others) : undefined;
-    const findings = failed.flatMap((entry) => {
-      const { draft, attempt, index } = entry;
-      if (!faulty.includes(entry))
-        return namesOf === undefined ? [] : [unidentified(draft.path, namesOf(draft, index))];
-      return attempt.text === undefined ? [identityFailure(draft, attempt.error)] : [];
+    const namesOf = this.#dependencies(attempts, others);
+    const findings = failed.flatMap(({ draft, attempt, index }) => {
+      // What fails without any sample in it is a fault of the endpoint, or of a plugin.
+      if (attempt.text === undefined && this.#concerning(draft).length === 0)
+        return [identityFailure(draft, attempt.error)];
+      return nameVariables ? [unidentified(draft.path, namesOf(draft, index))] : [];
     });
     return { identified: entries, findings: [...findings, ...this.#leftOut()] };
   }
@@ -100,15 +93,15 @@ export class View {
     others: readonly Attempt[],
   ): (draft: EndpointDraft, index: number) => readonly string[] {
     const { references } = this.#source;
-    const owners = new Map<string, Set<string>>();
+    const places = new Map<string, string[]>();
     for (const [path, { unset }] of references)
-      for (const name of unset) owners.set(name, (owners.get(name) ?? new Set()).add(ownerOf(path)));
-    const varied = (changed: readonly string[]) =>
-      this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, changed)));
+      for (const name of unset) places.set(name, [...(places.get(name) ?? []), path]);
+    const names = [...places.keys()];
     const contexts = new Map<string, CheckContext>();
-    const contextWith = (name: string): CheckContext => {
-      const context = contexts.get(name) ?? varied([name]);
-      contexts.set(name, context);
+    const contextWith = (changed: readonly string[]): CheckContext => {
+      const key = changed.join();
+      const context = contexts.get(key) ?? this.#contextWith(changed.flatMap((name) => places.get(name) ?? []));
+      contexts.set(key, context);
       return context;
     };
     return (draft, index) => {
@@ -117,13 +110,12 @@ export class View {
       // Where a sample makes a plugin fail, or there is none to vary, the variable counts as needed.
       const opaque = concerning.filter((path) => this.#rigid.has(path) || text === undefined);
       const needed = new Set(opaque.flatMap((path) => references.get(path)?.unset ?? []));
-      const matters = (name: string) => needed.has(name) || this.#attempt(contextWith(name), index).text !== text;
+      const matters = (name: string) => needed.has(name) || this.#attempt(contextWith([name]), index).text !== text;
       const nearby = new Set([draft.path, apiOf(draft), 'elsewhere', '']);
-      const names = [...owners.keys()];
-      const near = names.filter((name) => [...(owners.get(name) ?? [])].some((owner) => nearby.has(owner)));
+      const near = names.filter((name) => places.get(name)?.some((path) => nearby.has(ownerOf(path))));
       const found = near.filter(matters);
       // A plugin may look at other endpoints, too: then there is more to the ID than what was found.
-      const enough = this.#attempt(varied(found), index).text === others[index]?.text;
+      const enough = this.#attempt(contextWith(found), index).text === others[index]?.text;
       return enough ? found : names.filter(matters);
     };
   }
@@ -139,6 +131,11 @@ export class View {
     return this.wrongShapes
       .filter(({ path }) => this.isDoubtful(path) && path.startsWith('apis') && !drafted.has(ownerOf(path)))
       .map(({ path }) => unidentified(ownerOf(path), this.#source.references.get(path)?.unset ?? []));
+  }
+
+  /** The context with second samples at some paths. */
+  #contextWith(paths: Iterable<string>): CheckContext {
+    return this.#contextOf(deepFreeze(vary(this.#source, this.#schema, this.config, paths)));
   }
 
   #attempts(context: CheckContext): Attempt[] {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { before, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { tidy } from '../support/tidy.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -26,30 +28,20 @@ describe('clients that miss the cache at the same time share one upstream call',
     const parameters = [{ name: 'q' }];
     const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest']) });
     service = await startTestService(
-      {
-        settings: { plugins },
-        apis: [
-          {
-            name: 'x',
-            url: upstream.url,
-            auth: { type: 'free' },
-            endpoints: [
-              { name: 'kept', path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
-              { name: 'brief', path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
-            ],
-          },
-        ],
-      },
+      oneApi(
+        upstream.url,
+        {
+          kept: { path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
+          brief: { path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
+        },
+        { api: { name: 'x' }, settings: { plugins } },
+      ),
       { files },
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  tidy(() => ({ service, upstream }));
   beforeEach(() => {
     held.length = 0;
-    upstream.requests.length = 0;
     arrived = 0;
     acts.set('arrivals onHttpRequest', () => {
       arrived += 1;
