@@ -20,24 +20,26 @@ const LIBRARIES = [
 
 const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'));
 
-/** Where typebox is in a few files, as URLs by specifier: nowhere, if the install made none for the version in use. */
+/** Where typebox is in a few files, by specifier, and for whom: nowhere, if the install made none for the version in use. */
 function bundledTypebox() {
   try {
-    const { version, modules, files } = read('../node_modules/.cache/typebox/modules.json');
-    if (version !== read('../node_modules/typebox/package.json').version) return {};
+    const { version, modules, files, importers } = read('../node_modules/.cache/typebox/modules.json');
+    if (version !== read('../node_modules/typebox/package.json').version) return undefined;
     const folder = new URL('../node_modules/.cache/typebox/', import.meta.url);
-    if (!files.every((file) => existsSync(new URL(file, folder)))) return {};
-    return Object.fromEntries(Object.entries(modules).map(([part, file]) => [part, new URL(file, folder).href]));
+    if (!files.every((file) => existsSync(new URL(file, folder)))) return undefined;
+    return {
+      targets: Object.fromEntries(Object.entries(modules).map(([part, file]) => [part, new URL(file, folder).href])),
+      importers: importers.map((name) => new URL(`../${name}/`, import.meta.url).href),
+    };
   } catch {
-    return {};
+    return undefined;
   }
 }
 
 async function startFromSource() {
-  const targets = bundledTypebox();
-  await Promise.all(LIBRARIES.map((name) => import(targets[name] ?? name)));
-  const root = new URL('..', import.meta.url).href;
-  if (Object.keys(targets).length > 0) register('../scripts/redirect.js', import.meta.url, { data: { root, targets } });
+  const bundled = bundledTypebox();
+  await Promise.all(LIBRARIES.map((name) => import(bundled?.targets[name] ?? name)));
+  if (bundled !== undefined) register('../scripts/redirect.js', import.meta.url, { data: bundled });
   await import('tsx');
   await import(new URL('./main.ts', import.meta.url).href);
 }

@@ -2,15 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { vendorTypebox } from './vendor.ts';
+import { PUBLISHED, vendorTypebox } from './vendor.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
-
-/** Folders of code that are published; `bench` is built beside them, so that benchmarks measure what is published. */
-const PUBLISHED = ['kernel', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
 
 /** What operators and plugin authors read; published as it is, but for pictures. */
 const READ = ['docs', 'examples'];
@@ -118,7 +115,7 @@ async function bundlePage(): Promise<void> {
 rmSync(dist, { recursive: true, force: true });
 compile();
 copyRest();
-await vendorTypebox(dist, PUBLISHED);
+await vendorTypebox(dist);
 renameInDeclarations();
 writeManifest();
 await bundlePage();

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { bundleTypebox } from './vendor.ts';
+import { bundleTypebox, PUBLISHED } from './vendor.ts';
 
 /** Makes what a start from source reads instead of typebox's many files. npm runs it after an install. */
 async function prepare(): Promise<void> {
@@ -11,7 +11,10 @@ async function prepare(): Promise<void> {
   const modules = await bundleTypebox(fileURLToPath(folder));
   const { version } = JSON.parse(readFileSync(installed, 'utf8'));
   const files = readdirSync(folder);
-  writeFileSync(new URL('modules.json', folder), `${JSON.stringify({ version, modules, files })}\n`);
+  writeFileSync(
+    new URL('modules.json', folder),
+    `${JSON.stringify({ version, modules, files, importers: PUBLISHED })}\n`,
+  );
 }
 
 try {

@@ -5,6 +5,9 @@ import { build } from 'esbuild';
 /** The parts of typebox that the service imports: some 700 files, which take node a third of the start to open. */
 const PARTS = ['typebox', 'typebox/value', 'typebox/compile'];
 
+/** Folders of code that are published. */
+export const PUBLISHED = ['kernel', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
+
 const FOLDER = 'vendor';
 
 function fileOf(part: string): string {
@@ -32,9 +35,9 @@ export async function bundleTypebox(outdir: string): Promise<Record<string, stri
  * Puts typebox into a few files of the package, and has the package's own modules import those. Its declarations go on
  * naming typebox, which stays a dependency.
  */
-export async function vendorTypebox(dist: string, folders: readonly string[]): Promise<void> {
+export async function vendorTypebox(dist: string): Promise<void> {
   await bundleTypebox(join(dist, FOLDER));
-  for (const folder of folders) {
+  for (const folder of PUBLISHED) {
     for (const name of readdirSync(join(dist, folder), { recursive: true, encoding: 'utf8' })) {
       if (name.endsWith('.js')) redirect(join(dist, folder, name), dist);
     }

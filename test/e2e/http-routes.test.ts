@@ -258,13 +258,9 @@ describe('routes (decisions, HTTP: checks in their order; every response of a ro
       const first = requestHead('GET /health', { Connection: 'keep-alive' });
       const text = await exchangeRaw(service.url, `${first}\r\n${requestHead('GET /health')}\r\n`);
       assert.deepEqual(
-        [...text.matchAll(/\r\n(Connection|Keep-Alive): (.*)\r\n/g)].map(([, name, value]) => [name, value]),
-        [
-          ['Connection', 'keep-alive'],
-          ['Connection', 'close'],
-        ],
+        [...text.matchAll(/^(?:Connection|Keep-Alive): .*(?=\r$)/gm)].map(([line]) => line),
+        ['Connection: keep-alive', 'Keep-Alive: timeout=75', 'Connection: close'],
       );
-      assert.match(text, /\r\nKeep-Alive: timeout=75\r\n/);
     });
 
     it('header names that objects have anyway', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
@@ -41,17 +42,11 @@ before(async () => {
   });
   const encoding = { type: 'uint256', path: '$.price' };
   service = await startTestService(
-    {
-      settings: { plugins },
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: ['price', 'broken', 'hang'].map((name) => ({ name, path: `/${name}`, encoding })),
-        },
-      ],
-    },
+    oneApi(
+      upstream.url,
+      { price: { encoding }, broken: { encoding }, hang: { encoding } },
+      { api: { name: 'x' }, settings: { plugins } },
+    ),
     { files },
   );
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
@@ -41,21 +42,11 @@ before(async () => {
   });
   const rest = { parameters: [{ name: 'q' }], encoding: { type: 'uint256', path: '$.price' } };
   service = await startTestService(
-    {
-      settings: { plugins },
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'price', path: '/price', ...rest },
-            { name: 'slow', path: '/slow', ...rest },
-            { name: 'background', path: '/price', mode: 'async', ...rest, method: 'POST' },
-          ],
-        },
-      ],
-    },
+    oneApi(
+      upstream.url,
+      { price: rest, slow: rest, background: { path: '/price', mode: 'async', ...rest, method: 'POST' } },
+      { api: { name: 'x' }, settings: { plugins } },
+    ),
     { files },
   );
 });
