@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
   CanonicalJsonError,
-  canonicalJson,
-  canonicalJsonInSteps,
+  canonicalText,
+  canonicalTextInSteps,
   definePlugin,
   type Encoded,
-  type Json,
+  type JsonText,
   keccak256,
   Refusal,
   toHex,
@@ -20,14 +20,14 @@ function refusalOf(error: unknown): unknown {
   return new Refusal(502, 'API call failed', { reason: error.message });
 }
 
-function encoded(value: Json, json: string): Encoded {
-  return { bytes: toHex(keccak256(Buffer.from(json))), field: 'rawData', value, json };
+function encoded(value: JsonText): Encoded {
+  return { bytes: toHex(keccak256(Buffer.from(value.json))), field: 'rawData', value };
 }
 
 async function encodeLarge({ data }: ApiResponse): Promise<Encoded> {
   // Parsing the text has just taken its share of this turn of the event loop.
   await setImmediate();
-  return encoded(data, await canonicalJsonInSteps(data));
+  return encoded(await canonicalTextInSteps(data));
 }
 
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
@@ -40,7 +40,7 @@ export const encodeRaw = definePlugin({
       encode: async (response) => {
         try {
           if (response.text === undefined || response.text.length > AT_ONCE) return await encodeLarge(response);
-          return encoded(response.data, canonicalJson(response.data));
+          return encoded(canonicalText(response.data));
         } catch (error) {
           throw refusalOf(error);
         }

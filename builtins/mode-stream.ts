@@ -10,7 +10,7 @@ export const modeStream = definePlugin({
   setup: () => ({
     hooks: {
       deliver: {
-        stream: async (run) => ({ status: 200, headers, body: `data: ${(await run()).with({ done: true })}\n\n` }),
+        stream: async (run) => ({ status: 200, headers, body: `data: ${(await run()).with({ done: true }).json}\n\n` }),
       },
     },
   }),

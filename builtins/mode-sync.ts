@@ -6,5 +6,5 @@ export const modeSync = definePlugin({
   budget: 'none',
   required: true,
   modes: ['sync'],
-  setup: () => ({ hooks: { deliver: { sync: (run) => run().then(({ json: body }) => ({ status: 200, body })) } } }),
+  setup: () => ({ hooks: { deliver: { sync: (run) => run().then((body) => ({ status: 200, body })) } } }),
 });

@@ -1,4 +1,4 @@
-import { configKey, definePlugin, publicEndpoint, Type } from '../plugins-sdk/index.ts';
+import { configKey, definePlugin, JsonText, publicEndpoint, Type } from '../plugins-sdk/index.ts';
 import { openApiDocument } from '../plugins-sdk/openapi.ts';
 
 const openapiKey = configKey(
@@ -17,7 +17,7 @@ export const openapi = definePlugin({
   setup({ config, endpoints }) {
     if (openapiKey.in(config) !== true) return {};
     const version = versionKey.in(config) ?? '';
-    const body = JSON.stringify(openApiDocument({ version, endpoints: endpoints.map(publicEndpoint) }));
+    const body = JsonText.stringify(openApiDocument({ version, endpoints: endpoints.map(publicEndpoint) }));
     return { routes: [{ method: 'GET', path: '/openapi.json', admit: true, handle: () => ({ status: 200, body }) }] };
   },
 });

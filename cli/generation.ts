@@ -1,14 +1,17 @@
 import type { LoadedConfig } from '../config/index.ts';
-import { createHandler, type Handler } from '../kernel/http.ts';
+import type { Arrived } from '../http/connections.ts';
+import { HttpHandler } from '../http/handler.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, type Sealed } from '../kernel/registry.ts';
 import { Tally } from '../kernel/tally.ts';
 import type { Log } from '../plugins-sdk/define.ts';
+import type { ConnectionLimits } from '../plugins-sdk/index.ts';
 import type { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf, type Surroundings } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
+import { connectionLimitsOf } from './listener.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIME = 5000;
@@ -22,12 +25,13 @@ type Shared = Omit<Surroundings, 'states' | 'meters'> & { readonly meters: Meter
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
 export class Generation {
   readonly loaded: LoadedConfig;
+  readonly connectionLimits: ConnectionLimits;
   readonly #sealed: Sealed;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: ReturnType<MeterRegistry['draft']>;
   readonly #log: Log;
-  readonly #handle: Handler;
+  readonly #handler: HttpHandler;
   readonly #requests = new Tally();
   #stopped: Promise<void> | undefined;
 
@@ -37,26 +41,22 @@ export class Generation {
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
+    this.connectionLimits = connectionLimitsOf(loaded.config);
+    const failed = failureLog(this.#log);
     try {
       this.#sealed = assemble(loaded, { ...surroundings, states: this.#states, meters: this.#meters });
+      this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
+      this.#handler = new HttpHandler(this.#sealed, this.#pipeline, failed, this.#requests.end);
     } catch (error) {
       void this.letGo(before === undefined ? [] : [before]);
       throw error;
     }
-    const failed = failureLog(this.#log);
-    this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
-    this.#handle = createHandler(this.#sealed, this.#pipeline, failed, this.#requests.end);
   }
 
-  /** Requests that have arrived and whose response is not out yet. */
-  get requests(): number {
-    return this.#requests.count;
-  }
-
-  readonly handle: Handler = (request, response) => {
+  handle(arrived: Arrived): void {
     this.#requests.begin();
-    this.#handle(request, response);
-  };
+    this.#handler.handle(arrived);
+  }
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
   async start(): Promise<void> {

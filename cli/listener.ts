@@ -1,7 +1,8 @@
-import type { Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import type { Handler } from '../kernel/http.ts';
-import { configKey, Type } from '../plugins-sdk/define.ts';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { descriptorLimit } from '../http/descriptors.ts';
+import { configKey, definePlugin, Type } from '../plugins-sdk/define.ts';
+import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
 
 const portKey = configKey(
   'server',
@@ -13,15 +14,85 @@ const hostKey = configKey(
   'host',
   Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
 );
+const maxKey = configKey(
+  'server',
+  'connections.max',
+  Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description:
+        'Connections of clients; default 16384, and at most three quarters of the file descriptors that are left',
+    }),
+  ),
+);
+const perAddressKey = configKey(
+  'server',
+  'connections.perAddress',
+  Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
+    }),
+  ),
+);
+const drainDelayKey = configKey(
+  'server',
+  'drainDelay',
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 600_000,
+      description: 'Milliseconds for which requests are still accepted after SIGTERM, with /ready 503; default 250',
+    }),
+  ),
+);
+/** Read only. */
+const callsKey = configKey('settings', 'maxConcurrentApiCalls', Type.Optional(Type.Number()));
+const trustKey = configKey('server', 'rateLimit.trustForwardedFor', Type.Optional(Type.Unknown()));
+
+type Config = Readonly<Record<string, unknown>>;
+
+const DEFAULT_MAX = 16_384;
+/** File descriptors for what is neither a client's nor an upstream's: files, the log, metrics. */
+const OWN_DESCRIPTORS = 64;
+
+/** File descriptors that upstream calls and the process itself leave for clients. */
+function descriptorsForClients(config: Config): number {
+  return descriptorLimit() - OWN_DESCRIPTORS - (callsKey.in(config) ?? 50);
+}
+
+/** How many connections a config allows. */
+export function connectionLimitsOf(config: Config): ConnectionLimits {
+  const most = Math.max(Math.floor((descriptorsForClients(config) * 3) / 4), 1);
+  const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, most);
+  const trust = trustKey.in(config);
+  // Behind a proxy all connections are the proxy's.
+  const share = trust === undefined || trust === false ? Math.max(Math.floor(max / 4), 1) : max;
+  return { max, perAddress: perAddressKey.in(config) ?? share };
+}
+
+/** Milliseconds for which a service that was told to stop still accepts requests. */
+export function drainDelayOf(config: Config): number {
+  return drainDelayKey.in(config) ?? 250;
+}
 
 /** The service's own keys are contributed like a plugin's. */
-export const listener = {
+export const listener = definePlugin({
   name: 'listener',
   budget: 'none',
   required: true,
-  keys: [portKey, hostKey],
+  keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey],
+  check({ config }) {
+    const max = maxKey.in(config);
+    const left = descriptorsForClients(config);
+    if (max === undefined || max <= left) return [];
+    const message = `${max} connections are more than the file descriptors of the process allow (${Math.max(left, 0)}): raise its limit (ulimit -n)`;
+    return [warning('server.connections.max', message)];
+  },
   setup: () => ({}),
-} as const;
+});
 
 /** Where to listen. */
 export interface Address {
@@ -30,7 +101,7 @@ export interface Address {
 }
 
 /** The address that a config asks for. */
-export function addressOf(config: Readonly<Record<string, unknown>>): Address {
+export function addressOf(config: Config): Address {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1' };
 }
 
@@ -49,57 +120,4 @@ export function listen(server: Server, { port, host }: Address): Promise<void> {
 export function urlOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-}
-
-/**
- * A handler whose every response ends with `close`. When a connection goes, node closes the response that it is sending,
- * but none of those behind it, which a client that pipelines its requests has asked for.
- */
-export function closingAll(handle: Handler): Handler {
-  const underWay = new WeakMap<Socket, Set<ServerResponse>>();
-  const responsesOf = (socket: Socket): Set<ServerResponse> => {
-    const known = underWay.get(socket);
-    if (known !== undefined) return known;
-    const responses = new Set<ServerResponse>();
-    underWay.set(socket, responses);
-    socket.once('close', () => {
-      for (const response of responses) {
-        if (response.socket !== null) continue;
-        response.destroy();
-        response.emit('close');
-      }
-    });
-    return responses;
-  };
-  return (request, response) => {
-    // One that has its socket already is not behind another.
-    if (response.socket === null) {
-      const responses = responsesOf(request.socket);
-      responses.add(response);
-      response.once('close', () => responses.delete(response));
-    }
-    handle(request, response);
-  };
-}
-
-/**
- * Takes no more connections and resolves once all are closed. Connections without a request are closed at once.
- * @param requests those under way.
- */
-export function closeWhenIdle(server: Server, requests: () => number): Promise<void> {
-  // A client that pipelines one request after the other would keep its connection open.
-  server.prependListener('request', (_, response) => {
-    response.shouldKeepAlive = false;
-  });
-  // To node a connection that has never sent anything is not idle: without requests under way none has to wait.
-  const sweep = setInterval(() => {
-    if (requests() === 0) server.closeAllConnections();
-    else server.closeIdleConnections();
-  }, 50);
-  return new Promise((resolve) => {
-    server.close(() => {
-      clearInterval(sweep);
-      resolve();
-    });
-  });
 }

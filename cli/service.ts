@@ -1,17 +1,21 @@
 import { builtins } from '../builtins/index.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts';
-import { createHttpServer } from '../kernel/http.ts';
+import { Connections } from '../http/connections.ts';
+import { createHttpServer } from '../http/server.ts';
 import type { Description } from '../kernel/registry.ts';
 import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
+import { limitConnections } from '../plugins-sdk/index.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf } from './assemble.ts';
+import { drain } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
-import { type Address, addressOf, closeWhenIdle, closingAll, listen, listener, urlOf } from './listener.ts';
+import { type Address, addressOf, drainDelayOf, listen, listener, urlOf } from './listener.ts';
 import { compare } from './reload.ts';
 import { requestLog } from './request-log.ts';
+import { RefusedConnections, watchDescriptors } from './saturation.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -108,7 +112,8 @@ class Server {
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
   readonly #meters = new MeterRegistry();
-  readonly #server = createHttpServer(closingAll((request, response) => this.#current.handle(request, response)));
+  readonly #server = createHttpServer();
+  readonly #connections = new Connections(this.#server, (arrived) => this.#current.handle(arrived));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
@@ -124,6 +129,13 @@ class Server {
     this.#signer = signer;
     this.#log = log;
     this.#load = load;
+    const limits = () => this.#current.connectionLimits;
+    const refused = new RefusedConnections(log, limits);
+    limitConnections(this.#server, limits, (limit) => refused.add(limit));
+    this.#server.once(
+      'close',
+      watchDescriptors(log, () => this.#connections.size),
+    );
   }
 
   get #current(): Generation {
@@ -255,14 +267,14 @@ class Server {
     this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
-    const requests = () => generations.reduce((sum, generation) => sum + generation.requests, 0);
-    const ended = closeWhenIdle(this.#server, requests).then(() =>
+    const delay = drainDelayOf(this.#current.loaded.config);
+    const ended = drain(this.#server, this.#connections, delay).then(() =>
       Promise.all(generations.map((generation) => generation.drained())),
     );
-    const drained = await endsWithin(DRAIN_TIME, ended);
+    const drained = await endsWithin(DRAIN_TIME + delay, ended);
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();
-    const patience = Math.max(DRAIN_TIME - (performance.now() - started), 0);
+    const patience = Math.max(DRAIN_TIME + delay - (performance.now() - started), 0);
     // A reload that is under way stops what it has started.
     await endsWithin(patience, this.#reloading);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));

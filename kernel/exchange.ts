@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Departure } from './departure.ts';
+import { type Departing, Departure, depart } from './departure.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Ledger } from './ledger.ts';
 import { Slot, Slotted } from './slot.ts';
@@ -37,30 +37,65 @@ export function randomId(): Hex {
   return `0x${pool.toString('hex', used - ID_BYTES, used)}`;
 }
 
-/** One HTTP request on its way through the stages. */
+/** What of a request changes on its way. */
+interface Progress {
+  parameters: Parameters;
+  endpoint: Endpoint | undefined;
+  gone: boolean;
+  detached: boolean;
+  ledgers: Map<string, Ledger> | undefined;
+}
+
+let progressOf: (exchange: Exchange) => Progress;
+let leave: (exchange: Exchange) => void;
+
+/** One HTTP request on its way through the stages, as plugins see it: they can change nothing of it. */
 export class Exchange extends Slotted {
-  readonly requestId: Hex = randomId();
-  readonly startedAt = performance.now();
-  readonly method: string;
-  readonly route: string;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly socketAddress: string;
-  /** The parameters exactly as the client sent them; frozen. */
-  parameters: Parameters = none;
-  #ledgers: Map<string, Ledger> | undefined;
-  /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
-  readonly departure = new Departure();
-  #endpoint: Endpoint | undefined;
+  readonly #requestId: Hex = randomId();
+  readonly #startedAt = performance.now();
+  readonly #input: ExchangeInput;
+  readonly #departure = new Departure();
+  readonly #progress: Progress = {
+    parameters: none,
+    endpoint: undefined,
+    gone: false,
+    detached: false,
+    ledgers: undefined,
+  };
   #controller: AbortController | undefined;
-  #gone = false;
-  #detached = false;
 
   constructor(input: ExchangeInput) {
     super();
-    this.method = input.method;
-    this.route = input.route;
-    this.headers = Object.freeze(input.headers);
-    this.socketAddress = input.socketAddress;
+    this.#input = input;
+    Object.freeze(input.headers);
+  }
+
+  static {
+    progressOf = (exchange) => exchange.#progress;
+    leave = (exchange) => {
+      depart(exchange.#departure);
+      exchange.#controller?.abort();
+    };
+  }
+
+  get requestId(): Hex {
+    return this.#requestId;
+  }
+
+  get method(): string {
+    return this.#input.method;
+  }
+
+  get route(): string {
+    return this.#input.route;
+  }
+
+  get headers(): Readonly<Record<string, string | undefined>> {
+    return this.#input.headers;
+  }
+
+  get socketAddress(): string {
+    return this.#input.socketAddress;
   }
 
   /** The client's IP address. */
@@ -68,24 +103,20 @@ export class Exchange extends Slotted {
     return clientAddress.get(this) ?? this.socketAddress;
   }
 
-  /** Budgets that plugins have left in this request, by plugin name. */
-  get ledgers(): Map<string, Ledger> {
-    this.#ledgers ??= new Map();
-    return this.#ledgers;
+  /** The parameters exactly as the client sent them; frozen. */
+  get parameters(): Parameters {
+    return this.#progress.parameters;
   }
 
   /** @throws before the request is resolved. */
   get endpoint(): Endpoint {
-    if (this.#endpoint === undefined) throw new Error('the request is not resolved yet');
-    return this.#endpoint;
+    const { endpoint } = this.#progress;
+    if (endpoint === undefined) throw new Error('the request is not resolved yet');
+    return endpoint;
   }
 
   get resolved(): Endpoint | undefined {
-    return this.#endpoint;
-  }
-
-  resolveTo(endpoint: Endpoint): void {
-    this.#endpoint = endpoint;
+    return this.#progress.endpoint;
   }
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
@@ -95,26 +126,50 @@ export class Exchange extends Slotted {
     return this.#controller.signal;
   }
 
+  /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
+  get departure(): Departing {
+    return this.#departure;
+  }
+
   /** True when nobody waits for the outcome any more. */
   get abandoned(): boolean {
-    return this.#gone && !this.#detached;
-  }
-
-  /** The client is gone. */
-  disconnect(): void {
-    this.#gone = true;
-    if (this.#detached) return;
-    this.departure.abort();
-    this.#controller?.abort();
-  }
-
-  /** Unties the rest of the work from the client's connection. */
-  detach(): void {
-    this.#detached = true;
+    const { gone, detached } = this.#progress;
+    return gone && !detached;
   }
 
   /** Milliseconds since the request arrived. */
   elapsed(): number {
-    return performance.now() - this.startedAt;
+    return performance.now() - this.#startedAt;
   }
 }
+
+/** What the kernel alone may do to a request: plugins have no way to these functions. */
+export const control = {
+  resolveTo(exchange: Exchange, endpoint: Endpoint): void {
+    progressOf(exchange).endpoint = endpoint;
+  },
+
+  /** @param parameters frozen. */
+  receive(exchange: Exchange, parameters: Parameters): void {
+    progressOf(exchange).parameters = parameters;
+  },
+
+  /** The client is gone. */
+  disconnect(exchange: Exchange): void {
+    const progress = progressOf(exchange);
+    progress.gone = true;
+    if (!progress.detached) leave(exchange);
+  },
+
+  /** Unties the rest of the work from the client's connection. */
+  detach(exchange: Exchange): void {
+    progressOf(exchange).detached = true;
+  },
+
+  /** Budgets that plugins have left in this request, by plugin name. */
+  ledgers(exchange: Exchange): Map<string, Ledger> {
+    const progress = progressOf(exchange);
+    progress.ledgers ??= new Map();
+    return progress.ledgers;
+  },
+};

@@ -1,17 +1,9 @@
 import { types } from 'node:util';
-import type { Exchange } from './exchange.ts';
-import { type Call, Ledger, Stopwatch } from './ledger.ts';
+import { control, type Exchange } from './exchange.ts';
+import { type Call, charge, Ledger, note } from './ledger.ts';
 import type { CallEvent, Observer } from './observer.ts';
-import { describe, isRefusal, type Refusal, refusals } from './refusal.ts';
-import {
-  type Adapters,
-  failure,
-  type PublicStage,
-  type Reply,
-  type Shapes,
-  type StageName,
-  WrongShape,
-} from './stages.ts';
+import { asRefusal, describe, type Refusal, readRefusal, refusals } from './refusal.ts';
+import { type Adapters, failure, type PublicStage, type Reply, type Shapes, type StageName } from './stages.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
 export interface Guarded {
@@ -23,7 +15,7 @@ export interface Guarded {
 /** Told of every failure of a plugin's function, with the plugin and the stage. */
 export type Complain = (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
 
-type Done = (error: unknown, result?: unknown) => void;
+type Done = (error: Refusal | null, result?: unknown) => void;
 type AnyFunction = (...args: unknown[]) => unknown;
 
 /** Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
@@ -36,34 +28,15 @@ const unhurried: Call = Object.freeze({
   },
 });
 
-function ledgerFor({ plugin, budget }: Guarded, watching: boolean, exchange: Exchange): Ledger | undefined {
+function ledgerFor({ plugin, budget, watching }: Tap, exchange: Exchange): Ledger | undefined {
   if (budget === 'none') return undefined;
   if (watching) return new Ledger(budget);
-  const known = exchange.ledgers.get(plugin);
+  const ledgers = control.ledgers(exchange);
+  const known = ledgers.get(plugin);
   if (known !== undefined) return known;
   const ledger = new Ledger(budget, exchange);
-  exchange.ledgers.set(plugin, ledger);
+  ledgers.set(plugin, ledger);
   return ledger;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}
-
-/** Time inside the rest of the pipeline is charged to nobody. */
-function unclocked(value: unknown, watch: Stopwatch): unknown {
-  if (typeof value !== 'function') return value;
-  return (...args: unknown[]) => {
-    watch.pause();
-    const run = async () => {
-      if (watch.exhausted) throw new Error('the budget has ended');
-      return value(...args);
-    };
-    const work = run().finally(() => watch.resume());
-    // The plugin may not wait for it.
-    work.catch(() => undefined);
-    return work;
-  };
 }
 
 /** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
@@ -75,65 +48,16 @@ class Exhausted extends Error {
   }
 }
 
-const spentBefore = () => new Exhausted('its budget was spent before the call');
-const spentIn = ({ budget }: Ledger) => new Exhausted(`its ${budget} ms were spent in the call`);
-
 const { then } = Promise.prototype;
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
 
 /** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
 function pendingOf(result: unknown): Promise<unknown> | undefined {
   if (!isThenable(result)) return undefined;
   return types.isPromise(result) && result.then === then ? result : new Promise((resolve) => resolve(result));
-}
-
-/** Waits inside the budget; calls `done` once. Whatever the function does after its budget ended lands nowhere. */
-function wait(pending: Promise<unknown>, watch: Stopwatch | undefined, done: Done): void {
-  let open = true;
-  const finish: Done = (error, result) => {
-    if (!open) return;
-    open = false;
-    if (watch?.stop()) done(spentIn(watch.ledger));
-    else done(error, result);
-  };
-  const reject = (error: unknown) => finish(error ?? new Error('rejected with nothing'));
-  watch?.arm(() => finish(undefined));
-  try {
-    pending.then((value) => finish(undefined, value), reject);
-  } catch (error) {
-    // Whoever made the promise may have given it a constructor that throws.
-    reject(error);
-  }
-}
-
-function within(pending: Promise<unknown>, watch: Stopwatch | undefined): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    wait(pending, watch, (error, result) => (error === undefined ? resolve(result) : reject(error)));
-  });
-}
-
-function refusalFor({ plugin }: Guarded, error: unknown, drop: boolean): Refusal {
-  if (Exhausted.is(error)) return refusals.exhausted(plugin, error.message);
-  if (!drop && isRefusal(error)) return error;
-  const reason = describe(error);
-  return drop ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
-}
-
-/** What an inner stage refuses is what its plugin has to say, and no failure of it. */
-function outcomeOf(error: unknown, drop: boolean): CallEvent['outcome'] {
-  if (Exhausted.is(error)) return 'exhausted';
-  return !drop && isRefusal(error) ? 'done' : 'failed';
-}
-
-/** Of plugins without a budget only failures are worth a word. */
-function tell(
-  { observer }: House,
-  { plugin }: Guarded,
-  stage: string,
-  exchange: Exchange,
-  ledger: Ledger | undefined,
-  outcome: CallEvent['outcome'],
-): void {
-  if (ledger !== undefined || outcome !== 'done') observer.call?.({ exchange, plugin, stage, ledger, outcome });
 }
 
 /** How functions of public stages are spoken to, and what they must not see. */
@@ -153,144 +77,264 @@ interface AnyAdapter {
   take(result: unknown, args: readonly unknown[], plugin: string): unknown;
 }
 
+/** A function of a plugin at a stage, and all that is known of it before it is called. */
+interface Tap extends Guarded {
+  readonly stage: string;
+  readonly fn: AnyFunction;
+  readonly adapter: AnyAdapter | undefined;
+  /** Reads what it returned; throws for what is of the wrong shape. */
+  readonly read: ((result: unknown, args: readonly unknown[]) => unknown) | undefined;
+  readonly watching: boolean;
+  /** Whether a failure refuses the request. */
+  readonly closed: boolean;
+  readonly house: House;
+}
+
+function readerOf(shapes: Shapes, stage: string): Tap['read'] {
+  return (shapes as Readonly<Record<string, Tap['read']>>)[stage];
+}
+
 function adapterOf(adapters: Adapters, stage: StageName): AnyAdapter | undefined {
   return Object.hasOwn(adapters, stage) ? (adapters[stage as PublicStage] as AnyAdapter) : undefined;
 }
 
-type Check = (value: unknown) => boolean;
-
-function checkOf(shapes: Shapes, stage: string): Check | undefined {
-  return (shapes as Readonly<Record<string, Check | undefined>>)[stage];
-}
-
-/** `undefined` always means "nothing to say". */
-function checked(check: Check | undefined, result: unknown): unknown {
-  if (result !== undefined && check?.(result) === false) throw new WrongShape('returned something of the wrong shape');
-  return result;
-}
-
 /**
- * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, checks what comes back,
+ * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, reads what comes back,
  * applies the stage's failure policy and names the culprit. It answers in tapable's callback style, so that a function
- * that is synchronous costs no promise.
+ * that is synchronous costs no promise, and calls back once, without ever throwing.
  */
-export function guarded(stage: StageName, tap: Guarded, fn: AnyFunction, house: House): (...args: unknown[]) => void {
-  const { adapters, shapes, hidden, complain } = house;
-  const { plugin } = tap;
-  const open = failure[stage] === 'open';
-  const adapter = adapterOf(adapters, stage);
-  const check = checkOf(shapes, stage);
-  const watching = observers.has(stage);
-  const idle = watching ? unhurried : undefined;
-  const take = (raw: unknown, args: readonly unknown[], ledger: Ledger | undefined) => {
-    if (raw === undefined || adapter === undefined) return checked(check, raw);
-    const started = performance.now();
-    const result = adapter.take(raw, args, plugin);
-    // Reading what came back may run the plugin's code, in accessors and proxies.
-    ledger?.charge(performance.now() - started);
-    if (ledger?.exhausted) throw new Exhausted(`its ${ledger.budget} ms were spent in what it returned`);
-    return result;
-  };
-  const call = (args: readonly unknown[], stop: Call, watch: Stopwatch | undefined) => {
-    if (adapter !== undefined) return fn(adapter.context(args, stop, hidden));
-    return watch === undefined ? fn(...args) : fn(...args.map((arg) => unclocked(arg, watch)));
-  };
-  const fail = (error: unknown, { exchange, ledger, callback }: Invocation) => {
-    tell(house, tap, stage, exchange, ledger, outcomeOf(error, adapter !== undefined));
-    const refusal = refusalFor(tap, error, adapter !== undefined);
-    if (!open) return callback(refusal);
-    complain({ plugin, stage, requestId: exchange.requestId, error: Exhausted.is(error) ? refusal : error });
-    return callback(null);
-  };
-  const succeed = (result: unknown, { exchange, ledger, callback }: Invocation) => {
-    tell(house, tap, stage, exchange, ledger, 'done');
-    return callback(null, result);
-  };
-  const conclude = (raw: unknown, invocation: Invocation) => {
-    let result: unknown;
-    try {
-      result = take(raw, invocation.args, invocation.ledger);
-    } catch (error) {
-      return fail(error, invocation);
-    }
-    return succeed(result, invocation);
-  };
-  const later = (pending: Promise<unknown>, watch: Stopwatch | undefined, invocation: Invocation) =>
-    wait(pending, watch, (error, raw) => (error === undefined ? conclude(raw, invocation) : fail(error, invocation)));
-  // Without closures of its own: it runs some twenty times in a request, and nearly every function answers at once.
+export function guarded(stage: StageName, who: Guarded, fn: AnyFunction, house: House): (...args: unknown[]) => void {
+  const { plugin, budget } = who;
+  const adapter = adapterOf(house.adapters, stage);
+  const read: Tap['read'] = adapter
+    ? (result, args) => adapter.take(result, args, plugin)
+    : readerOf(house.shapes, stage);
+  const closed = failure[stage] === 'closed';
+  const tap: Tap = { stage, plugin, budget, fn, adapter, read, watching: observers.has(stage), closed, house };
   return (...args) => {
-    const last = args.length - 1;
-    const callback = args[last] as Done;
-    const exchange = args[last - 1] as Exchange;
-    const ledger = ledgerFor(tap, watching, exchange);
-    const stop = ledger ?? idle ?? exchange;
-    // Where tapable has its callback, the function finds what tells it to stop.
-    args[last] = stop;
-    const invocation: Invocation = { args, exchange, ledger, callback };
-    if (ledger?.exhausted) return fail(spentBefore(), invocation);
-    const since = ledger === undefined ? 0 : performance.now();
-    // A clock that can stand still is for functions that may get the rest of the pipeline to run.
-    const watch = ledger === undefined || adapter !== undefined ? undefined : new Stopwatch(ledger, stage, since);
-    let raw: unknown;
-    let pending: Promise<unknown> | undefined;
-    try {
-      raw = call(args, stop, watch);
-      pending = pendingOf(raw);
-    } catch (error) {
-      return fail(overspent(ledger, watch, stage, since) ?? error ?? new Error('threw nothing'), invocation);
-    }
-    if (pending !== undefined)
-      return later(pending, watch ?? (ledger && new Stopwatch(ledger, stage, since)), invocation);
-    const exhausted = overspent(ledger, watch, stage, since);
-    return exhausted === undefined ? conclude(raw, invocation) : fail(exhausted, invocation);
+    // Tapable adds its callback; the exchange is the last argument of every stage.
+    const done = args.pop() as Done;
+    new Invocation(tap, args, args[args.length - 1] as Exchange, done).run();
   };
-}
-
-/** Charges a call that has just ended. */
-function overspent(
-  ledger: Ledger | undefined,
-  watch: Stopwatch | undefined,
-  stage: string,
-  since: number,
-): Exhausted | undefined {
-  if (ledger === undefined) return undefined;
-  const over = watch === undefined ? ledger.spend(stage, performance.now() - since) : watch.stop();
-  return over ? spentIn(ledger) : undefined;
-}
-
-/** A call of a plugin's function, and who waits for its end. */
-interface Invocation {
-  readonly args: readonly unknown[];
-  readonly exchange: Exchange;
-  readonly ledger: Ledger | undefined;
-  readonly callback: Done;
 }
 
 /** Runs the handler of a route under the same rules; failures are closed. */
-export async function guardedRoute(
-  tap: Guarded,
+export function guardedRoute(
+  who: Guarded,
   exchange: Exchange,
   handle: (call: Call) => Reply | Promise<Reply>,
   house: House,
 ): Promise<Reply> {
   const stage = 'route';
-  const ledger = ledgerFor(tap, false, exchange);
-  const refuse = (error: unknown): never => {
-    tell(house, tap, stage, exchange, ledger, outcomeOf(error, false));
-    throw refusalFor(tap, error, false);
-  };
-  if (ledger?.exhausted) return refuse(spentBefore());
-  const watch = ledger && new Stopwatch(ledger, stage, performance.now());
-  let reply: Reply;
-  try {
-    const raw: unknown = handle(ledger ?? exchange);
-    const pending = pendingOf(raw);
-    const result = pending === undefined ? raw : await within(pending, watch);
-    if (watch?.stop()) throw spentIn(watch.ledger);
-    reply = checked(checkOf(house.shapes, stage), result ?? null) as Reply;
-  } catch (error) {
-    return refuse(watch?.stop() ? spentIn(watch.ledger) : (error ?? new Error('threw nothing')));
+  const shape = readerOf(house.shapes, stage);
+  // A route has to say something.
+  const read: Tap['read'] = shape && ((result, args) => shape(result ?? null, args));
+  const fn: AnyFunction = (call) => handle(call as Call);
+  const tap: Tap = { ...who, stage, fn, adapter: undefined, read, watching: false, closed: true, house };
+  return new Promise((resolve, reject) => {
+    const done: Done = (refusal, reply) => (refusal === null ? resolve(reply as Reply) : reject(refusal));
+    new Invocation(tap, [], exchange, done).run();
+  });
+}
+
+/** One call of a plugin's function, from the check of its budget to the outcome. */
+class Invocation {
+  readonly #tap: Tap;
+  readonly #args: readonly unknown[];
+  readonly #exchange: Exchange;
+  readonly #done: Done;
+  readonly #ledger: Ledger | undefined;
+  #isOver = false;
+  /** Since when time is charged. */
+  #since = 0;
+  #used = 0;
+  /** Runs of the rest of the pipeline that the function waits for. */
+  #paused = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isWaiting = false;
+
+  constructor(tap: Tap, args: readonly unknown[], exchange: Exchange, done: Done) {
+    this.#tap = tap;
+    this.#args = args;
+    this.#exchange = exchange;
+    this.#done = done;
+    this.#ledger = ledgerFor(tap, exchange);
   }
-  tell(house, tap, stage, exchange, ledger, 'done');
-  return reply;
+
+  run(): void {
+    if (this.#ledger?.exhausted) this.#fail(new Exhausted('its budget was spent before the call'));
+    else this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#ledger !== undefined) this.#since = performance.now();
+    let raw: unknown;
+    let pending: Promise<unknown> | undefined;
+    try {
+      raw = this.#call();
+      pending = pendingOf(raw);
+    } catch (error) {
+      this.#reject(error);
+      return;
+    }
+    if (pending === undefined) this.#resolve(raw);
+    else this.#wait(pending);
+  }
+
+  #call(): unknown {
+    const { fn, adapter, watching, house } = this.#tap;
+    const stop: Call = this.#ledger ?? (watching ? unhurried : this.#exchange);
+    if (adapter !== undefined) return fn(adapter.context(this.#args, stop, house.hidden));
+    if (this.#ledger === undefined) return fn(...this.#args, stop);
+    return fn(...this.#args.map((arg) => this.#uncharged(arg)), stop);
+  }
+
+  /** Waits inside the budget. Whatever the function does after its budget ended lands nowhere. */
+  #wait(pending: Promise<unknown>): void {
+    this.#isWaiting = true;
+    if (this.#paused === 0) this.#arm();
+    try {
+      pending.then(
+        (raw) => this.#resolve(raw),
+        (error) => this.#reject(error),
+      );
+    } catch (error) {
+      // Whoever made the promise may have given it a constructor that throws.
+      this.#reject(error);
+    }
+  }
+
+  #resolve(raw: unknown): void {
+    if (this.#isOver) return;
+    this.#end();
+    let result: unknown;
+    try {
+      if (this.#ledger?.exhausted) throw this.#spent('in the call');
+      result = this.#read(raw);
+    } catch (error) {
+      this.#fail(error ?? new Error('threw nothing'));
+      return;
+    }
+    this.#tell('done');
+    this.#done(null, result);
+  }
+
+  #reject(error: unknown): void {
+    if (this.#isOver) return;
+    this.#end();
+    const missing = () => new Error(this.#isWaiting ? 'rejected with nothing' : 'threw nothing');
+    this.#fail(this.#ledger?.exhausted ? this.#spent('in the call') : (error ?? missing()));
+  }
+
+  /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
+  #read(raw: unknown): unknown {
+    const { read, stage } = this.#tap;
+    if (read === undefined || (raw === undefined && stage !== 'route')) return undefined;
+    const ledger = this.#ledger;
+    if (ledger === undefined) return read(raw, this.#args);
+    let result: unknown;
+    let failure: unknown;
+    this.#since = performance.now();
+    try {
+      result = read(raw, this.#args);
+    } catch (error) {
+      failure = error ?? new Error('threw nothing');
+    }
+    this.#charge();
+    if (ledger.exhausted) throw this.#spent('in what it returned');
+    if (failure !== undefined) throw failure;
+    return result;
+  }
+
+  #fail(error: unknown): void {
+    const { plugin, stage, closed, adapter, house } = this.#tap;
+    const isExhausted = Exhausted.is(error);
+    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
+    const refusal = adapter === undefined ? readRefusal(error) : undefined;
+    this.#tell(isExhausted ? 'exhausted' : refusal === undefined ? 'failed' : 'done');
+    const outcome = refusal ?? this.#refusalFor(error);
+    if (!closed) {
+      house.complain({ plugin, stage, requestId: this.#exchange.requestId, error: isExhausted ? outcome : error });
+    }
+    this.#done(closed ? outcome : null);
+  }
+
+  #refusalFor(error: unknown): Refusal {
+    const { plugin, adapter } = this.#tap;
+    if (Exhausted.is(error)) return asRefusal(refusals.exhausted(plugin, error.message));
+    const reason = describe(error);
+    return asRefusal(
+      adapter === undefined ? refusals.internal(`plugin "${plugin}": ${reason}`) : refusals.dropped(plugin, reason),
+    );
+  }
+
+  /** Of plugins without a budget only failures are worth a word. */
+  #tell(outcome: CallEvent['outcome']): void {
+    const ledger = this.#ledger;
+    const { plugin, stage, house } = this.#tap;
+    if (ledger !== undefined && this.#since !== 0) note(ledger, { stage, milliseconds: this.#used });
+    if (ledger === undefined && outcome === 'done') return;
+    house.observer.call?.({ exchange: this.#exchange, plugin, stage, ledger, outcome });
+  }
+
+  #spent(where: string): Exhausted {
+    return new Exhausted(`its ${this.#tap.budget} ms were spent ${where}`);
+  }
+
+  /** Time inside the rest of the pipeline is charged to nobody. */
+  #uncharged(arg: unknown): unknown {
+    if (typeof arg !== 'function') return arg;
+    return (...args: unknown[]) => {
+      this.#pause();
+      const run = async () => {
+        if (this.#ledger?.exhausted) throw new Error('the budget has ended');
+        return arg(...args);
+      };
+      const work = run().finally(() => this.#resume());
+      // The plugin may not wait for it.
+      work.catch(() => undefined);
+      return work;
+    };
+  }
+
+  #pause(): void {
+    if (this.#paused++ > 0 || this.#isOver) return;
+    this.#charge();
+    clearTimeout(this.#timer);
+  }
+
+  #resume(): void {
+    if (--this.#paused > 0 || this.#isOver) return;
+    this.#since = performance.now();
+    if (this.#isWaiting) this.#arm();
+  }
+
+  /** Until the function turned out to be asynchronous no timer is worth its cost. */
+  #arm(): void {
+    const ledger = this.#ledger;
+    if (ledger === undefined) return;
+    const exhaust = () => {
+      this.#charge();
+      charge(ledger, Math.max(ledger.remaining, 0));
+      this.#reject(undefined);
+    };
+    this.#timer = setTimeout(exhaust, Math.max(ledger.remaining, 0));
+  }
+
+  /** Once it is over, nothing is charged any more. */
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    if (this.#paused === 0) this.#charge();
+  }
+
+  #charge(): void {
+    if (this.#ledger === undefined) return;
+    const now = performance.now();
+    const milliseconds = now - this.#since;
+    // What is charged once is not charged again: a budget that ends by its timer is spent exactly.
+    this.#since = now;
+    this.#used += milliseconds;
+    charge(this.#ledger, milliseconds);
+  }
 }

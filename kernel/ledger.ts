@@ -6,19 +6,46 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** How much time one plugin has left in one request; shared by all its hooks of that request. */
+/** What a function has used of a budget. */
+export interface Spending {
+  readonly stage: string;
+  readonly milliseconds: number;
+}
+
+/** Uses up a part of what is left. */
+export let charge: (ledger: Ledger, milliseconds: number) => void;
+/** Keeps what a call has used, for those who measure. */
+export let note: (ledger: Ledger, spending: Spending) => void;
+
+/**
+ * How much time one plugin has left in one request; shared by all its hooks of that request. Plugins may look at it; only
+ * this module's functions, which they do not have, change it.
+ */
 export class Ledger implements Call {
-  readonly budget: number;
+  readonly #budget: number;
   #remaining: number;
-  readonly #spent: { readonly stage: string; readonly milliseconds: number }[] = [];
+  readonly #spent: Spending[] = [];
   readonly #exchange: Exchange | undefined;
   #controller: AbortController | undefined;
 
   /** @param exchange whose client's disconnect ends the work too, if it does. */
   constructor(budget: number, exchange?: Exchange) {
-    this.budget = budget;
+    this.#budget = budget;
     this.#remaining = budget;
     this.#exchange = exchange;
+  }
+
+  static {
+    charge = (ledger, milliseconds) => {
+      ledger.#remaining -= milliseconds;
+      if (ledger.exhausted) ledger.#controller?.abort();
+    };
+    note = (ledger, spending) => void ledger.#spent.push(Object.freeze(spending));
+  }
+
+  /** Milliseconds at the beginning of the request. */
+  get budget(): number {
+    return this.#budget;
   }
 
   get remaining(): number {
@@ -26,8 +53,8 @@ export class Ledger implements Call {
   }
 
   /** What each function that was called has used, in the order of their ends. */
-  get spent(): readonly { readonly stage: string; readonly milliseconds: number }[] {
-    return this.#spent;
+  get spent(): readonly Spending[] {
+    return [...this.#spent];
   }
 
   get exhausted(): boolean {
@@ -43,101 +70,5 @@ export class Ledger implements Call {
       else client?.addEventListener('abort', () => controller.abort(), { once: true });
     }
     return this.#controller.signal;
-  }
-
-  charge(milliseconds: number): void {
-    this.#remaining -= milliseconds;
-    if (this.exhausted) this.#controller?.abort();
-  }
-
-  exhaust(): void {
-    this.charge(Math.max(this.#remaining, 0));
-  }
-
-  note(stage: string, milliseconds: number): void {
-    this.#spent.push({ stage, milliseconds });
-  }
-
-  /** Charges a whole call. @returns whether the budget has ended. */
-  spend(stage: string, milliseconds: number): boolean {
-    this.charge(milliseconds);
-    this.note(stage, milliseconds);
-    return this.exhausted;
-  }
-}
-
-/** The time of one invocation, which may stand still while the rest of the pipeline works. */
-export class Stopwatch {
-  readonly ledger: Ledger;
-  readonly #stage: string;
-  #onEnd: (() => void) | undefined;
-  #since: number;
-  #used = 0;
-  #paused = 0;
-  #stopped = false;
-  #timer: NodeJS.Timeout | undefined;
-
-  /** @param since when the invocation began, as `performance.now()` tells it. */
-  constructor(ledger: Ledger, stage: string, since: number) {
-    this.ledger = ledger;
-    this.#stage = stage;
-    this.#since = since;
-  }
-
-  /**
-   * Called once the function turned out to be asynchronous: until then no timer is worth its cost.
-   * @param onEnd called when the budget ends.
-   */
-  arm(onEnd: () => void): void {
-    this.#onEnd = onEnd;
-    if (this.#paused === 0) this.#startTimer();
-  }
-
-  get exhausted(): boolean {
-    return this.ledger.exhausted;
-  }
-
-  /** Once stopped, nothing is charged any more. */
-  pause(): void {
-    if (this.#paused++ > 0 || this.#stopped) return;
-    this.#charge();
-    clearTimeout(this.#timer);
-  }
-
-  resume(): void {
-    if (--this.#paused > 0 || this.#stopped) return;
-    this.#since = performance.now();
-    if (this.#onEnd !== undefined) this.#startTimer();
-  }
-
-  /** @returns whether the budget has ended. */
-  stop(): boolean {
-    if (!this.#stopped) {
-      this.#stopped = true;
-      clearTimeout(this.#timer);
-      if (this.#paused === 0) this.#charge();
-      this.ledger.note(this.#stage, this.#used);
-    }
-    return this.exhausted;
-  }
-
-  #charge(): void {
-    const now = performance.now();
-    const milliseconds = now - this.#since;
-    // What is charged once is not charged again: a budget that ends by its timer is spent exactly.
-    this.#since = now;
-    this.#used += milliseconds;
-    this.ledger.charge(milliseconds);
-  }
-
-  #startTimer(): void {
-    this.#timer = setTimeout(
-      () => {
-        this.#charge();
-        this.ledger.exhaust();
-        this.#onEnd?.();
-      },
-      Math.max(this.ledger.remaining, 0),
-    );
   }
 }

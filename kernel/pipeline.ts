@@ -1,6 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { Answer } from './answer.ts';
-import type { Exchange, Parameters } from './exchange.ts';
+import { control, type Exchange, type Parameters } from './exchange.ts';
+import { JsonText, trustedJson } from './json-text.ts';
 import type { Observer, StageEvent } from './observer.ts';
 import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { Sealed } from './registry.ts';
@@ -72,11 +73,11 @@ export class Pipeline {
       let endpoint = this.#ask('resolve', id, exchange);
       if (endpoint instanceof Promise) endpoint = await endpoint;
       if (endpoint === undefined) throw at('resolve', refusals.endpointNotFound());
-      exchange.resolveTo(endpoint);
+      control.resolveTo(exchange, endpoint);
       // What does the client say?
       let given = this.#ask('read', arrival, exchange);
       if (given instanceof Promise) given = await given;
-      if (given !== undefined) exchange.parameters = given;
+      if (given !== undefined) control.receive(exchange, given);
       // May a plugin reject it?
       let rejection = this.#ask('onHttpRequest', exchange);
       if (rejection instanceof Promise) rejection = await rejection;
@@ -122,7 +123,7 @@ export class Pipeline {
       if (running !== undefined) throw new Error('the rest of the pipeline runs once');
       if (state.settled) throw new Error('the request has ended');
       if (detached) {
-        exchange.detach();
+        control.detach(exchange);
         state.later = (task) => this.#observe(immediate().then(task));
       }
       running = this.#finish(exchange, parameters, state);
@@ -182,7 +183,7 @@ export class Pipeline {
     if (encoded === undefined) throw at('encode', refusals.internal('nothing encodes the answer'));
     // Read once: what is shown must be what is signed, whatever a plugin does with its object meanwhile.
     const { field } = encoded;
-    let { bytes, value, json } = encoded;
+    let { bytes, value } = encoded;
     // Only bytes that are shown as they are signed may still change.
     if (value === bytes) {
       let encrypted = this.#ask('encrypt', bytes, exchange);
@@ -191,8 +192,7 @@ export class Pipeline {
       let changed = this.#ask('onBeforeSign', bytes, exchange);
       if (changed instanceof Promise) changed = await changed;
       bytes = changed ?? bytes;
-      value = bytes;
-      json = undefined;
+      value = trustedJson(`"${bytes}"`);
     }
     // Vouch for it.
     const endpointId = exchange.endpoint.id;
@@ -204,7 +204,8 @@ export class Pipeline {
     let proof = this.#ask('prove', exchange);
     if (proof instanceof Promise) proof = await proof;
     const { node, signature } = signed;
-    return new Answer({ node, signature, endpointId, timestamp, encoded: { bytes, field, value, json }, proof });
+    const shown = JsonText.is(value) ? value : JsonText.stringify(value);
+    return Answer.of({ node, signature, endpointId, timestamp, field, value: shown, proof });
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */
@@ -281,12 +282,12 @@ function answerOf(hook: AnyHook, stage: StageName, args: readonly unknown[]): un
   const { answered, error, result } = receiver;
   if (!answered) {
     return new Promise((resolve, reject) => {
-      receiver.later = (late, value) => (late ? reject(at(stage, asRefusal(late))) : resolve(value));
+      receiver.later = (late, value) => (late ? reject(at(stage, late)) : resolve(value));
     });
   }
   receiver.clear();
   spare = receiver;
-  if (error) throw at(stage, asRefusal(error));
+  if (error) throw at(stage, error);
   return result;
 }
 

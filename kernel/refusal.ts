@@ -1,3 +1,5 @@
+import { plainObject } from './plain-json.ts';
+
 /** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
 
@@ -68,6 +70,8 @@ export const refusals = {
   methodNotAllowed: (allow: string) => new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } }),
   endpointNotFound: () => new Refusal(404, 'Endpoint not found'),
   unauthenticated: () => new Refusal(401, 'Unauthorized'),
+  /** For observers of errors it is none, like the rate limit. */
+  overloaded: () => new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false }),
   upstreamStatus: (status: number) => new Refusal(502, 'API call failed', { reason: `status ${status}` }),
   dropped: (plugin: string, reason: string) =>
     new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason, fault: true }),
@@ -78,15 +82,49 @@ export const refusals = {
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
 
-/** The same refusal with the stage that refused: the innermost is the one to name. A copy, since plugins may share one. */
-export function at(stage: string, refusal: Refusal): Refusal {
-  return refusal.stage === undefined ? new Refusal(refusal.status, refusal.message, { ...refusal, stage }) : refusal;
+/** Refusals that were read and checked; they are frozen, so that nobody who catches one can change it. */
+const sound = new WeakSet<object>();
+
+function settled(refusal: Refusal): Refusal {
+  sound.add(Object.freeze(refusal));
+  return refusal;
 }
 
-/** @returns the refusal itself, or a bare 500 whose reason keeps the original text for the log. */
+/**
+ * The refusal that was thrown: read once, checked and frozen. Total: what is thrown may carry the brand and be no refusal
+ * in truth, throw when it is read, or change later.
+ * @returns nothing for anything else.
+ */
+export function readRefusal(error: unknown): Refusal | undefined {
+  if (!isRefusal(error)) return undefined;
+  if (sound.has(error)) return error;
+  try {
+    const { status, message, body, headers, reason, failure, fault } = error;
+    const text = String(message);
+    return settled(
+      new Refusal(status, text, {
+        body: plainObject(body ?? { error: text }),
+        headers: Object.freeze({ ...headers }),
+        reason: reason === undefined ? undefined : String(reason),
+        failure: failure !== false,
+        fault: fault === true,
+      }),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns a bare 500 for what is no refusal; its reason keeps the original text for the log. */
 export function asRefusal(error: unknown): Refusal {
-  if (isRefusal(error)) return error;
-  return refusals.internal(describe(error));
+  return readRefusal(error) ?? settled(refusals.internal(describe(error)));
+}
+
+/** The refusal with the stage that refused: the innermost is the one to name. */
+export function at(stage: string, error: unknown): Refusal {
+  const refusal = asRefusal(error);
+  if (refusal.stage !== undefined) return refusal;
+  return settled(new Refusal(refusal.status, refusal.message, { ...refusal, stage }));
 }
 
 /** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */

@@ -157,11 +157,16 @@ export class Registry {
   #refuseDoubles(name: string, routes: readonly Route[]): void {
     const double = this.#registrations.some((other) => other.name === name);
     if (double) throw new RegistrationError(`two plugins are named "${name}"`);
-    for (const { method, path } of routes) {
+    for (const { method, path, admit, handle } of routes) {
+      const fail = (why: string) => new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
+      if (typeof method !== 'string' || typeof path !== 'string') throw fail('needs a method and a path');
       const claim = routeClaim(method, path);
       const owner = this.#claims.get(claim);
       if (owner !== undefined)
         throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
+      if (path !== '*' && !path.startsWith('/')) throw fail('the path must start with a slash, or be *');
+      if (typeof handle !== 'function') throw fail('has no handler');
+      if (typeof admit !== 'boolean') throw fail('"admit" must be true or false');
       this.#claims.set(claim, name);
     }
   }

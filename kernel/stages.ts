@@ -4,6 +4,7 @@ import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookM
 import type { Answer, Encoded, Signed } from './answer.ts';
 import type { AuthMethod, Endpoint } from './endpoint.ts';
 import type { Exchange, Hex, Json, Parameters } from './exchange.ts';
+import type { JsonText } from './json-text.ts';
 import type { Call } from './ledger.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -28,11 +29,11 @@ export interface Arrival {
   readonly ctx: Context;
 }
 
-/** What goes back over HTTP; `body` is JSON text unless the headers say otherwise. */
+/** What goes back over HTTP; `body` is JSON text, and checked to be, unless the headers say otherwise. */
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | JsonText;
 }
 
 /** The rest of the pipeline, to be called once. `detached` unties it from the client's connection. */
@@ -166,10 +167,14 @@ export interface Adapter<N extends StageName> {
 export type Adapters = { readonly [N in PublicStage]: Adapter<N> };
 
 /**
- * What the functions of the other stages, and the handlers of routes, may return; without an entry the value is ignored.
- * Those of public stages are checked by their adapters.
+ * Reads what the functions of the other stages, and the handlers of routes, return: a checked copy, or the value itself where
+ * it cannot change. Without an entry the value is ignored. Those of public stages are read by their adapters.
+ *
+ * @throws WrongShape, and whatever reading a hostile value throws.
  */
-export type Shapes = { readonly [N in Exclude<StageName, PublicStage> | 'route']?: (value: unknown) => boolean };
+export type Shapes = {
+  readonly [N in Exclude<StageName, PublicStage> | 'route']?: (value: unknown, args: readonly unknown[]) => unknown;
+};
 
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}

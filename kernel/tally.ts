@@ -3,10 +3,6 @@ export class Tally {
   #count = 0;
   #waiting: (() => void)[] = [];
 
-  get count(): number {
-    return this.#count;
-  }
-
   readonly begin = (): void => {
     this.#count += 1;
   };

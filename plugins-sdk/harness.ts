@@ -18,7 +18,7 @@
  * ```
  */
 import { inspect, types } from 'node:util';
-import { Exchange } from '../kernel/exchange.ts';
+import { control, Exchange } from '../kernel/exchange.ts';
 import { asRefusal, describe, isRefusal, Refusal } from '../kernel/refusal.ts';
 import { type Plugin, Registry } from '../kernel/registry.ts';
 import { type Hooks, hasVariants, hookAt, type StageArgs, type StageName, type StageOut } from '../kernel/stages.ts';
@@ -233,7 +233,7 @@ export class TestRequest {
     const { endpoint = testEndpoint(), unknownEndpoint } = input;
     this.#hooks = hooks;
     this.#exchange = exchangeOf(input);
-    if (unknownEndpoint === undefined) this.#exchange.resolveTo(endpoint);
+    if (unknownEndpoint === undefined) control.resolveTo(this.#exchange, endpoint);
     this.#endpointId = unknownEndpoint ?? endpoint.id;
     this.#complaints = complaints;
     this.requestId = this.#exchange.requestId;
@@ -297,7 +297,7 @@ export class TestRequest {
 
   /** The client leaves: signals abort. */
   disconnect(): void {
-    this.#exchange.disconnect();
+    control.disconnect(this.#exchange);
   }
 
   #parameters(given: Parameters | undefined): Parameters {
@@ -334,7 +334,7 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
     headers: Object.fromEntries(lowerCase),
     socketAddress: ip,
   });
-  if (parameters !== undefined) exchange.parameters = frozenCopy(parameters);
+  if (parameters !== undefined) control.receive(exchange, frozenCopy(parameters));
   return exchange;
 }
 

@@ -2,8 +2,10 @@
 export * from './bounded-request.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
+export * from './canonical-text.ts';
 export * from './checks.ts';
 export { clientKey, forwardedClient, normalizeAddress, parseAddress } from './client-address.ts';
+export * from './connection-limits.ts';
 export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';
@@ -12,6 +14,7 @@ export * from './kernel.ts';
 export * from './keys.ts';
 export * from './meters.ts';
 export * from './prepare.ts';
+export * from './probes.ts';
 export * from './public-endpoint.ts';
 export * from './public-hooks.ts';
 export * from './semaphore.ts';

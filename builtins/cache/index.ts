@@ -52,7 +52,14 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
 const kept = new StateKey<CacheEntries<Answer>>('cache');
 
 /** Keys of `server` that no answer depends on. Others may be a plugin's. */
-const IRRELEVANT = { port: undefined, host: undefined, cors: undefined, rateLimit: undefined };
+const IRRELEVANT = {
+  port: undefined,
+  host: undefined,
+  connections: undefined,
+  drainDelay: undefined,
+  cors: undefined,
+  rateLimit: undefined,
+};
 
 /** All of the config that an answer may depend on: what another config has left is no answer of this one. */
 function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>>): (endpoint: Endpoint) => string {

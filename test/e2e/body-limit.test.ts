@@ -143,12 +143,11 @@ describe('413 Request body too large (limits: "Request body | 64 KB"; decisions:
     assert.ok(line.message.startsWith(service.ids['prices/get'] ?? '-'));
   });
 
-  it('the connection serves on after a refused body', async () => {
+  it('the connection ends after a body that nobody wants to read to its end', async () => {
     const connection = openRaw(service.url);
     const keep = { ...headers, Connection: 'keep-alive', 'Content-Length': String(LIMIT + 1) };
     connection.write(`${requestHead(post, keep)}\r\n${' '.repeat(LIMIT + 1)}`);
     await connection.until((text) => text.endsWith(JSON.stringify({ error: TOO_LARGE })));
-    connection.write(`${requestHead('GET /health')}\r\n`);
-    assert.match(await connection.closed, /HTTP\/1\.1 200 OK[\s\S]*"status":"ok"/);
+    assert.match(await connection.closed, /\r\nConnection: close\r\n/);
   });
 });

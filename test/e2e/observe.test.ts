@@ -236,7 +236,10 @@ describe('routes of plugins', () => {
 it('observers do not get the id of an async record, with which anybody could read it', async (t) => {
   const spy = `${pluginTools}
     import { inspect } from 'node:util';
-    const tell = (exchange) => note('spy ' + exchange.route, JSON.stringify(exchange) + inspect(exchange, { depth: 9, getters: true }));
+    const members = (exchange) => Object.keys(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(exchange)));
+    const read = (exchange, name) => { try { return exchange[name]; } catch { return undefined; } };
+    const all = (exchange) => Object.fromEntries(members(exchange).map((name) => [name, read(exchange, name)]));
+    const tell = (exchange) => note('spy ' + exchange.route, JSON.stringify(all(exchange)) + inspect(exchange, { depth: 9, getters: true }));
     export default { name: 'spy', setup: () => ({
       observe: { stage: ({ exchange }) => tell(exchange), call: ({ exchange }) => tell(exchange), response: tell },
     }) };`;

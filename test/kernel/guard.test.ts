@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Exchange } from '../../kernel/exchange.ts';
+import { Answer } from '../../kernel/answer.ts';
+import { control, Exchange } from '../../kernel/exchange.ts';
 import { guardedRoute } from '../../kernel/guard.ts';
+import { JsonText } from '../../kernel/json-text.ts';
 import type { Call } from '../../kernel/ledger.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Registration, Registry } from '../../kernel/registry.ts';
@@ -40,7 +42,7 @@ function seal(tables: readonly Hooks[], budget: number | 'none' = PLENTY) {
 function newExchange(headers: Record<string, string> = {}): Exchange {
   const exchange = new Exchange({ method: 'POST', route: '/', headers, socketAddress: '10.0.0.1' });
   const auth = [{ type: 'free' }];
-  exchange.resolveTo({ id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, own: {}, shared: {} });
+  control.resolveTo(exchange, { id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, own: {}, shared: {} });
   return exchange;
 }
 
@@ -66,7 +68,7 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   onHttpRequest: [],
   authenticate: [{ type: 'free' }],
   validate: [parameters],
-  deliver: [async () => 'answer'],
+  deliver: [async () => '"answer"'],
   lookup: [parameters],
   onBeforeApiCall: [parameters],
   callApi: [parameters],
@@ -247,7 +249,7 @@ describe('the budget', () => {
   it('is charged for reading what was returned, also when that is not too long', async () => {
     const exchange = newExchange();
     await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
-    const { remaining = PLENTY } = exchange.ledgers.get('p') ?? {};
+    const { remaining = PLENTY } = control.ledgers(exchange).get('p') ?? {};
     assert.ok(remaining <= PLENTY - 50, `${remaining}`);
   });
 
@@ -272,7 +274,7 @@ describe('the budget', () => {
     const [p, q, again] = signals;
     assert.equal(p, again);
     assert.notEqual(p, q);
-    exchange.disconnect();
+    control.disconnect(exchange);
     assert.deepEqual(
       signals.map(({ aborted }) => aborted),
       [true, true, true],
@@ -339,7 +341,7 @@ describe('the budget', () => {
     const { outcome, exchange } = await run('onBeforeSign', fn, { budget: 'none' });
     assert.deepEqual(outcome, { value: '0x02' });
     assert.deepEqual(signals, [exchange.signal]);
-    assert.equal(exchange.ledgers.size, 0);
+    assert.equal(control.ledgers(exchange).size, 0);
   });
 
   it('goes on without an open stage when it ends', async () => {
@@ -362,14 +364,14 @@ describe('the time inside the rest of the pipeline', () => {
     const slow = async () => {
       block(100);
       await new Promise((resolve) => setTimeout(resolve, 100));
-      return 'answer';
+      return '"answer"';
     };
     return ask(hookAt(hooks, 'deliver', 'v'), rest ?? slow, newExchange());
   }
 
   it('is charged to nobody', async () => {
     const fn = async (rest: () => Promise<unknown>) => ({ status: 200, body: String(await rest()) });
-    assert.deepEqual(await deliver(fn, 150), { value: { status: 200, body: 'answer' } });
+    assert.deepEqual(await deliver(fn, 150), { value: { status: 200, body: '"answer"' } });
   });
 
   it('does not make the time before and after it free', async () => {
@@ -585,7 +587,13 @@ describe('a function that fails', () => {
         const error: unknown = await hookAt(hooks, stage, 'v')
           .promise(...args)
           .catch((caught) => caught);
-        assert.equal(error, refusal, stage);
+        const { status, message, body, headers, reason, failure } = asRefusal(error);
+        const expected = { status: 402, message: 'Pay', body: { price: 1 }, headers: { 'x-a': 'b' }, failure: false };
+        assert.deepEqual(
+          { status, message, body, headers, reason, failure },
+          { ...expected, reason: undefined },
+          stage,
+        );
       }
     }
   });
@@ -603,7 +611,14 @@ describe('a function that fails', () => {
   });
 
   it('does not keep the others from being asked, where the stage is open', async () => {
-    const answer = { json: '{}' };
+    const answer = Answer.of({
+      node: '0x11',
+      endpointId: '0x22',
+      timestamp: 1,
+      field: 'data',
+      value: JsonText.stringify('0x01'),
+      signature: '0x33',
+    });
     const seen: string[] = [];
     const tables = [raise(new Error('boom')), () => Promise.reject(new Error('boom'))].map((fn) => ({
       lookup: fn,
@@ -612,7 +627,7 @@ describe('a function that fails', () => {
       respond: fn,
     }));
     const last = {
-      lookup: () => answer,
+      lookup: () => ({ json: answer.json }),
       store: () => void seen.push('store'),
       onError: () => void seen.push('onError'),
       respond: (headers: object) => ({ ...headers, a: 'b' }),
@@ -1010,7 +1025,7 @@ describe('what a hook gets', () => {
   it('is, for observers, a signal that the client cannot abort', async () => {
     const seen: boolean[] = [];
     const exchange = newExchange();
-    exchange.disconnect();
+    control.disconnect(exchange);
     await run('onResponseSent', ({ signal }: HookContext) => void seen.push(signal.aborted), { exchange });
     assert.deepEqual(seen, [false]);
   });
@@ -1031,8 +1046,8 @@ describe('the handler of a route', () => {
   }
 
   it('answers', async () => {
-    assert.deepEqual(await handled(() => reply('now')), { value: reply('now') });
-    assert.deepEqual(await handled(async () => reply('later'), 'none'), { value: reply('later') });
+    assert.deepEqual(await handled(() => reply('"now"')), { value: reply('"now"') });
+    assert.deepEqual(await handled(async () => reply('"later"'), 'none'), { value: reply('"later"') });
   });
 
   it('answers with what HTTP can carry, or with a 500', async () => {

@@ -3,6 +3,8 @@ import { connect } from 'node:net';
 /** A connection on which a test writes any bytes it likes. */
 export interface RawConnection {
   write(bytes: string | Buffer): void;
+  /** Writes bytes, and resolves when the system has taken them. */
+  sent(bytes: string): Promise<void>;
   /** Closes the sending side only. */
   end(): void;
   destroy(): void;
@@ -30,6 +32,7 @@ export function openRaw(url: string): RawConnection {
   const closed = new Promise<string>((resolve) => socket.on('close', () => resolve(text)));
   return {
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    sent: (bytes) => new Promise((resolve) => socket.write(Buffer.from(bytes, 'latin1'), () => resolve())),
     end: () => void socket.end(),
     destroy: () => void socket.destroy(),
     get text() {

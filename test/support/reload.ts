@@ -9,7 +9,7 @@ type Block = Readonly<Record<string, unknown>>;
 
 /** Writes another config in place of that of a test service, with what `startTestService` adds to each. */
 export async function rewrite(service: Pick<RunningService, 'folder'>, config: Block): Promise<void> {
-  const server = { port: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
+  const server = { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
   await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...config, server }));
 }
 

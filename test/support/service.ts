@@ -37,7 +37,7 @@ export async function startTestService(
   options: StartOptions = {},
 ): Promise<RunningService> {
   const folder = await mkdtemp(join(tmpdir(), 'sdp-'));
-  const server = { port: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
+  const server = { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 }, ...(config.server as object | undefined) };
   const file = join(folder, 'config.yaml');
   await writeFile(file, stringify({ version: '1.0', ...config, server }));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(folder, name), text);

@@ -1,0 +1,31 @@
+import type { Server } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { backlogOf } from '../http/backlog.ts';
+import type { Connections } from '../http/connections.ts';
+
+/** Milliseconds between two looks at what is open. */
+const LOOK = 50;
+/** Milliseconds that a server goes on accepting at most after its delay, while connections wait in the system's queue. */
+const PATIENCE = 10_000;
+
+/**
+ * Stops a server without a reset for anybody who has sent a request. It accepts for a while longer, since connections wait
+ * in the system's queue; every answer from now on ends its connection; in the end it closes what waits for nothing.
+ *
+ * @param delay milliseconds.
+ * @returns once every connection is closed.
+ */
+export async function drain(server: Server, connections: Connections, delay: number): Promise<void> {
+  connections.drain();
+  await setTimeout(delay);
+  // One connection is accepted in each turn of the event loop: a busy service has a queue of them.
+  const last = performance.now() + PATIENCE;
+  while (backlogOf(server) > 0 && performance.now() < last) await setImmediate();
+  const bytesRead = new Map<Socket, number>();
+  const sweep = setInterval(() => connections.closeIdle(bytesRead), LOOK);
+  connections.closeIdle(bytesRead);
+  // That of HTTP servers also destroys connections whose answer is written and not yet taken, and looks at no deadline any more.
+  await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  clearInterval(sweep);
+}

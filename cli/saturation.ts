@@ -1,0 +1,52 @@
+import { hasDescriptor } from '../http/descriptors.ts';
+import type { Log } from '../plugins-sdk/define.ts';
+import type { ConnectionLimit, ConnectionLimits } from '../plugins-sdk/index.ts';
+
+/** Milliseconds in which one thing is said once. */
+const QUIET = 60_000;
+/** Milliseconds between two looks at file descriptors. */
+const LOOK = 1000;
+
+/** Says that connections are refused: at once, and then how many, a line a minute. */
+export class RefusedConnections {
+  readonly #log: Log;
+  readonly #limits: () => ConnectionLimits;
+  readonly #counts = new Map<ConnectionLimit, number>();
+
+  constructor(log: Log, limits: () => ConnectionLimits) {
+    this.#log = log;
+    this.#limits = limits;
+  }
+
+  add(limit: ConnectionLimit): void {
+    const count = this.#counts.get(limit);
+    this.#counts.set(limit, (count ?? 0) + 1);
+    if (count !== undefined) return;
+    this.#tell(limit);
+    setTimeout(() => this.#sum(limit), QUIET).unref();
+  }
+
+  #sum(limit: ConnectionLimit): void {
+    const count = (this.#counts.get(limit) ?? 1) - 1;
+    this.#counts.delete(limit);
+    if (count > 0) this.#tell(limit, count);
+  }
+
+  #tell(limit: ConnectionLimit, further?: number): void {
+    const fields = { limit: this.#limits()[limit], ...(further === undefined ? {} : { further }) };
+    this.#log.warn(`connections refused: server.connections.${limit} is reached`, fields);
+  }
+}
+
+/** Says when there is no file descriptor left, which neither clients nor upstream calls get to hear. @returns what ends it. */
+export function watchDescriptors(log: Log, connections: () => number): () => void {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  const timer = setInterval(() => {
+    if (performance.now() - saidAt < QUIET || hasDescriptor()) return;
+    saidAt = performance.now();
+    log.error('no file descriptor is left (EMFILE): new connections and upstream calls fail', {
+      connections: connections(),
+    });
+  }, LOOK).unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,224 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { BOUNDS, Connection, type ConnectionBounds, type Waiting } from './connection.ts';
+import { readAgain } from './upgrade.ts';
+
+/** What a server may have under way in all, and how long requests wait for their turn. */
+export interface ServerBounds extends ConnectionBounds {
+  /** Requests that begin in one turn of the event loop: it accepts one new connection in each. */
+  readonly begun: number;
+  /** Requests under way from which on further ones are shed. */
+  readonly underWay: number;
+  /** Requests that were read and have not begun; who pipelines more is closed. */
+  readonly waiting: number;
+  /** Milliseconds that a request waits, or that the event loop is late, before requests are shed. */
+  readonly delay: number;
+  /** Bytes of all answers that clients have not taken; beyond, the slowest connection is closed. */
+  readonly allUnread: number;
+}
+
+const ALL_BOUNDS: ServerBounds = {
+  ...BOUNDS,
+  begun: 64,
+  underWay: 4096,
+  waiting: 8192,
+  delay: 1000,
+  allUnread: 64 * 1024 * 1024,
+};
+
+/** Milliseconds between two looks at the event loop. */
+const LOOK = 100;
+
+/** A request whose turn has come. */
+export interface Arrived {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Whether the service has more to do than it can: what may be refused should be. */
+  readonly overloaded: boolean;
+  /** To be called once the response is written, so that it counts until the client has taken it. */
+  written(bytes: number): void;
+  /** Whether the connection is to end with this response. */
+  closes(): boolean;
+}
+
+/** The connections of a server, whose requests begin in turns, a bounded number of them at a time. */
+export class Connections {
+  readonly #bySocket = new Map<Socket, Connection>();
+  /** Those with a request that may begin, in their order. */
+  readonly #ready = new Set<Connection>();
+  /** Those with an answer that nobody takes; in front the one that has made no progress for longest. */
+  readonly #slow = new Set<Connection>();
+  readonly #handle: (arrived: Arrived) => void;
+  readonly #bounds: ServerBounds;
+  #underWay = 0;
+  #waiting = 0;
+  #unread = 0;
+  #begun = 0;
+  /** Milliseconds by which the event loop was late at the last look. */
+  #delay = 0;
+  #isDraining = false;
+
+  /**
+   * @param handle gets each request when its turn comes, and must end its response.
+   * @param bounds instead of the usual ones.
+   */
+  constructor(server: Server, handle: (arrived: Arrived) => void, bounds: Partial<ServerBounds> = {}) {
+    this.#handle = handle;
+    this.#bounds = { ...ALL_BOUNDS, ...bounds };
+    const arrive = (request: IncomingMessage, response: ServerResponse) => this.#arrive(request, response);
+    server.on('connection', (socket: Socket) => this.#of(socket));
+    server.on('request', arrive);
+    // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
+    server.on('checkExpectation', arrive);
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      this.#of(socket).whenIdle(() => readAgain(server, request, socket, head));
+    });
+    const watch = this.#watchDelay();
+    server.once('close', () => clearInterval(watch));
+  }
+
+  get size(): number {
+    return this.#bySocket.size;
+  }
+
+  /** From now on every connection ends with the answer to its last request. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Ends the connections that wait for nothing. @param bytesRead what each had sent at the last look, to be filled in. */
+  closeIdle(bytesRead: Map<Socket, number>): void {
+    for (const [socket, connection] of this.#bySocket) {
+      const isSilent = bytesRead.get(socket) === socket.bytesRead;
+      bytesRead.set(socket, socket.bytesRead);
+      // A request may be on its way, in part.
+      if (isSilent && connection.isIdle) socket.destroy();
+    }
+  }
+
+  #of(socket: Socket): Connection {
+    const known = this.#bySocket.get(socket);
+    if (known !== undefined) return known;
+    const connection = new Connection(socket, this.#bounds);
+    if (socket.destroyed) return connection;
+    this.#bySocket.set(socket, connection);
+    socket.once('close', () => this.#close(connection));
+    return connection;
+  }
+
+  #close(connection: Connection): void {
+    this.#bySocket.delete(connection.socket);
+    this.#ready.delete(connection);
+    this.#waiting -= connection.waiting;
+    this.#forget(connection);
+    connection.close();
+  }
+
+  #forget(connection: Connection): void {
+    this.#slow.delete(connection);
+    this.#unread -= connection.forgetUnread();
+  }
+
+  #arrive(request: IncomingMessage, response: ServerResponse): void {
+    if (namesSeveralHosts(request)) {
+      response.writeHead(400, { Connection: 'close' }).end();
+      return;
+    }
+    const connection = this.#of(request.socket);
+    const waiting = { request, response, since: performance.now() };
+    if (this.#ready.size === 0 && connection.waiting === 0 && connection.mayBegin && this.#isTurn()) {
+      this.#begin(connection, waiting);
+    } else if (this.#waiting >= this.#bounds.waiting && connection.waiting >= this.#bounds.requests) {
+      connection.socket.destroy();
+    } else {
+      connection.enqueue(waiting);
+      this.#waiting += 1;
+      this.#makeReady(connection);
+    }
+  }
+
+  /** Whether one more request may begin in this turn of the event loop. */
+  #isTurn(): boolean {
+    if (this.#begun >= this.#bounds.begun) return false;
+    this.#begun += 1;
+    // Most turns begin a few requests: no call back for each of them.
+    if (this.#begun === Math.ceil(this.#bounds.begun / 4)) setImmediate(() => this.#turn());
+    return true;
+  }
+
+  #makeReady(connection: Connection): void {
+    if (connection.waiting === 0 || !connection.mayBegin || this.#ready.has(connection)) return;
+    this.#ready.add(connection);
+    if (this.#ready.size === 1) setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#begun = 0;
+    for (const connection of this.#ready) {
+      if (!this.#isTurn()) break;
+      this.#ready.delete(connection);
+      const next = connection.dequeue();
+      if (next === undefined) continue;
+      this.#waiting -= 1;
+      this.#begin(connection, next);
+      this.#makeReady(connection);
+    }
+  }
+
+  #begin(connection: Connection, { request, response, since }: Waiting): void {
+    const { underWay, delay } = this.#bounds;
+    const late = Math.max(this.#delay, performance.now() - since) > delay;
+    // One slow request is no overload.
+    const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#waiting > this.#bounds.begun);
+    this.#underWay += 1;
+    connection.begin(response);
+    response.once('close', () => this.#end(connection, response));
+    this.#handle({
+      request,
+      response,
+      overloaded,
+      written: (bytes) => this.#written(connection, response, bytes),
+      closes: () => this.#isDraining && connection.isLast(response),
+    });
+  }
+
+  #written(connection: Connection, response: ServerResponse, bytes: number): void {
+    if (response.writableLength === 0) return;
+    connection.leaveUnread(response, bytes);
+    this.#unread += bytes;
+    this.#slow.add(connection);
+    for (const slowest of this.#slow) {
+      if (this.#unread <= this.#bounds.allUnread) break;
+      this.#forget(slowest);
+      slowest.socket.destroy();
+    }
+  }
+
+  #end(connection: Connection, response: ServerResponse): void {
+    this.#underWay -= 1;
+    const bytes = connection.end(response);
+    this.#unread -= bytes;
+    if (bytes > 0) this.#slow.delete(connection);
+    if (connection.hasUnread) this.#slow.add(connection);
+    this.#makeReady(connection);
+  }
+
+  #watchDelay(): NodeJS.Timeout {
+    let due = performance.now() + LOOK;
+    return setInterval(() => {
+      const now = performance.now();
+      this.#delay = now - due;
+      due = now + LOOK;
+    }, LOOK).unref();
+  }
+}
+
+/** Whoever is in front may have looked at another one than those behind do (RFC 9112, section 3.2). */
+function namesSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}

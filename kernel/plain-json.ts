@@ -1,0 +1,14 @@
+/**
+ * A frozen copy of an object that is plain JSON through and through: what was checked once stays what it was, whatever
+ * accessors and `toJSON` the object has.
+ * @throws where JSON cannot carry it, or makes something else than an object of it.
+ */
+export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
+  const copy: unknown = JSON.parse(JSON.stringify(value), (_, member) => Object.freeze(member));
+  if (!isRecord(copy)) throw new TypeError('is no JSON object');
+  return copy;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { Agent, request as httpRequest } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import { openRaw } from '../support/raw-http.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
+import { endpointId, KEY, specifications } from './service-config.ts';
+
+function configOf(url: string, more = ''): string {
+  return `version: '1.0'
+server: { port: 0, rateLimit: { max: 1000000 }${more} }
+apis:
+  - name: prices
+    url: ${url}
+    timeout: 60000
+    auth: { type: free }
+    endpoints:
+      - { name: eth, path: /eth, encoding: { type: int256, path: $.price, times: '1e18' } }
+`;
+}
+
+async function urlOf({ output }: Running): Promise<string> {
+  return (await output(/listening on (http:\/\/127\.0\.0\.1:\d+)\b/))[1] ?? '';
+}
+
+async function startService(t: TestContext, more = '') {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/eth', { price: 1 });
+  const cwd = await folderWith(t, { 'c.yaml': configOf(upstream.url, more) });
+  const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  const url = await urlOf(running);
+  const path = `/endpoints/${endpointId(specifications(upstream.url).eth)}`;
+  return { running, upstream, url, path };
+}
+
+/** One POST; its status, whether the connection goes on, or the code of the error. */
+function post(url: string, path: string, agent: Agent): Promise<{ outcome: number | string; ends: boolean }> {
+  return new Promise((resolve) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const request = httpRequest(url + path, { method: 'POST', headers, agent }, (response) => {
+      response.resume().on('end', () => {
+        resolve({ outcome: response.statusCode ?? 0, ends: response.headers.connection === 'close' });
+      });
+    });
+    request.on('error', (error: NodeJS.ErrnoException) =>
+      resolve({ outcome: error.code ?? error.message, ends: true }),
+    );
+    request.end('{}');
+  });
+}
+
+describe('SIGTERM', () => {
+  it('loses no request that was sent, on a connection that was not accepted yet either', async (t) => {
+    const { running, url, path } = await startService(t);
+    // While it stands still, its system takes the connections and what comes on them.
+    running.child.kill('SIGSTOP');
+    const sent = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    const clients = Array.from({ length: 80 }, () => openRaw(url));
+    await Promise.all(clients.map((client) => client.sent(sent)));
+    running.child.kill('SIGTERM');
+    running.child.kill('SIGCONT');
+    for (const text of await Promise.all(clients.map(({ closed }) => closed))) {
+      assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n/);
+    }
+    assert.equal((await running.ended).code, 0);
+  });
+
+  it('resets no client that sends one request after the other: the last answer ends its connection', async (t) => {
+    const { running, url, path } = await startService(t, ', drainDelay: 5000');
+    const clients = Array.from({ length: 60 }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (;;) {
+        const { outcome, ends } = await post(url, path, agent);
+        if (outcome !== 200 || ends) return [outcome, ends];
+      }
+    });
+    await running.output(/(?:.+\n){250}/);
+    running.child.kill('SIGTERM');
+    assert.deepEqual(
+      await Promise.all(clients),
+      Array.from({ length: 60 }, () => [200, true]),
+    );
+    assert.equal((await running.ended).code, 0);
+  });
+
+  it('answers for a while longer, and says that it wants no more requests (server.drainDelay)', async (t) => {
+    const { running, url, path } = await startService(t, ', drainDelay: 60000');
+    running.child.kill('SIGTERM');
+    await running.output(/stopping signal=SIGTERM/);
+    const ready = await fetch(`${url}/ready`);
+    assert.deepEqual([ready.status, ready.headers.get('connection')], [503, 'close']);
+    assert.equal((await post(url, path, new Agent())).outcome, 200);
+    running.child.kill('SIGKILL');
+  });
+
+  it('sends an answer to its end, though its client takes it slowly', async (t) => {
+    const { running, upstream, url, path } = await startService(t, ', drainDelay: 0');
+    let answer = (): void => undefined;
+    upstream.on('/eth', (_req, res) => {
+      answer = () => void res.end('{"price":1}');
+    });
+    const client = openRaw(url);
+    client.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`);
+    await upstream.untilRequested('/eth');
+    running.child.kill('SIGTERM');
+    await running.output(/stopping signal=SIGTERM/);
+    answer();
+    const text = await client.closed;
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*"signature":"0x[0-9a-f]{130}"\}$/);
+    assert.equal((await running.ended).code, 0);
+  });
+});
+
+describe('file descriptors', () => {
+  const limited = async (t: TestContext, descriptors: number, more = '') => {
+    const cwd = await folderWith(t, { 'c.yaml': configOf('http://127.0.0.1:9', more) });
+    const command = `ulimit -n ${descriptors}; exec "${process.execPath}" "${PACKAGE_ROOT}/cli/bin.js" start -c c.yaml`;
+    return launch(t, 'sh', ['-c', command], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  };
+
+  it('are left for upstreams by the limit of connections, and one address leaves some for others', async (t) => {
+    const running = await limited(t, 512);
+    const url = await urlOf(running);
+    const silent = Array.from({ length: 700 }, () => openRaw(url));
+    let open = silent.length;
+    for (const { closed } of silent) void closed.then(() => open--);
+    // A quarter of three quarters of what 50 upstream calls and the process itself leave.
+    await running.output(/connections refused: server\.connections\.perAddress is reached limit=74\n/);
+    while (open > 74) await new Promise((resolve) => setTimeout(resolve, 5));
+    const other = new Agent({ localAddress: '127.0.0.2' } as object);
+    const answer = await new Promise<number | undefined>((resolve, reject) => {
+      httpRequest(`${url}/health`, { agent: other, localAddress: '127.0.0.2' }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+    assert.equal(answer, 200);
+    assert.equal(open, 74);
+    for (const client of silent) client.destroy();
+  });
+
+  it('that are used up are worth a line, and so is a limit that lets it happen', async (t) => {
+    const running = await limited(t, 100, ', connections: { max: 1000, perAddress: 1000 }');
+    const url = await urlOf(running);
+    await running.output(
+      /WARN server\.connections\.max: 1000 connections are more than the file descriptors of the process allow \(0\): raise its limit \(ulimit -n\)\n/,
+    );
+    const silent = Array.from({ length: 150 }, () => openRaw(url));
+    await running.output(
+      /ERROR no file descriptor is left \(EMFILE\): new connections and upstream calls fail connections=\d+\n/,
+    );
+    for (const client of silent) client.destroy();
+  });
+});

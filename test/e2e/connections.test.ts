@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
+import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const encoding = { type: 'uint256', path: '$.price' };
+
+async function start(t: TestContext, server: object = {}) {
+  const upstream = await startUpstream({ '/hang': faults.hang() });
+  upstream.json('/price', { price: 7 });
+  const endpoints = { price: { encoding }, hang: { encoding }, raw: { path: '/price' } };
+  const service = await startTestService(oneApi(upstream.url, endpoints, { server }));
+  t.after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  return { service, upstream };
+}
+
+/** A connection from a loopback address of its own, which sends nothing. */
+function silent(t: TestContext, { url }: RunningService, localAddress: string) {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress });
+  socket.on('error', () => undefined);
+  t.after(() => socket.destroy());
+  const state = { open: true };
+  socket.on('close', () => {
+    state.open = false;
+  });
+  // What is refused is closed at once; what is not gets an answer.
+  const isServed = async () => {
+    const answered = new Promise((resolve) => socket.once('data', resolve));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    if (!state.open) return false;
+    socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+    await Promise.race([answered, closed]);
+    return state.open;
+  };
+  return { socket, isServed };
+}
+
+describe('connections (server.connections)', () => {
+  it('are limited by address and in all; those that are there stay', async (t) => {
+    const { service } = await start(t, { connections: { max: 5, perAddress: 3 } });
+    const served = async (address: string, count: number) => {
+      const outcomes: boolean[] = [];
+      for (let i = 0; i < count; i++) outcomes.push(await silent(t, service, address).isServed());
+      return outcomes;
+    };
+    const first = silent(t, service, '127.0.0.1');
+    assert.equal(await first.isServed(), true);
+    assert.deepEqual(await served('127.0.0.1', 4), [true, true, false, false]);
+    assert.deepEqual(await served('127.0.0.2', 3), [true, true, false]);
+    assert.deepEqual(await served('127.0.0.3', 1), [false]);
+    assert.equal(await first.isServed(), true);
+    const refusals = service.logs.filter(({ message }) => message.startsWith('connections refused'));
+    assert.deepEqual(
+      refusals.map(({ level, message, fields }) => [level, message, fields]),
+      [
+        ['warn', 'connections refused: server.connections.perAddress is reached', { limit: 3 }],
+        ['warn', 'connections refused: server.connections.max is reached', { limit: 5 }],
+      ],
+    );
+    first.socket.destroy();
+    let again = false;
+    while (!again) again = await silent(t, service, '127.0.0.3').isServed();
+  });
+
+  it('of one address leave room for others, unless told otherwise', async (t) => {
+    const { service } = await start(t, { connections: { max: 40 } });
+    const silents = Array.from({ length: 150 }, () => silent(t, service, '127.0.0.1'));
+    let open = 150;
+    for (const { socket } of silents) socket.on('close', () => open--);
+    await eventually(() => (open <= 10 ? true : undefined), 'the refusals');
+    assert.equal(open, 10);
+    assert.equal(await silent(t, service, '127.0.0.2').isServed(), true);
+  });
+
+  it('are not counted by address behind a proxy, which has one', async (t) => {
+    const { service } = await start(t, { connections: { max: 12 }, rateLimit: { max: 1000, trustForwardedFor: 1 } });
+    const outcomes: boolean[] = [];
+    for (let i = 0; i < 13; i++) outcomes.push(await silent(t, service, '127.0.0.1').isServed());
+    assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);
+  });
+
+  it('have limits that are checked', async () => {
+    const config = (connections: object) => oneApi('https://api.example.com', { e: {} }, { server: { connections } });
+    assert.deepEqual(await errorsOf(config({ max: 0, perAddress: 0 })), [
+      'server.connections.max: must be at least 1',
+      'server.connections.perAddress: must be at least 1',
+    ]);
+    const [warning = ''] = (await warningsOf(config({ max: 1_000_000 }))).filter((line) => line.startsWith('server'));
+    assert.match(
+      warning,
+      /^server\.connections\.max: 1000000 connections are more than the file descriptors of the process allow \(\d+\): raise its limit \(ulimit -n\)$/,
+    );
+  });
+});
+
+describe('one connection', () => {
+  it('has at most 16 requests under way', async (t) => {
+    const { service, upstream } = await start(t);
+    const client = openRaw(service.url);
+    const path = new URL(endpointUrl(service, 'api/hang')).pathname;
+    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
+    client.write(`${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(60));
+    await upstream.untilRequested('/hang', 16);
+    assert.equal((await service.post('api/price')).status, 200);
+    assert.equal(upstream.requests.filter((request) => request.path === '/hang').length, 16);
+    client.destroy();
+    await upstream.untilAborted('/hang', 16);
+  });
+
+  it('ends when a body that nobody wants has no end', async (t) => {
+    const { service } = await start(t);
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    for (const [line, status] of [
+      ['POST /nowhere', 404],
+      [`POST /endpoints/0x${'00'.repeat(32)}`, 404],
+      ['POST /health', 405],
+      ['GET /health', 200],
+      [`POST ${new URL(endpointUrl(service, 'api/price')).pathname}`, 413],
+    ] as const) {
+      const client = openRaw(service.url);
+      const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Transfer-Encoding': 'chunked' };
+      client.write(`${requestHead(line, headers)}\r\n`);
+      const sending = setInterval(() => client.write(chunk), 1);
+      const text = await client.closed;
+      clearInterval(sending);
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*\\r\\nConnection: close\\r\\n`));
+    }
+  });
+
+  it('stays when the body is short enough to be read', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    const headers = { Connection: 'keep-alive', 'Content-Length': '60000' };
+    client.write(`${requestHead('POST /nowhere', headers)}\r\n`);
+    await client.until((text) => text.endsWith('{"error":"Not Found"}'));
+    client.write(`${'x'.repeat(60_000)}${requestHead('GET /health')}\r\n`);
+    assert.match(await client.closed, /HTTP\/1\.1 200 OK[\s\S]*"status":"ok"/);
+  });
+
+  it('that ends its side after a request gets the answer', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    client.write(`${requestHead('GET /health', { Connection: 'keep-alive' })}\r\n`);
+    client.end();
+    assert.match(await client.closed, /"status":"ok"/);
+  });
+
+  it('with a wish for another protocol loses no answer', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    const wish = requestHead('GET /health', { Connection: 'Upgrade', Upgrade: 'websocket' });
+    client.write(`${wish}\r\n${requestHead('GET /ready')}\r\n`);
+    const text = await client.closed;
+    assert.deepEqual([...text.matchAll(/"status":"\w+"/g)].map(String), ['"status":"ok"', '"status":"ready"']);
+  });
+
+  it('cannot name two hosts', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    client.write('GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
+    assert.match(await client.closed, /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/);
+  });
+});
+
+describe('deadlines of a request', { concurrency: true }, () => {
+  const closedBefore = async (client: RawConnection, milliseconds: number): Promise<string> => {
+    const late = new Promise<string>((resolve) => setTimeout(resolve, milliseconds, 'still open').unref());
+    return Promise.race([client.closed, late]);
+  };
+
+  it('headers that do not come to their end: 10 seconds, and not 20', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    client.write('GET /health HTTP/1.1\r\nHost: a\r\n');
+    assert.match(await closedBefore(client, 20_000), /^HTTP\/1\.1 408 Request Timeout\r\n/);
+  });
+
+  it('a connection that sends nothing: the same', async (t) => {
+    const { service } = await start(t);
+    assert.notEqual(await closedBefore(openRaw(service.url), 20_000), 'still open');
+  });
+
+  it('a body that does not come to its end: 30 seconds, and not 50', async (t) => {
+    const { service } = await start(t);
+    const client = openRaw(service.url);
+    const path = new URL(endpointUrl(service, 'api/price')).pathname;
+    client.write(`${requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Content-Length': '20' })}\r\n{"parameters"`);
+    assert.notEqual(await closedBefore(client, 50_000), 'still open');
+  });
+});
+
+describe('a service with more to do than it can', () => {
+  it('answers new connections while others have thousands of requests under way', async (t) => {
+    const { service } = await start(t);
+    const path = new URL(endpointUrl(service, 'api/price')).pathname;
+    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
+    const burst = `${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(40);
+    const clients = Array.from({ length: 100 }, () => openRaw(service.url));
+    for (const client of clients) client.write(burst);
+    await clients[0]?.until((text) => text.includes('HTTP/1.1'));
+    assert.equal((await fetch(`${service.url}/health`)).status, 200);
+    const answered = clients.reduce((sum, { text }) => sum + text.split('HTTP/1.1').length - 1, 0);
+    assert.ok(answered < 4000, `${answered} of 4000 were answered first`);
+    for (const client of clients) client.destroy();
+  });
+
+  it('refuses what it cannot take on, but not the look at its health', async (t) => {
+    const { service, upstream } = await start(t);
+    const path = new URL(endpointUrl(service, 'api/hang')).pathname;
+    const headers = { ...JSON_HEADERS, Connection: 'keep-alive', 'Content-Length': '2' };
+    const clients = Array.from({ length: 260 }, () => openRaw(service.url));
+    for (const client of clients) client.write(`${requestHead(`POST ${path}`, headers)}\r\n{}`.repeat(16));
+    await upstream.untilRequested('/hang', 50);
+    const refused = await eventually(() => clients.find(({ text }) => text.includes('503')), 'a refusal');
+    assert.match(refused.text, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
+    assert.match(refused.text, /\r\n\r\n\{"error":"Server busy"\}/);
+    await assertRefused(await service.post('api/price'), 503, 'Server busy');
+    assert.equal((await fetch(`${service.url}/health`)).status, 200);
+    assert.equal((await fetch(`${service.url}/ready`)).status, 200);
+    for (const client of clients) client.destroy();
+  });
+});

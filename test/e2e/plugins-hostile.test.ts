@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { notes, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const encoding = { type: 'uint256', path: '$.price' };
+
+/** Fails in the stage, and with what, the headers of the request name; async endpoints send no headers to later stages. */
+const branded = `
+import { Refusal } from 'signed-data-proxy/plugins-sdk';
+const brand = { [Symbol.for('signed-data-proxy.refusal')]: true };
+const raise = (error) => { throw error; };
+const thrown = {
+  'a refusal with another status': () => Object.assign(new Refusal(418, 't'), { status: 200 }),
+  'a brand and nothing else': () => ({ ...brand }),
+  'a brand and no status': () => ({ ...brand, message: 'LEAK', body: { error: 'LEAK' } }),
+  'a status that is a text': () => ({ ...brand, status: '503', message: 'LEAK' }),
+  'a status that throws': () => Object.defineProperty({ ...brand }, 'status', { get: () => raise(new Error('LEAK')) }),
+  'a status that changes': () => {
+    let reads = 0;
+    return Object.defineProperty({ ...brand, message: 'LEAK' }, 'status', { get: () => (reads++ === 0 ? 418 : 200) });
+  },
+  'a body in a cycle': () => { const body = {}; body.body = body; return new Refusal(418, 't', { body }); },
+  'a body that changes its mind': () => {
+    let reads = 0;
+    return new Refusal(418, 't', { body: { toJSON: () => (reads++ === 0 ? undefined : { error: 'LEAK' }) } });
+  },
+  'a message that throws': () => Object.assign(new Refusal(418, 't'), { message: { toString: () => raise(1) } }),
+};
+const fail = (stage, { headers }) => {
+  const how = headers['x-how'];
+  if (headers['x-stage'] !== stage || how === undefined) return undefined;
+  return headers['x-late'] === undefined ? raise(thrown[how]()) : Promise.reject(thrown[how]());
+};
+export const cases = Object.keys(thrown);
+globalThis.testNote('cases', cases);
+export default {
+  name: 'branded',
+  setup: () => ({
+    hooks: {
+      admit: (exchange) => fail('admit', exchange),
+      validate: (_, exchange) => fail('validate', exchange),
+      lookup: (_, exchange) => fail('lookup', exchange),
+      encrypt: (_, exchange) => fail('encrypt', exchange),
+      prove: (exchange) => fail('prove', exchange),
+      settle: (_, exchange) => fail('settle', exchange),
+      store: (_, exchange) => fail('store', exchange),
+      respond: (_, exchange) => fail('respond', exchange),
+    },
+  }),
+};
+`;
+
+describe('whatever a plugin throws ends in a response', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/sync', { price: 7 });
+    upstream.json('/cached', { price: 7 });
+    upstream.json('/async', { price: 7 });
+    const { files, plugins } = pluginFiles({ branded });
+    const cache = { maxAge: 60_000 };
+    const endpoints = { sync: { encoding }, cached: { encoding, cache }, async: { encoding, mode: 'async' } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const cases = () => notes.of('cases').flat().map(String);
+
+  for (const late of [false, true]) {
+    const how = late ? 'rejects with' : 'throws';
+    for (const stage of ['admit', 'validate', 'encrypt']) {
+      it(`an inner stage, ${stage}, ${how} it: 500, and the next request is served`, async () => {
+        assert.ok(cases().length > 5);
+        for (const name of cases()) {
+          const headers = { 'x-stage': stage, 'x-how': name, ...(late && { 'x-late': '1' }) };
+          const response = await service.post('api/sync', {}, headers);
+          if (name === 'a status that changes') assert.equal(response.status, 418);
+          else await assertRefused(response, 500, 'Internal server error');
+        }
+      });
+    }
+
+    for (const stage of ['lookup', 'prove', 'settle', 'store', 'respond']) {
+      it(`a stage that may fail, ${stage}, ${how} it: the answer comes without it`, async () => {
+        for (const name of cases()) {
+          const headers = { 'x-stage': stage, 'x-how': name, ...(late && { 'x-late': '1' }) };
+          const response = await service.post('api/sync', {}, headers);
+          await verifyEncoded(response, TEST_ADDRESS);
+        }
+      });
+    }
+  }
+
+  it('an async request fails, and can be polled', async () => {
+    for (const name of cases()) {
+      const submitted = await service.post('api/async', {}, { 'x-stage': 'encrypt', 'x-how': name, 'x-late': '1' });
+      assert.equal(submitted.status, 202);
+      const { pollUrl } = (await submitted.json()) as { pollUrl: string };
+      let record: { status: string; error?: string } = { status: 'pending' };
+      while (record.status !== 'failed') record = (await (await fetch(service.url + pollUrl)).json()) as typeof record;
+      if (name !== 'a status that changes') assert.equal(record.error, 'Internal server error');
+    }
+  });
+
+  it('those who miss the cache with it are served', async () => {
+    for (const name of cases()) {
+      const failing = service.post('api/cached', {}, { 'x-stage': 'encrypt', 'x-how': name, 'x-late': '1' });
+      const others = [1, 2, 3].map(() => service.post('api/cached'));
+      for (const other of others) assert.equal((await other).status, 200);
+      await failing;
+    }
+  });
+});
+
+/** Tries to do with a request what only the service may do, wherever it sees one. */
+const grabbing = `
+const note = globalThis.testNote;
+let other;
+const attempts = (exchange, call) => ({
+  resolveTo: () => exchange.resolveTo(other),
+  endpoint: () => { exchange.endpoint = other; },
+  resolved: () => { exchange.resolved = other; },
+  'endpoint id': () => { exchange.endpoint.id = other.id; },
+  parameters: () => { exchange.parameters = { symbol: 'EVIL' }; },
+  'a parameter': () => { exchange.parameters.symbol = 'EVIL'; },
+  disconnect: () => exchange.disconnect(),
+  detach: () => exchange.detach(),
+  ledgers: () => exchange.ledgers.clear(),
+  departure: () => exchange.departure.abort(),
+  headers: () => { exchange.headers['x-api-key'] = 'k'; },
+  'request id': () => { exchange.requestId = '0x00'; },
+  refill: () => call.charge(-1e9),
+  budget: () => { call.budget = 1e9; },
+  remaining: () => { call.remaining = 1e9; },
+  exhaust: () => call.exhaust(),
+  spent: () => { call.spent.push({ stage: 'x', milliseconds: -1e9 }); call.spent[0].milliseconds = -1e9; },
+});
+const grab = (exchange, call = {}) => {
+  for (const [name, attempt] of Object.entries(attempts(exchange, call))) {
+    try { attempt(); } catch { note('refused', name); }
+  }
+};
+export default {
+  name: 'grabbing',
+  budget: 10000,
+  setup: ({ endpoints }) => {
+    other = endpoints.find(({ name }) => name === 'other');
+    return {
+      observe: {
+        stage: ({ exchange }) => grab(exchange),
+        call: ({ exchange, ledger }) => grab(exchange, ledger),
+        response: (exchange) => grab(exchange),
+      },
+      hooks: {
+        validate: (_, exchange, call) => grab(exchange, call),
+        settle: (outcome, exchange, call) => grab(exchange, call),
+      },
+    };
+  },
+};
+`;
+
+describe('what plugins see of a request', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    for (const path of ['/own', '/other']) upstream.json(path, { price: 7 });
+    const slow = `export default { name: 'slow', hooks: { onBeforeSign: () => new Promise(() => {}) } };`;
+    const { files, plugins } = pluginFiles({ grabbing, slow }, { slow: { timeout: 50 } });
+    const parameters = [{ name: 'symbol' }];
+    const endpoints = { own: { encoding, parameters }, other: { parameters } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  beforeEach(() => notes.clear());
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('cannot change what is asked, whose budget is spent or whether anybody waits', async () => {
+    await assertRefused(await service.post('api/own', { symbol: 'ETH' }), 403, 'Plugin "slow" budget exhausted');
+    assert.deepEqual(
+      upstream.requests.map(({ path }) => path),
+      ['/own?symbol=ETH'],
+    );
+    const response = await service.post('api/other', { symbol: 'BTC' });
+    assert.equal(response.status, 200);
+    const answer = (await response.json()) as { endpointId: string };
+    assert.equal(answer.endpointId, service.ids['api/other']);
+    assert.equal(upstream.requests.at(-1)?.path, '/other?symbol=BTC');
+    assert.ok(notes.of('refused').length > 50);
+  });
+});
+
+/** Returns what the header names from the stage it names. */
+const returning = `
+const changing = () => { let reads = 0; return { toJSON: () => (reads++ === 0 ? { a: 1 } : undefined) }; };
+const twice = (first, then) => { let reads = 0; return () => (reads++ === 0 ? first : then); };
+const flip = (object, name, first, then) => Object.defineProperty(object, name, { get: twice(first, then), enumerable: true });
+const values = {
+  'lookup no json': () => ({ json: 'not json' }),
+  'lookup no answer': () => ({ json: '{"a":1}' }),
+  'lookup a text': () => ({ json: '"0x"' }),
+  'lookup flips': () => flip({}, 'json', '{}', 'not json'),
+  'prove flips': () => changing(),
+  'prove a text': () => ({ toJSON: () => 'text' }),
+  'prove nothing': () => ({ toJSON: () => undefined }),
+  'validate a list': () => [],
+};
+const at = (stage, { headers }) => {
+  const name = headers['x-value'] ?? '';
+  return name.startsWith(stage + ' ') ? values[name]() : undefined;
+};
+export default {
+  name: 'returning',
+  setup: () => ({
+    hooks: {
+      validate: (_, exchange) => at('validate', exchange),
+      lookup: (_, exchange) => at('lookup', exchange),
+      prove: (exchange) => at('prove', exchange),
+    },
+    routes: [
+      { method: 'GET', path: '/broken', admit: false, handle: () => ({ status: 200, body: 'not json' }) },
+      { method: 'GET', path: '/json', admit: false, handle: () => ({ status: 200, body: '{"a":1}' }) },
+      { method: 'GET', path: '/text', admit: false, handle: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: 'text' }) },
+      { method: 'GET', path: '/problem', admit: false, handle: () => ({ status: 200, headers: { 'content-type': 'application/problem+json' }, body: '{' }) },
+      { method: 'GET', path: '/empty', admit: false, handle: () => ({ status: 204, body: 'surplus' }) },
+    ],
+  }),
+};
+`;
+
+describe('what plugins return is JSON, or no answer', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/raw', { price: 7 });
+    const { files, plugins } = pluginFiles({ returning });
+    service = await startTestService(oneApi(upstream.url, { raw: {} }, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const ask = (value: string) => service.post('api/raw', {}, { 'x-value': value });
+
+  for (const value of ['lookup no json', 'lookup no answer', 'lookup a text', 'lookup flips']) {
+    it(`${value}: a miss`, async () => {
+      const response = await ask(value);
+      assert.equal(response.status, 200);
+      assert.deepEqual(((await response.json()) as { rawData: unknown }).rawData, { price: 7 });
+    });
+  }
+
+  it('prove flips: the proof is what it was at first', async () => {
+    const response = await ask('prove flips');
+    assert.deepEqual(((await response.json()) as { proof: unknown }).proof, { a: 1 });
+  });
+
+  for (const value of ['prove a text', 'prove nothing']) {
+    it(`${value}: no proof`, async () => {
+      const response = await ask(value);
+      assert.equal(response.status, 200);
+      assert.equal('proof' in ((await response.json()) as object), false);
+    });
+  }
+
+  for (const value of ['validate a list']) {
+    it(`${value}: 500`, async () => {
+      await assertRefused(await ask(value), 500, 'Internal server error');
+    });
+  }
+
+  it('a route’s body that is sent as JSON must be JSON', async () => {
+    await assertRefused(await fetch(`${service.url}/broken`), 500, 'Internal server error');
+    await assertRefused(await fetch(`${service.url}/problem`), 500, 'Internal server error');
+    assert.deepEqual(await (await fetch(`${service.url}/json`)).json(), { a: 1 });
+    assert.equal(await (await fetch(`${service.url}/text`)).text(), 'text');
+  });
+
+  it('a response without content has no length', async () => {
+    const response = await fetch(`${service.url}/empty`);
+    assert.equal(response.status, 204);
+    assert.equal(response.headers.get('content-length'), null);
+    assert.equal(response.headers.get('content-type'), null);
+    assert.equal(await response.text(), '');
+  });
+});

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { RegistrationError } from '../../kernel/registry.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const everything = `
+const text = (word) => ({ status: 200, headers: { 'Content-Type': 'text/plain' }, body: word });
+export default {
+  name: 'everything',
+  setup: () => ({
+    hooks: {
+      respond: (headers, { route }) => (route === '/nothing' ? {} : route === '/replace' ? { 'ACCESS-control-allow-origin': 'null' } : undefined),
+    },
+    routes: [
+      { method: 'GET', path: '*', admit: false, handle: () => text('anything') },
+      { method: 'GET', path: '/own/:name', admit: false, handle: (_, __, { name }) => text(name) },
+      { method: 'POST', path: '/own/:name', admit: false, handle: () => text('posted') },
+      { method: 'GET', path: '/nothing', admit: false, handle: () => text('nothing') },
+      { method: 'GET', path: '/replace', admit: false, handle: () => text('replace') },
+      ...['Transfer-Encoding', 'content-length', 'CONNECTION', 'Keep-Alive', 'Upgrade', 'Trailer', 'TE'].map((name) => ({
+        method: 'GET', path: '/framing/' + name, admit: false,
+        handle: () => ({ ...text('framed'), headers: { [name]: name === 'content-length' ? '3' : 'chunked' } }),
+      })),
+    ],
+  }),
+};
+`;
+const framing = `
+export default {
+  name: 'framing',
+  setup: () => ({ hooks: { respond: (headers, { route }) => (route === '/respond' ? { Connection: 'upgrade', 'X-Mine': '1' } : undefined) },
+    routes: [{ method: 'GET', path: '/respond', admit: false, handle: () => ({ status: 200, body: '{}' }) }] }),
+};
+`;
+
+describe('routes of plugins', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  const get = (path: string, init: RequestInit = {}) => fetch(service.url + path, init);
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 7 });
+    const { files, plugins } = pluginFiles({ everything, framing });
+    const endpoints = { price: {}, later: { path: '/price', mode: 'async', parameters: [{ name: 'a' }] } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('one for any path serves what nobody else does', async () => {
+    assert.deepEqual(await (await get('/health')).json(), { status: 'ok', node: TEST_ADDRESS });
+    assert.deepEqual(await (await get('/ready')).json(), { status: 'ready' });
+    await assertRefused(await get(`/requests/0x${'00'.repeat(32)}`), 404, 'Request not found');
+    assert.equal((await service.post('api/price')).status, 200);
+    assert.equal(await (await get('/own/name')).text(), 'name');
+    for (const path of ['/', '/elsewhere', '/health/', `/endpoints/${service.ids['api/price']}`, '/%zz']) {
+      const response = await get(path);
+      assert.equal(await response.text(), 'anything');
+      assertRouteHeaders(response);
+    }
+  });
+
+  it('one for any path is no answer to other methods', async () => {
+    await assertRefused(await get('/elsewhere', { method: 'POST' }), 404, 'Not Found');
+    await assertRefused(await get('/health', { method: 'DELETE' }), 405, 'Method Not Allowed');
+    const preflight = await get('/own/name', { method: 'OPTIONS' });
+    assert.equal(preflight.status, 204);
+    const head = await get('/elsewhere', { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('content-type'), await head.text()], [200, 'text/plain', '']);
+  });
+
+  it('cannot frame their own messages', async () => {
+    for (const name of [
+      'Transfer-Encoding',
+      'content-length',
+      'CONNECTION',
+      'Keep-Alive',
+      'Upgrade',
+      'Trailer',
+      'TE',
+    ]) {
+      await assertRefused(await get(`/framing/${name}`), 500, 'Internal server error');
+      const warnings = service.logs.map(({ fields }) => String(fields.reason));
+      const reason = `plugin "everything": Error: returned something of the wrong shape: the header ${name} is the connection's own`;
+      assert.ok(
+        warnings.some((text) => text.startsWith(reason)),
+        warnings.at(-1),
+      );
+    }
+  });
+
+  it('nor can what adds headers to every response', async () => {
+    const response = await get('/respond');
+    assert.equal(response.status, 200);
+    assertRouteHeaders(response);
+    assert.equal(response.headers.get('x-mine'), null);
+  });
+
+  it('headers of one plugin are added to those of others', async () => {
+    const nothing = await get('/nothing');
+    assertRouteHeaders(nothing);
+    assert.equal(nothing.headers.get('access-control-expose-headers')?.includes('X-Request-Id'), true);
+    const replaced = await get('/replace');
+    assert.equal(replaced.headers.get('access-control-allow-origin'), 'null');
+    assert.match(replaced.headers.get('x-request-id') ?? '', REQUEST_ID);
+  });
+});
+
+describe('a route that cannot be served stops the start and names the plugin', () => {
+  const starting = async (route: string): Promise<string> => {
+    const odd = `export default { name: 'odd', setup: () => ({ routes: [${route}] }) };`;
+    const { files, plugins } = pluginFiles({ odd });
+    try {
+      const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), {
+        files,
+      });
+      await service.stop();
+      return 'started';
+    } catch (error) {
+      assert.ok(error instanceof RegistrationError, String(error));
+      return error.message;
+    }
+  };
+  const handle = "handle: () => ({ status: 200, body: '{}' })";
+
+  for (const [route, why] of [
+    [
+      `{ method: 'GET', path: 'price', admit: false, ${handle} }`,
+      'route GET price: the path must start with a slash, or be *',
+    ],
+    [`{ method: 'GET', path: '', admit: false, ${handle} }`, 'route GET : the path must start with a slash, or be *'],
+    [`{ method: 'GET', path: '/a', admit: false }`, 'route GET /a: has no handler'],
+    [`{ method: 'GET', path: '/a', admit: false, handle: {} }`, 'route GET /a: has no handler'],
+    [`{ method: 'GET', path: '/a', ${handle} }`, 'route GET /a: "admit" must be true or false'],
+    [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'route FETCH /a: there is no such method'],
+    [`{ path: '/a', admit: false, ${handle} }`, 'route undefined /a: needs a method and a path'],
+    [`{ method: 'GET', admit: false, ${handle} }`, 'route GET undefined: needs a method and a path'],
+  ] as const) {
+    it(why, async () => {
+      assert.equal(await starting(route), `plugin "odd": ${why}`);
+    });
+  }
+
+  for (const path of ['/{a', '/:', '/*', '/a(b', '/a?', '/:a:']) {
+    it(`a pattern that cannot be read: ${path}`, async () => {
+      const message = await starting(`{ method: 'GET', path: ${JSON.stringify(path)}, admit: false, ${handle} }`);
+      assert.ok(message.startsWith(`plugin "odd": route GET ${path}: `), message);
+    });
+  }
+});
