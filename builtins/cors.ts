@@ -47,12 +47,14 @@ export const cors = definePlugin({
       'Access-Control-Allow-Headers': ['Content-Type', ...credentials].join(', '),
       'Access-Control-Max-Age': PREFLIGHT_SECONDS,
     };
-    const exposed = { 'Access-Control-Expose-Headers': 'X-Request-Id' };
+    const exposed = { 'Access-Control-Expose-Headers': 'Retry-After, X-Request-Id' };
     const open = Object.freeze({ 'Access-Control-Allow-Origin': '*', ...exposed });
     const headersFor = (origin: string | undefined): Headers => {
       if (everyone) return open;
-      const value = origin !== undefined && known.has(origin) ? origin : 'null';
-      return { 'Access-Control-Allow-Origin': value, Vary: 'Origin', ...exposed };
+      const common = { Vary: 'Origin', ...exposed };
+      if (origin !== undefined && known.has(origin)) return { 'Access-Control-Allow-Origin': origin, ...common };
+      // The value that refuses all others would let in the pages whose origin is just that: sandboxed ones, and files.
+      return origin === 'null' ? common : { 'Access-Control-Allow-Origin': 'null', ...common };
     };
     return {
       hooks: { respond: (headers, { headers: sent }) => merged(headers, headersFor(sent.origin)) },

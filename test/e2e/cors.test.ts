@@ -88,13 +88,21 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
     'https://app.example.com/',
     'https://APP.example.com',
     `${APP}, ${APP}`,
-    'null',
     '*',
     '__proto__',
     '',
   ]) {
     it(`a non-matching origin receives null: ${origin || '(empty)'}`, () => allowed(listed, origin, 'null', 'Origin'));
   }
+
+  it('the origin null receives no such header: its value would let sandboxed pages and files in', async () => {
+    for (const response of await responses(listed, 'null')) {
+      assert.equal(response.headers.get('access-control-allow-origin'), null);
+      assert.equal(response.headers.get('vary'), 'Origin');
+    }
+    const named = await start({ cors: { origins: ['null'] } });
+    await allowed(named, 'null', 'null', 'Origin');
+  });
 
   it('no origin at all: null, and caches are told', () => allowed(listed, undefined, 'null', 'Origin'));
 
@@ -111,7 +119,7 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
       'access-control-allow-methods': 'GET, POST, OPTIONS',
       'access-control-allow-headers': 'Content-Type, X-Api-Key, X-Payment-Proof',
       'access-control-max-age': '86400',
-      'access-control-expose-headers': 'X-Request-Id',
+      'access-control-expose-headers': 'Retry-After, X-Request-Id',
     };
     const asked = {
       Origin: APP,
