@@ -4,6 +4,7 @@ import {
   definePlugin,
   error,
   type Finding,
+  probes,
   StateKey,
   Type,
   warning,
@@ -27,6 +28,9 @@ const metricsKey = configKey(
 /** Read only. */
 const servicePort = configKey('server', 'port', Type.Optional(Type.Number()));
 const serviceHost = configKey('server', 'host', Type.Optional(Type.String()));
+
+/** Prometheus's text format. */
+const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 const LOOPBACK = '127.0.0.1';
 const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
@@ -56,14 +60,15 @@ const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
  * What happens in the service, counted and timed for Prometheus: `GET /metrics` on a port of its own, which clients of
- * the service never see. Off unless `settings.metrics` names the port.
+ * the service never see, and which answers `/health` and `/ready` however busy they keep the other one. Off unless
+ * `settings.metrics` names the port.
  */
 export const metrics = definePlugin({
   name: 'metrics',
   budget: 'none',
   keys: [metricsKey],
   check,
-  setup({ config, states, meters, log }) {
+  setup({ config, states, meters, log, node, phase }) {
     const address = metricsKey.in(config);
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
@@ -73,7 +78,8 @@ export const metrics = definePlugin({
     return {
       start: async () => {
         const recorder = await recording.start();
-        await server.start(() => recorder.text());
+        const metrics = async () => ({ status: 200, headers: TEXT, body: await recorder.text() });
+        await server.start({ '/metrics': metrics, ...probes(node, phase) });
         meters.connect(recorder);
       },
       hooks: { settle: (outcome, exchange) => recording.recorder?.settle(outcome, exchange) },

@@ -1,10 +1,8 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { Log } from '../../plugins-sdk/index.ts';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { JsonText, type Log, limitConnections, type Reply } from '../../plugins-sdk/index.ts';
 
-/** Of Prometheus's text format. */
-const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-const PATH = '/metrics';
+/** What is served at a path. */
+export type Pages = Readonly<Record<string, () => Reply | Promise<Reply>>>;
 
 /** Where to listen. */
 export interface Address {
@@ -12,16 +10,22 @@ export interface Address {
   readonly port: number;
 }
 
-function refuse(
-  response: ServerResponse,
-  status: number,
-  error: string,
-  headers: Readonly<Record<string, string>> = {},
-) {
-  response.writeHead(status, { ...headers, 'Content-Type': 'application/json' }).end(JSON.stringify({ error }));
+/** Milliseconds. */
+const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
+
+/** A few scrapers and probes at a time. */
+const CONNECTIONS = { max: 64, perAddress: 32 };
+
+function send(response: ServerResponse, { status, headers = {}, body }: Reply): void {
+  const type = { 'Content-Type': 'application/json' };
+  response.writeHead(status, { ...type, ...headers }).end(JsonText.is(body) ? body.json : body);
 }
 
-/** Serves a text at `GET /metrics`, and nothing else. */
+function refusal(status: number, error: string, headers = {}): Reply {
+  return { status, headers, body: JsonText.stringify({ error }) };
+}
+
+/** Serves a few pages by GET, on a port of its own. */
 export class MetricsServer {
   readonly #address: Address;
   readonly #log: Log;
@@ -35,8 +39,8 @@ export class MetricsServer {
   }
 
   /** Listens, unless it does so already. @throws Error that names the address and why it cannot be had. */
-  start(text: () => Promise<string>): Promise<void> {
-    this.#starting ??= this.#listen(text);
+  start(pages: Pages): Promise<void> {
+    this.#starting ??= this.#listen(pages);
     return this.#starting;
   }
 
@@ -51,23 +55,30 @@ export class MetricsServer {
     return this.#closing;
   }
 
-  async #listen(text: () => Promise<string>): Promise<void> {
+  async #answer({ url = '', method }: IncomingMessage, pages: Pages): Promise<Reply> {
+    const path = url.split('?', 1)[0] ?? '';
+    const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+    if (page === undefined) return refusal(404, 'Not Found');
+    if (method !== 'GET') return refusal(405, 'Method Not Allowed', { Allow: 'GET' });
+    try {
+      return await page();
+    } catch (error) {
+      this.#log.error(`${path} cannot be shown`, { error: String(error) });
+      return refusal(500, 'Internal server error');
+    }
+  }
+
+  async #listen(pages: Pages): Promise<void> {
     const { host, port } = this.#address;
-    const server = createServer((request, response) => {
-      if (request.url?.split('?', 1)[0] !== PATH) return refuse(response, 404, 'Not Found');
-      if (request.method !== 'GET') return refuse(response, 405, 'Method Not Allowed', { Allow: 'GET' });
-      text().then(
-        (body) => response.writeHead(200, { 'Content-Type': CONTENT_TYPE }).end(body),
-        (error: unknown) => {
-          this.#log.error('the metrics cannot be shown', { error: String(error) });
-          refuse(response, 500, 'Internal server error');
-        },
-      );
+    const server = createServer(DEADLINES, (request, response) => {
+      void this.#answer(request, pages).then((reply) => send(response, reply));
     });
-    // A few scrapers at a time, none of which may hold a connection for nothing.
-    server.maxConnections = 32;
-    server.headersTimeout = 5000;
-    server.requestTimeout = 5000;
+    limitConnections(
+      server,
+      () => CONNECTIONS,
+      () => undefined,
+    );
+    // None of them may hold a connection for nothing.
     server.timeout = 30_000;
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
@@ -77,7 +88,7 @@ export class MetricsServer {
       });
       server.listen(port, host, resolve);
     });
-    this.#log.info(`metrics on ${urlOf(server)}${PATH}`);
+    this.#log.info(`metrics on ${urlOf(server)}/metrics`);
   }
 }
 

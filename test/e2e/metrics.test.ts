@@ -3,10 +3,11 @@ import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
-import { endpointUrl } from '../support/http.ts';
+import { endpointUrl, eventually } from '../support/http.ts';
 import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { openRaw } from '../support/raw-http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const settings = { metrics: { port: 0 } };
@@ -302,6 +303,29 @@ describe('metrics', { concurrency: 4 }, () => {
         assert.equal(response.headers.get('allow'), status === 405 ? 'GET' : null);
       }
       assert.equal((await fetch(`${url}?debug=1`)).status, 200);
+    });
+  });
+
+  it('come with /health and /ready, for supervisors of a service that clients keep busy', async () => {
+    await withService(oneApi(upstream.url, { plain: {} }, { settings }), async (service) => {
+      const { origin } = new URL(metricsUrl(service));
+      const health = await fetch(`${origin}/health`);
+      assert.deepEqual([health.status, await health.json()], [200, { status: 'ok', node: TEST_ADDRESS }]);
+      assert.equal(health.headers.get('content-type'), 'application/json');
+      const ready = await fetch(`${origin}/ready`);
+      assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ready' }]);
+    });
+  });
+
+  it('are not kept from anybody by connections that send nothing', async () => {
+    await withService(oneApi(upstream.url, { plain: {} }, { settings }), async (service) => {
+      const silent = Array.from({ length: 200 }, () => openRaw(metricsUrl(service)));
+      await Promise.any(silent.map(({ closed }) => closed));
+      assert.equal((await fetch(metricsUrl(service))).status, 200);
+      let open = silent.length;
+      for (const { closed } of silent) void closed.then(() => open--);
+      await eventually(() => (open <= 32 ? true : undefined), 'the limit of one address');
+      for (const client of silent) client.destroy();
     });
   });
 
