@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 const PARTS = ['typebox', 'typebox/value', 'typebox/compile'];
 
 /** Folders of code that are published. */
-export const PUBLISHED = ['kernel', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
+export const PUBLISHED = ['kernel', 'http', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
 
 const FOLDER = 'vendor';
 
