@@ -25,6 +25,7 @@ export function readAgain(server: Server, request: IncomingMessage, socket: Sock
     const name = rawHeaders[i] ?? '';
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  const text = [...lines, '', ''].join('\r\n');
+  socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]));
   server.emit('connection', socket);
 }
