@@ -17,6 +17,7 @@ import {
   type Finding,
   type HttpClient,
   isDeeperThan,
+  isFiniteJson,
   isHeaderValue,
   type Json,
   keys,
@@ -204,12 +205,6 @@ async function parseLongJson(text: string): Promise<Json> {
   } catch {
     throw failed('the body is no JSON');
   }
-}
-
-/** Whether JSON can carry every number: a double makes infinity of `1e400`. */
-function isFiniteJson(value: Json): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
 async function slot(slots: Semaphore, timeout: number, exchange: Exchange): Promise<Release> {

@@ -1,7 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { definePlugin, MAX_JSON_DEPTH, type Parameters, Refusal } from '../plugins-sdk/index.ts';
+import {
+  definePlugin,
+  type Exchange,
+  inexactParameters,
+  isFiniteJson,
+  keepsDigits,
+  MAX_JSON_DEPTH,
+  type Parameters,
+  Refusal,
+} from '../plugins-sdk/index.ts';
 import { warmUp } from '../plugins-sdk/lazy.ts';
 
 /** Bytes of a request body, as received. */
@@ -47,14 +56,16 @@ function countingReader(): Promise<Middleware> {
   return counting;
 }
 
+type Take = (bytes: Buffer) => Parameters;
+
 /** The parameters in a message that announced its length: node sees to it that there is not one byte more. */
-function readAnnounced(request: IncomingMessage): Promise<Parameters> {
+function readAnnounced(request: IncomingMessage, take: Take): Promise<Parameters> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       try {
-        resolve(parametersOf(decode(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks))));
+        resolve(take(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
       } catch (refusal) {
         reject(refusal);
       }
@@ -64,7 +75,7 @@ function readAnnounced(request: IncomingMessage): Promise<Parameters> {
 }
 
 /** The parameters in a message of unknown length. */
-async function readChunked(ctx: Context): Promise<Parameters> {
+async function readChunked(ctx: Context, take: Take): Promise<Parameters> {
   // Known to be "identity", which the reader accepts in lower case only.
   delete ctx.req.headers['content-encoding'];
   try {
@@ -73,7 +84,7 @@ async function readChunked(ctx: Context): Promise<Parameters> {
     const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
     throw tooLarge ? answers.tooLarge() : answers.invalidJson();
   }
-  return parametersOf(decode(Buffer.from(String(ctx.request.body ?? ''), 'latin1')));
+  return take(Buffer.from(String(ctx.request.body ?? ''), 'latin1'));
 }
 
 function decode(bytes: Buffer): string {
@@ -95,13 +106,29 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function parametersOf(text: string): Parameters {
+function parametersOf(text: string, exchange: Exchange): Parameters {
   if (text === '') return Object.freeze({});
   const body = parse(text);
   if (!isObject(body)) throw answers.bodyNotObject();
   const { parameters = {} } = body;
   if (!isObject(parameters)) throw answers.parametersNotObject();
-  return frozen(parameters as Parameters);
+  const given = frozen(parameters as Parameters);
+  if (MAY_BE_INEXACT.test(text)) markInexact(text, exchange);
+  return given;
+}
+
+/** What every number holds that a double may not hold exactly: 16 digits, or a negative exponent of three. */
+const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
+
+/** Parsed once more with a number that is too large in the place of each that is rounded, the text tells which count. */
+function markInexact(text: string, exchange: Exchange): void {
+  const marked = text.replace(STRING_OR_NUMBER, (token) =>
+    token.startsWith('"') || keepsDigits(token, Number(token)) ? token : '1e999',
+  );
+  const { parameters = {} }: { parameters?: Parameters } = JSON.parse(marked);
+  const inexact = Object.keys(parameters).filter((name) => !isFiniteJson(parameters[name] ?? null));
+  if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
 }
 
 /** Refuses on the way what could not be sent on: deep nesting, and a number such as 1e999 that no double can hold. */
@@ -121,12 +148,13 @@ export const requestBody = definePlugin({
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {
-      read: (arrival) => {
+      read: (arrival, exchange) => {
         const { request } = arrival;
         const { 'content-length': length } = request.headers;
         if (!announcesJson(request.headers)) throw answers.contentType();
         if (Number(length ?? 0) > BODY_LIMIT) throw answers.tooLarge();
-        return length === undefined ? readChunked(arrival.ctx) : readAnnounced(request);
+        const take: Take = (bytes) => parametersOf(decode(bytes), exchange);
+        return length === undefined ? readChunked(arrival.ctx, take) : readAnnounced(request, take);
       },
     },
   }),

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { keepsDigits } from './numbers.ts';
+import { keepsDigits } from '../plugins-sdk/numbers.ts';
 
 /** Aliases count as often as they are used. */
 const MAX_VALUES = 100_000;

@@ -13,6 +13,7 @@ export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
 export * from './meters.ts';
+export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
 export * from './prepare.ts';
 export * from './probes.ts';
 export * from './public-endpoint.ts';

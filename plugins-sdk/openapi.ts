@@ -194,6 +194,7 @@ function requestErrors({ parameters, reserved }: PublicEndpoint): string[] {
     'Request parameters must be an object',
     ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
     ...placed.map(({ name }) => `Invalid parameter: ${name}`),
+    ...parameters.map(({ name }) => `Invalid parameter: ${name} (send this number as a string)`),
     ...reserved.flatMap((name) => [
       `Endpoint requires \`${name}\` request parameter`,
       `Invalid \`${name}\` request parameter`,

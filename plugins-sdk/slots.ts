@@ -1,5 +1,11 @@
 import { type Json, type Parameters, Slot } from './kernel.ts';
 
+/**
+ * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
+ * at `read`, where there are such parameters.
+ */
+export const inexactParameters = new Slot<ReadonlySet<string>>('inexactParameters');
+
 /** The parts of an upstream request that come from parameters. */
 export interface RequestParts {
   /** Path template with every placeholder replaced by its percent-encoded value. */

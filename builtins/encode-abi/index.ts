@@ -9,8 +9,8 @@ import {
   encodingChoice,
   error,
   type Finding,
+  inexactParameters,
   keys,
-  type Parameters,
   Refusal,
   Slot,
   toHex,
@@ -99,18 +99,22 @@ function check(endpoint: EndpointDraft): Finding[] {
   }
 }
 
-function reservedText(field: Field, parameters: Parameters): string {
+function reservedText(field: Field, exchange: Exchange): string {
   const name = `_${field}`;
+  const { parameters } = exchange;
   const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (value === undefined || value === null) throw new Refusal(400, `Endpoint requires \`${name}\` request parameter`);
   if (typeof value === 'string') return value;
-  if (field === 'times' && typeof value === 'number') return String(value);
-  throw new Refusal(400, `Invalid \`${name}\` request parameter`, { reason: 'no string' });
+  const isExact = inexactParameters.get(exchange)?.has(name) !== true;
+  if (field === 'times' && typeof value === 'number' && isExact) return String(value);
+  throw new Refusal(400, `Invalid \`${name}\` request parameter`, {
+    reason: isExact ? 'no string' : 'a rounded number',
+  });
 }
 
 /** The plan of a request that chooses a part of it. @throws Refusal 400 */
 function choose({ pinned, delegated }: Prepared, exchange: Exchange): Plan {
-  const texts = delegated.map((field) => reservedText(field, exchange.parameters));
+  const texts = delegated.map((field) => reservedText(field, exchange));
   encodingChoice.set(exchange, texts);
   try {
     const chosen = delegated.map((field, index) => readField(field, texts[index] ?? '', 'requester'));

@@ -8,6 +8,7 @@ import {
   type Exchange,
   error,
   type Finding,
+  inexactParameters,
   isRefusal,
   type Json,
   keys,
@@ -150,6 +151,13 @@ function requireAll({ declared }: Prepared, values: Values): void {
   throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
+/** A number that was rounded would ask for something else than the client did. */
+function requireExact({ declared }: Prepared, exchange: Exchange): void {
+  const inexact = inexactParameters.get(exchange);
+  const wrong = inexact && declared.find(({ name, fixed }) => fixed === undefined && inexact.has(name));
+  if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
+}
+
 /** What plugins may see and change. */
 function visibleOf({ declared }: Prepared, values: Values): Parameters {
   const visible: Record<string, Json> = {};
@@ -167,6 +175,7 @@ function visibleOf({ declared }: Prepared, values: Values): Parameters {
 function validate(prepared: Prepared, exchange: Exchange): Parameters {
   const values = resolve(prepared, exchange.parameters);
   requireAll(prepared, values);
+  requireExact(prepared, exchange);
   const { declared, placement } = prepared;
   const parts = placement(values);
   const visible = visibleOf(prepared, values);

@@ -1,4 +1,11 @@
-import { isHeaderValue, type Json, type Parameter, Refusal, type RequestParts } from '../../plugins-sdk/index.ts';
+import {
+  isHeaderValue,
+  type Json,
+  type Parameter,
+  plainDigits,
+  Refusal,
+  type RequestParts,
+} from '../../plugins-sdk/index.ts';
 
 /** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
 export type Placement = (values: readonly (Json | undefined)[]) => RequestParts;
@@ -11,6 +18,7 @@ function invalid(name: string): Refusal {
 
 /** Outside a body only text travels; what has no text form of its own becomes its type's name, as in JavaScript. */
 function textOf(value: Json): string {
+  if (typeof value === 'number') return plainDigits(value);
   return typeof value === 'object' ? Object.prototype.toString.call(value) : String(value);
 }
 

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { exactNumber } from '../numbers.ts';
+import { exactNumber } from '../../plugins-sdk/numbers.ts';
 import { childPath, isRecord } from '../path.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 

@@ -230,8 +230,10 @@ describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', 
       assert.equal(upstream.requests.length, 0);
     });
 
-    it('1e-999 is zero, as in any JSON reader', async () => {
-      assert.equal(await answered('{"parameters":{"symbol":1e-999}}'), '/price?symbol=0');
+    it('1e-999, which a double makes zero, is a fault of its parameter only', async () => {
+      assert.equal(await answered('{"other":1e-999,"parameters":{"undeclared":1e-999,"symbol":0}}'), '/price?symbol=0');
+      const answer = await postText(url, '{"parameters":{"symbol":1e-999}}');
+      await assertRefused(answer, 400, 'Invalid parameter: symbol (send this number as a string)');
     });
   });
 

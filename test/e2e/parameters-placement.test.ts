@@ -111,8 +111,8 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     const texts: [unknown, string][] = [
       [1, '1'],
       [-0.5, '-0.5'],
-      [1e21, '1e%2B21'],
-      [1e-7, '1e-7'],
+      [1e21, '1000000000000000000000'],
+      [1e-7, '0.0000001'],
       [true, 'true'],
       [false, 'false'],
       [0, '0'],

@@ -1,0 +1,46 @@
+import type { Json } from './kernel.ts';
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const DIGIT_ZERO = 0x30;
+
+/** The number that a text in JSON's number syntax stands for, when a double keeps its digits. */
+export function exactNumber(text: string): number | undefined {
+  if (!JSON_NUMBER.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) && keepsDigits(text, value) ? value : undefined;
+}
+
+/** Whether the double that a decimal literal was converted to is written with the same digits again. */
+export function keepsDigits(literal: string, value: number): boolean {
+  return significant(literal) === significant(String(value));
+}
+
+/**
+ * A finite number without an exponent: `1e21` as `1000000000000000000000`, `1e-7` as `0.0000001`. No double takes more than
+ * 327 characters.
+ */
+export function plainDigits(value: number): string {
+  const text = String(value);
+  const [, sign = '', first = '', rest = '', power] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? [];
+  if (power === undefined) return text;
+  const exponent = Number(power);
+  const digits = first + rest;
+  // JavaScript writes an exponent from 21 on, and a double has at most 17 digits.
+  return sign + (exponent < 0 ? `0.${'0'.repeat(-exponent - 1)}${digits}` : digits.padEnd(exponent + 1, '0'));
+}
+
+/** Whether JSON can carry every number: a double makes infinity of `1e400`. */
+export function isFiniteJson(value: Json): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
+}
+
+/** Digits without sign, point, exponent, leading and trailing zeros; takes time in proportion to the literal. */
+function significant(literal: string): string {
+  const digits = literal.replace(/[eE].*|\D/gs, '');
+  let start = 0;
+  let end = digits.length;
+  while (digits.charCodeAt(start) === DIGIT_ZERO) start++;
+  while (end > start && digits.charCodeAt(end - 1) === DIGIT_ZERO) end--;
+  return digits.slice(start, end);
+}

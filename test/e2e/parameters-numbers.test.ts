@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import fc from 'fast-check';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const places = ['query', 'path', 'header', 'cookie', 'body'] as const;
+type Place = (typeof places)[number];
+
+/** An endpoint with one parameter `n` there. */
+const taking = (place: Place, more: object = {}) => ({
+  path: place === 'path' ? '/x/{n}' : '/x',
+  method: 'POST',
+  parameters: [{ name: 'n', in: place, ...more }],
+});
+
+/** Replaces the value by one that JSON cannot say. */
+const changer = pluginFile(
+  'changer',
+  `onBeforeApiCall({ endpoint, parameters }) {
+    if (endpoint === 'changed') return { parameters: { n: parameters.n * 1e300 } };
+  }`,
+);
+
+const endpoints = {
+  ...Object.fromEntries(places.map((place) => [place, taking(place)])),
+  'two-places': {
+    path: '/x/{n}',
+    parameters: [
+      { name: 'n', in: 'path' },
+      { name: 'n', in: 'query' },
+    ],
+  },
+  fixed: taking('query', { fixed: 7 }),
+  changed: { ...taking('query'), path: '/changed' },
+  'config-numbers': {
+    parameters: [
+      { name: 'f', fixed: 1e21 },
+      { name: 'd', in: 'header', default: 1.5e-7 },
+    ],
+  },
+  required: { parameters: [{ name: 'n' }, { name: 'other', required: true }] },
+  times: { encoding: { type: 'uint256', path: '$.one', times: '*' } },
+  'pinned-times': { encoding: { type: 'uint256', path: '$.one', times: '3' } },
+};
+
+/** How the number that was sent reached the upstream. */
+function received({ path, headers, body }: RecordedRequest, place: Place): string | undefined {
+  const found = {
+    query: () => decodeURIComponent(path.split('?n=')[1] ?? ''),
+    path: () => decodeURIComponent(path.split('/').at(-1) ?? ''),
+    header: () => String(headers.n),
+    cookie: () => headers.cookie?.split('n=')[1],
+    body: () => /^\{"n":(.*)\}$/s.exec(body)?.[1],
+  };
+  return found[place]();
+}
+
+/** Sign, digits without zeros at the ends, and the power of ten of the first: equal for equal numbers only. */
+function normalForm(literal: string): string {
+  const [, sign, whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? assert.fail(`no number: ${literal}`);
+  const digits = whole + fraction;
+  const trimmed = digits.replace(/^0+/, '');
+  if (trimmed === '') return '0';
+  const magnitude = BigInt(power) + BigInt(whole.length - (digits.length - trimmed.length));
+  return `${sign}${trimmed.replace(/0+$/, '')}e${magnitude}`;
+}
+
+describe('numbers in requests (decisions, Since the first release: Numbers in requests)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ one: 1 }));
+    const { files, plugins } = pluginFiles({ changer });
+    service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+
+  const send = (endpoint: string, parameters: string, headers?: Record<string, string>) =>
+    postText(endpointUrl(service, `api/${endpoint}`), `{"parameters":${parameters}}`, headers);
+  const answered = async (endpoint: string, parameters: string) => {
+    const response = await send(endpoint, parameters);
+    assert.equal(response.status, 200, `${parameters}: ${await response.clone().text()}`);
+    return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
+  };
+  const refused = async (endpoint: string, parameters: string, error: string) => {
+    await assertRefused(await send(endpoint, parameters), 400, error);
+    assert.equal(upstream.requests.length, 0, 'before any call');
+  };
+  const inexact = (name: string) => `Invalid parameter: ${name} (send this number as a string)`;
+
+  it('one that a double does not hold exactly is 400, in every place', async () => {
+    const numbers = [
+      '1234567890123456789',
+      '-1234567890123456789',
+      '9007199254740993',
+      '0.10000000000000000555',
+      '3.14159265358979323846',
+      '1e-400',
+      '4.9e-324',
+      '12345678901234567890e-5',
+      `1${'0'.repeat(60)}1`,
+      '1.7976931348623158e308',
+    ];
+    for (const place of places) {
+      for (const number of numbers) await refused(place, `{"n":${number}}`, inexact('n'));
+    }
+  });
+
+  it('the same digits in a string are sent as they are', async () => {
+    for (const place of places) {
+      const text = '1234567890123456789';
+      const quoted = place === 'body' ? `"${text}"` : text;
+      assert.equal(received(await answered(place, `{"n":"${text}"}`), place), quoted);
+    }
+  });
+
+  it('is found wherever it is nested in a body parameter, and only there', async () => {
+    const nested = [
+      '[1,[2,{"a":[1234567890123456789]}]]',
+      '{"a":{"b":1234567890123456789}}',
+      '[ 1234567890123456789 ]',
+    ];
+    for (const value of nested) await refused('body', `{"n":${value}}`, inexact('n'));
+    await answered('body', '{"n":{"a":"1234567890123456789","b":[1,2]}}');
+    await answered('body', '{"n":["\\"1234567890123456789",": 1234567890123456789","\\\\"]}');
+  });
+
+  it('what is not used is ignored: undeclared names, fixed values, reserved parameters that are pinned', async () => {
+    const big = '1234567890123456789';
+    await answered('query', `{"other":${big},"n":1}`);
+    assert.equal((await answered('fixed', `{"n":${big}}`)).path, '/x?n=7');
+    await answered('query', `{"n":1,"_times":${big},"_type":${big}}`);
+    await verifyEncoded(await send('pinned-times', `{"_times":${big}}`), TEST_ADDRESS);
+    const beside = `{"a":${big},"parameters":{"n":1},"b":[${big}]}`;
+    assert.equal((await postText(endpointUrl(service, 'api/query'), beside)).status, 200);
+  });
+
+  it('of duplicate keys the last counts, at any depth', async () => {
+    assert.equal((await answered('query', '{"n":1234567890123456789,"n":5}')).path, '/x?n=5');
+    assert.equal((await answered('query', '{"n":1234567890123456789,"\\u006e":6}')).path, '/x?n=6');
+    await answered('body', '{"n":{"a":1234567890123456789,"a":5}}');
+    upstream.requests.length = 0;
+    await refused('query', '{"n":5,"n":1234567890123456789}', inexact('n'));
+    await refused('query', '{"n":5,"\\u006e":1234567890123456789}', inexact('n'));
+    const url = endpointUrl(service, 'api/query');
+    const twice = '{"parameters":{"n":1234567890123456789},"parameters":{"n":5}}';
+    assert.equal((await postText(url, twice)).status, 200);
+    const other = '{"parameters":{"n":5},"parameters":{"n":1234567890123456789}}';
+    await assertRefused(await postText(url, other), 400, inexact('n'));
+  });
+
+  it('a missing parameter is said first, and of several the first of the config', async () => {
+    await refused('required', '{"n":1234567890123456789}', 'Missing required parameter(s): other');
+    await refused('required', '{"other":1234567890123456789,"n":1234567890123456789}', inexact('n'));
+    await refused('required', '{"other":1234567890123456789,"n":1}', inexact('other'));
+    await refused('two-places', '{"n":1234567890123456789}', inexact('n'));
+  });
+
+  it('is seen in a body of unknown length, too', async () => {
+    const body = new Blob(['{"parameters":{"n":', '1234567890123456789}}']).stream();
+    const init = { method: 'POST', headers: JSON_HEADERS, body, duplex: 'half' } as const;
+    await assertRefused(await fetch(endpointUrl(service, 'api/query'), init), 400, inexact('n'));
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  it('`_times` that a double does not hold exactly is 400 Invalid `_times` request parameter', async () => {
+    for (const times of ['9007199254740993', '1.00000000000000000001', '1e-400', '[9007199254740993]']) {
+      await refused('times', `{"_times":${times}}`, 'Invalid `_times` request parameter');
+    }
+    const coded = async (times: string) => {
+      const { data } = await verifyEncoded(await send('times', `{"_times":${times}}`), TEST_ADDRESS);
+      return AbiCoder.defaultAbiCoder().decode(['uint256'], data)[0];
+    };
+    assert.equal(await coded('"9007199254740993"'), 9007199254740993n);
+    assert.equal(await coded('9007199254740992'), 9007199254740992n);
+    assert.equal(await coded('1e21'), 10n ** 21n);
+  });
+
+  it('reaches path, query, header and cookie in plain digits', async () => {
+    const texts: [string, string][] = [
+      ['1e21', '1000000000000000000000'],
+      ['-1e21', '-1000000000000000000000'],
+      ['1.5e21', '1500000000000000000000'],
+      ['1e-7', '0.0000001'],
+      ['-1.25e-7', '-0.000000125'],
+      ['1E+2', '100'],
+      ['100000000000000000000', '100000000000000000000'],
+      ['0.1', '0.1'],
+      ['1.10', '1.1'],
+      ['-0', '0'],
+      ['-0.0e5', '0'],
+      ['1.7976931348623157e308', `17976931348623157${'0'.repeat(292)}`],
+      ['5e-324', `0.${'0'.repeat(323)}5`],
+      ['-2.2250738585072014e-308', `-0.${'0'.repeat(307)}22250738585072014`],
+    ];
+    for (const [number, text] of texts) {
+      for (const place of ['query', 'path', 'header', 'cookie'] as const) {
+        assert.equal(received(await answered(place, `{"n":${number}}`), place), text, `${number} in a ${place}`);
+      }
+    }
+  });
+
+  it('so do those of the config and those that a plugin made', async () => {
+    const { path, headers } = await answered('config-numbers', '{}');
+    assert.deepEqual([path, headers.d], ['/config-numbers?f=1000000000000000000000', '0.00000015']);
+    assert.equal((await answered('changed', '{"n":1}')).path, `/changed?n=1${'0'.repeat(300)}`);
+  });
+
+  it('a number of the config that would lose digits stops the start', async () => {
+    for (const key of ['fixed', 'default']) {
+      const parameters = [{ name: 'n', [key]: 12345678901234567890n }];
+      const [line, ...more] = await errorsOf(oneApi('http://upstream.example', { e: { parameters } }));
+      assert.match(line ?? '', /a number with more digits than can be kept, write it in quotes$/);
+      assert.deepEqual(more, []);
+    }
+  });
+
+  it('any number is refused, or reaches the upstream with the value that was sent', async () => {
+    const digits = (max: number) => fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: max });
+    const number = fc
+      .record({
+        sign: fc.constantFrom('', '-'),
+        whole: fc.oneof(
+          fc.constant('0'),
+          fc.tuple(fc.constantFrom(...'123456789'), digits(25)).map(([first, rest]) => first + rest.join('')),
+          fc.bigInt({ min: 2n ** 53n - 9n, max: 2n ** 53n + 9n }).map(String),
+        ),
+        fraction: fc.oneof(
+          fc.constant(''),
+          digits(25).map((all) => `.${all.join('')}`),
+        ),
+        power: fc.oneof(
+          fc.constant(''),
+          fc
+            .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 330 }))
+            .map((parts) => parts.join('')),
+        ),
+      })
+      .map(({ sign, whole, fraction, power }) => sign + whole + fraction + power);
+    const literal = fc.oneof(number, fc.double({ noNaN: true, noDefaultInfinity: true }).map(String));
+    let sent = 0;
+    await fc.assert(
+      fc.asyncProperty(literal, fc.constantFrom(...places), async (text, place) => {
+        const before = upstream.requests.length;
+        const response = await send(place, `{"n":${text}}`);
+        const body = await response.text();
+        if (response.status === 400) {
+          const overflow = Math.abs(Number(text)) === Number.POSITIVE_INFINITY;
+          assert.equal(body, JSON.stringify({ error: overflow ? 'Request body must be valid JSON' : inexact('n') }));
+          assert.equal(upstream.requests.length, before);
+          // What a double writes of itself is never refused.
+          if (!overflow) assert.notEqual(normalForm(String(Number(text))), normalForm(text));
+          return;
+        }
+        assert.equal(response.status, 200, body);
+        const reached = received(upstream.requests.at(-1) ?? assert.fail(), place) ?? '';
+        assert.equal(normalForm(reached), normalForm(text));
+        if (place !== 'body') assert.match(reached, /^-?\d+(\.\d+)?$/);
+        sent++;
+      }),
+      { numRuns: 600 },
+    );
+    assert.ok(sent > 100, `only ${sent} of 600 were sent`);
+  });
+});
