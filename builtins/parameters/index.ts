@@ -105,6 +105,8 @@ function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParamet
       return false;
     }
   };
+  // No value could mend a path that is at fault itself.
+  if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
   return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
     ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
     ...(fallback === undefined || isPlaceable(index, fallback)

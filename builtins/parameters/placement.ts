@@ -6,9 +6,15 @@ import {
   Refusal,
   type RequestParts,
 } from '../../plugins-sdk/index.ts';
+import { hasDotSegment } from './dot-segments.ts';
 
 /** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
-export type Placement = (values: readonly (Json | undefined)[]) => RequestParts;
+export type Placement = (values: Values) => RequestParts;
+
+type Values = readonly (Json | undefined)[];
+
+/** Literal text and placeholders in turn. */
+type Parts = readonly (string | { readonly name: string; readonly index: number })[];
 
 type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
 
@@ -32,26 +38,29 @@ function percentEncoded(name: string, value: string): string {
 function compilePath(template: string, declared: readonly Declared[]) {
   const [path = '', ...query] = template.split('?');
   const index = (name: string) => declared.findIndex((parameter) => parameter.name === name && parameter.in === 'path');
-  const compile = (text: string) => {
+  const compile = (text: string): Parts => {
     return text.split(/\{([^{}]*)\}/).map((part, i) => (i % 2 === 0 ? part : { name: part, index: index(part) }));
   };
   const segments = path.split('/').map(compile);
   const tail = query.length === 0 ? [] : compile(`?${query.join('?')}`);
-  const fill = (parts: ReturnType<typeof compile>, values: readonly (Json | undefined)[]) => {
-    return parts
-      .map((part) => (typeof part === 'string' ? part : percentEncoded(part.name, textOf(values[part.index] ?? ''))))
-      .join('');
-  };
+  const textsOf = (parts: Parts, values: Values) =>
+    parts.map((part) => (typeof part === 'string' ? part : textOf(values[part.index] ?? '')));
+  const fill = (parts: Parts, texts: readonly string[]) =>
+    parts.map((part, i) => (typeof part === 'string' ? part : percentEncoded(part.name, texts[i] ?? ''))).join('');
   if ([...segments.flat(), ...tail].every((part) => typeof part === 'string')) return () => template;
-  return (values: readonly (Json | undefined)[]) => {
+  return (values: Values) => {
     const filled = segments.map((parts) => {
-      const segment = fill(parts, values);
-      const parameter = parts.find((part) => typeof part !== 'string');
+      const texts = textsOf(parts, values);
+      const segment = fill(parts, texts);
+      const placed = parts.filter((part) => typeof part !== 'string');
+      const [first] = placed;
       // Such a segment would lead to another resource than the one that the operator configured.
-      if (parameter !== undefined && /^(\.|%2e){0,2}$/i.test(segment)) throw invalid(parameter.name);
+      if (first !== undefined && (segment === '' || hasDotSegment(texts.join('')))) {
+        throw invalid((placed.find(({ index }) => hasDotSegment(textOf(values[index] ?? ''))) ?? first).name);
+      }
       return segment;
     });
-    return filled.join('/') + fill(tail, values);
+    return filled.join('/') + fill(tail, textsOf(tail, values));
   };
 }
 
@@ -72,7 +81,7 @@ export function compilePlacement(template: string, declared: readonly Declared[]
       const { name, in: place } = parameter;
       if (place === 'body') body.push([name, value]);
       else if (place === 'query') query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(value))}`);
-      else if (place === 'header') headers.push([name, checked(name, textOf(value), isHeaderValue)]);
+      else if (place === 'header') headers.push([name, checked(name, textOf(value), isWholeValue)]);
       else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(value), isCookieValue)}`);
     }
     return {
@@ -92,6 +101,11 @@ function checked(name: string, value: string, test: (value: string) => boolean):
   return value;
 }
 
+/** White space at its ends would get lost on the way (RFC 9110, section 5.5). */
+function isWholeValue(value: string): boolean {
+  return isHeaderValue(value) && !/^[\t ]|[\t ]$/.test(value);
+}
+
 function isCookieValue(value: string): boolean {
-  return isHeaderValue(value) && !value.includes(';');
+  return isWholeValue(value) && !value.includes(';');
 }

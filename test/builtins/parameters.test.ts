@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { hasDotSegment } from '../../builtins/parameters/dot-segments.ts';
 import { compilePlacement } from '../../builtins/parameters/placement.ts';
 import { isRefusal } from '../../plugins-sdk/index.ts';
 
@@ -58,7 +59,7 @@ describe('placement of parameters', () => {
     fc.assert(
       fc.property(text, text, (h, c) => {
         const parts = placed('/{a}/{b}', ['x', 'y', 'z', h, c]);
-        const carried = (value: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+        const carried = (value: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(value) && !/^[\t ]|[\t ]$/.test(value);
         assert.equal(parts !== undefined, carried(h) && carried(c) && !c.includes(';'));
         if (parts === undefined) return;
         assert.deepEqual(parts.headers, { h });
@@ -76,5 +77,66 @@ describe('placement of parameters', () => {
     ]);
     const nothing = { path: '/x', query: '', headers: {}, cookie: undefined, body: undefined };
     assert.deepEqual(place([undefined, undefined, undefined]), nothing);
+  });
+});
+
+/** The same by one pass over the whole text after the other. */
+function decodedByPasses(bytes: string): string {
+  const character = (code: number) => String.fromCharCode(code);
+  const passed = bytes
+    .replace(/[\0-\x20\x7f]/g, '')
+    .replace(/%(?:u00)?([\da-f]{2})/gi, (_, digits: string) => character(Number.parseInt(digits, 16)))
+    .replace(/[\xe0\xf0\xf8\xfc]\x80/g, ([lead = '']) => character({ à: 0xc0, ð: 0xe0, ø: 0xf0, ü: 0xf8 }[lead] ?? 0))
+    .replace(/\xe0\x81/g, character(0xc1))
+    .replace(/([\xc0\xc1])([\x80-\xbf])/g, (_, lead: string, next: string) =>
+      character(((lead.charCodeAt(0) & 1) << 6) | (next.charCodeAt(0) & 0x3f)),
+    );
+  return passed === bytes ? bytes : decodedByPasses(passed);
+}
+
+describe('segments that lead elsewhere', () => {
+  const pieces = [
+    '.',
+    '..',
+    '/',
+    '\\',
+    '%',
+    '%2',
+    '2e',
+    'e',
+    '%25',
+    '%2f',
+    '%5C',
+    '%u00',
+    ';',
+    'x',
+    '%c0',
+    '%ae',
+    '%e0%80',
+  ];
+  const made = fc.array(fc.constantFrom(...pieces, '%f0', '%80', '%81', '\t', '%09', 'À', '3', '%3'), {
+    maxLength: 14,
+  });
+
+  it('are found whatever is encoded, as often as it may be', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(
+        made.map((parts) => parts.join('')),
+        (part) => {
+          const decoded = decodedByPasses(Buffer.from(part).toString('latin1'));
+          const segments = decoded.split(/[/\\]/).map((segment) => segment.replace(/;.*$/s, ''));
+          const expected = segments.some((segment) => segment === '.' || segment === '..');
+          assert.equal(hasDotSegment(part), expected, decoded);
+          if (expected) found++;
+        },
+      ),
+      { numRuns: 20_000 },
+    );
+    assert.ok(found > 1000, `only ${found} of 20000`);
+  });
+
+  it('are none where there is no dot and nothing to decode', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (part) => /[.%]/.test(part) || !hasDotSegment(part)));
   });
 });

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { assertError, oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { eventually } from '../support/http.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const PREFIX = '/api/items/';
+
+const path = (name: string, more: object = {}) => ({ name, in: 'path', ...more });
+const endpoints = {
+  item: { path: `${PREFIX}{id}`, parameters: [path('id', { required: true })] },
+  inner: { path: `${PREFIX}{id}/detail`, parameters: [path('id', { required: true })] },
+  beside: { path: `${PREFIX}.{a}{b}.x`, parameters: [path('a', { default: '' }), path('b', { default: '' })] },
+  broken: { path: `${PREFIX}x%2{a}/y`, parameters: [path('a', { required: true })] },
+};
+
+/** Asks for what stands behind the word "ask:". */
+const changer = pluginFile(
+  'changer',
+  `onBeforeApiCall({ parameters }) {
+    if (parameters.id?.startsWith('ask:')) return { parameters: { id: JSON.parse('"' + parameters.id.slice(4) + '"') } };
+  }`,
+);
+
+const encoded = (text: string) => text.replace(/./gs, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
+const times = (count: number, text: string) => Array.from({ length: count }).reduce<string>(encodeOnce, text);
+const encodeOnce = (text: string) => text.replaceAll('%', '%25').replaceAll('.', '%2e').replaceAll('/', '%2f');
+
+/** Values that lead out of their place once somebody on the way decodes them, as often as it takes. */
+const escapes = [
+  ...['.', '..', '../', './x', '/..', 'a/../../../b', '../../../internal/users', 'a/..', 'a/./b', '..\\..\\x', '\\..'],
+  ...['a\\../b', 'a/..\\b', '..//', '//..', '/./'],
+  ...[
+    '%2e',
+    '%2E%2e',
+    '%2e%2e%2f',
+    '.%2e/',
+    '%2e.',
+    '..%2fx',
+    '..%5cx',
+    'a%2f..',
+    '%252e%252e',
+    '%25252e.',
+    '..%252fx',
+  ],
+  ...['%%32e', '%2%65%2e', '%%32%65.', `${times(5, '../x')}`, encoded('../../x'), encoded(encoded('../x'))],
+  ...['%c0%ae%c0%ae/x', '%c0%ae.', '..%c0%afx', '..%c1%9cx', '%e0%80%ae%e0%80%ae', '%f0%80%80%ae.', '%25c0%25ae.'],
+  ...['%u002e%u002e/x', '..%u002fx', '%u002E.'],
+  ...['..;/x', '..;a=b', 'a/..;x/y', '.;', '..%3b/x', '..%253bx'],
+  ...['\t..', '..\0', '.\n.', '.. ', ' ./x', '..%00', '..%20', '%0a..', '.%09./x'],
+];
+
+const harmless: [string, string][] = [
+  ['BTC/USD', 'BTC%2FUSD'],
+  ['/a/', '%2Fa%2F'],
+  ['a\\b', 'a%5Cb'],
+  ['...', '...'],
+  ['.../....', '...%2F....'],
+  ['.x/..y/z.', '.x%2F..y%2Fz.'],
+  ['a..b', 'a..b'],
+  ['1.5', '1.5'],
+  ['file.json', 'file.json'],
+  ['100%', '100%25'],
+  ['%', '%25'],
+  ['%2F', '%252F'],
+  ['%zz..', '%25zz..'],
+  ['a%2e%2eb', 'a%252e%252eb'],
+  ['À®À®', '%C3%80%C2%AE%C3%80%C2%AE'],
+  ['ü/€', '%C3%BC%2F%E2%82%AC'],
+  ['a;b=..', 'a%3Bb%3D..'],
+  ['..a;b', '..a%3Bb'],
+  [' ', '%20'],
+];
+
+describe('a path value stays in its place (decisions, Since the first release: Path values)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    const { files, plugins } = pluginFiles({ changer });
+    service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+
+  const refused = async (endpoint: string, parameters: object, name = 'id') => {
+    const response = await service.post(`api/${endpoint}`, parameters);
+    if (response.status === 200)
+      assert.fail(`${JSON.stringify(parameters)} was sent: ${upstream.requests.at(-1)?.path}`);
+    await assertError(response, 400, `Invalid parameter: ${name}`);
+    assert.equal(upstream.requests.length, 0, 'before any call');
+  };
+  const sent = async (endpoint: string, parameters: object) => {
+    const response = await service.post(`api/${endpoint}`, parameters);
+    assert.equal(response.status, 200, `${JSON.stringify(parameters)}: ${await response.clone().text()}`);
+    return upstream.requests.at(-1)?.path;
+  };
+
+  it('a segment `.` or `..`, after any number of decodings, is 400 Invalid parameter', async () => {
+    for (const id of escapes) {
+      await refused('item', { id });
+      await refused('inner', { id });
+    }
+  });
+
+  it('what is harmless stays, encoded', async () => {
+    for (const [id, text] of harmless) {
+      assert.equal(await sent('item', { id }), PREFIX + text);
+      assert.equal(await sent('inner', { id }), `${PREFIX}${text}/detail`);
+    }
+  });
+
+  it('what stands beside the placeholder counts; the parameter that is to blame is named', async () => {
+    assert.equal(await sent('beside', {}), `${PREFIX}..x`);
+    assert.equal(await sent('beside', { a: 'x' }), `${PREFIX}.x.x`);
+    assert.equal(await sent('beside', { a: '.' }), `${PREFIX}...x`);
+    upstream.requests.length = 0;
+    await refused('beside', { a: '/' }, 'a');
+    await refused('beside', { a: '.', b: '/' }, 'a');
+    await refused('beside', { a: 'x', b: '/../y' }, 'b');
+    await refused('beside', { b: 'x/../y' }, 'b');
+    await refused('beside', { a: '%2', b: 'e/' }, 'a');
+    assert.equal(await sent('broken', { a: '1' }), `${PREFIX}x%21/y`);
+    upstream.requests.length = 0;
+    await refused('broken', { a: 'f../z' }, 'a');
+  });
+
+  it('so do values that a plugin made', async () => {
+    const hidden = (text: string) =>
+      `ask:${text.replace(/./gs, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)}`;
+    assert.equal(await sent('item', { id: hidden('a/b') }), `${PREFIX}a%2Fb`);
+    upstream.requests.length = 0;
+    for (const id of escapes) await refused('item', { id: hidden(id) });
+  });
+
+  it('a path of the config that no value could mend is an error of the config', async () => {
+    const e = { path: '/x/..%2f{id}', parameters: [path('id')] };
+    const expected = ['apis[0].endpoints[0].path: must hold no . or .. segment'];
+    assert.deepEqual(await errorsOf(oneApi('http://upstream.example', { e })), expected);
+  });
+
+  it('fixed and default values are errors of the config', async () => {
+    for (const key of ['fixed', 'default']) {
+      for (const value of ['a/../b', '%2e%2e/x', '..;', '..%5c']) {
+        const e = { path: '/x/{id}/y', parameters: [path('id', { [key]: value })] };
+        const expected = [`apis[0].endpoints[0].parameters[0].${key}: cannot be sent as path`];
+        assert.deepEqual(await errorsOf(oneApi('http://upstream.example', { e })), expected);
+      }
+    }
+  });
+
+  it('a value that takes long to decode takes no long time', async () => {
+    const room = 60_000;
+    await refused('item', { id: `%${'25'.repeat(room / 2)}2e` });
+    await refused('item', { id: `${'a/'.repeat(room / 2)}..` });
+    await refused('item', { id: `%2%6${'%3'.repeat(room / 2 - 2)}5` });
+    assert.equal(await sent('item', { id: '.'.repeat(2000) }), PREFIX + '.'.repeat(2000));
+  });
+});
+
+const nginx = spawnSync('nginx', ['-v']).error === undefined;
+const skip = nginx || process.env.CI ? false : 'no nginx: install it (Debian: apt-get install nginx-light)';
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('the server has no TCP port');
+  return address.port;
+}
+
+describe('behind nginx, which decodes paths', { skip }, () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let folder: string;
+  let proxy: ChildProcess;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    folder = await mkdtemp(join(tmpdir(), 'sdp-nginx-'));
+    const port = await freePort();
+    const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${folder}/${name};`,
+    );
+    const config = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
+      http {
+        access_log off; ${places.join(' ')} merge_slashes on;
+        upstream backend { server ${new URL(upstream.url).host}; }
+        server {
+          listen 127.0.0.1:${port};
+          large_client_header_buffers 4 128k;
+          location / { proxy_pass http://backend/; }
+        }
+      }`;
+    await writeFile(join(folder, 'nginx.conf'), config);
+    proxy = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', join(folder, 'error.log')], { stdio: 'ignore' });
+    const url = `http://127.0.0.1:${port}`;
+    let answers = false;
+    await eventually(() => {
+      fetch(`${url}/up`).then(
+        () => (answers = true),
+        () => undefined,
+      );
+      return answers || undefined;
+    }, 'nginx');
+    service = await startTestService(oneApi(url, endpoints));
+    upstream.requests.length = 0;
+  });
+  after(async () => {
+    await service?.stop();
+    proxy.kill();
+    await upstream.close();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Asks, and asserts that what reached the backend is where it belongs. */
+  const stays = async (endpoint: string, parameters: object) => {
+    upstream.requests.length = 0;
+    const { status } = await service.post(`api/${endpoint}`, parameters);
+    for (const { path } of upstream.requests) {
+      assert.ok(path.startsWith(PREFIX), `${JSON.stringify(parameters)} reached ${path}`);
+      assert.ok(new URL(`http://x${decodeURI(path)}`).pathname.startsWith(PREFIX), path);
+    }
+    return status;
+  };
+
+  it('decodes what goes through it, so that there is something to be seen', async () => {
+    await fetch(`${new URL(upstream.url).origin}/direct`);
+    upstream.requests.length = 0;
+    assert.equal(await stays('item', { id: 'BTC/USD' }), 200);
+    assert.equal(upstream.requests.at(-1)?.path, `${PREFIX}BTC/USD`);
+  });
+
+  it('no value reaches another prefix', async () => {
+    for (const id of escapes) assert.equal(await stays('item', { id }), 400, id);
+    for (const [id] of harmless) await stays('inner', { id });
+  });
+
+  it('nor does any made of what means something to it', async () => {
+    const text = fc
+      .array(fc.constantFrom('.', '..', '/', '\\', '%', '%2e', '%2F', '%252e', '2e', '25', ';', 'a', '%c0%ae', '\t'), {
+        maxLength: 8,
+      })
+      .map((parts) => parts.join(''));
+    let arrived = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('item', 'inner', 'beside'), text, text, async (endpoint, a, b) => {
+        await stays(endpoint, { id: a, a, b });
+        arrived += upstream.requests.length;
+      }),
+      { numRuns: 500 },
+    );
+    assert.ok(arrived > 20, `only ${arrived} of 500 reached the backend`);
+  });
+});
