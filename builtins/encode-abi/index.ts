@@ -17,6 +17,7 @@ import {
   warning,
 } from '../../plugins-sdk/index.ts';
 import { exactNumbersAt } from './exact-number.ts';
+import { misreadIndices } from './filters.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path.ts';
 import {
   checkPinned,
@@ -73,9 +74,16 @@ function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefin
 
 function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
   const several = paths.filter(({ definite }) => !definite).map(({ text }) => text);
-  if (several.length === 0) return [];
-  const message = `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
-  return [warning(`${path}.encoding.path`, message)];
+  const messages = [
+    ...paths.flatMap(({ text }) => misreadIndices(text)),
+    ...paths
+      .filter(({ text }) => !text.startsWith('$'))
+      .map(({ text }) => `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`),
+    ...(several.length === 0
+      ? []
+      : [`${several.join(', ')} may match several values: the first in the order of the answer is signed`]),
+  ];
+  return messages.map((message) => warning(`${path}.encoding.path`, message));
 }
 
 function checkTimes(endpoint: EndpointDraft): Finding[] {

@@ -1,5 +1,6 @@
-import { JSONPath, JSONPathClass } from 'jsonpath-plus';
+import { JSONPathClass } from 'jsonpath-plus';
 import type { Location } from './exact-number.ts';
+import { scriptFault } from './filters.ts';
 
 /** The text is no JSONPath, or one that its author may not use. The text shows nothing of a requester's path. */
 export class PathError extends Error {
@@ -72,9 +73,6 @@ const SPACES = /[ \t\r\n]*/y;
 const ARRAY_INDEX = /^(?:0|[1-9]\d{0,9})$/;
 /** Filters and scripts, type selectors, parents, names, literal escapes: what only the library evaluates. */
 const EXTENSION = /[(^~`]/;
-/** How a script comes to run one, whose time no budget bounds. */
-const REGULAR_EXPRESSION =
-  /\.\s*(?:match|matchAll|replace|replaceAll|search|split|test|exec)\s*\(|=~|RegExp|[(,=&|!?:]\s*\/\S/;
 const QUOTED_TEXT = /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?/gs;
 
 /** A fresh {@link StepBudget} for one request. */
@@ -97,8 +95,7 @@ export function compilePath(text: string, origin: 'operator' | 'requester'): Com
     throw new PathError(`the path is longer than ${MAX_REQUESTER_PATH} characters`);
   }
   if (EXTENSION.test(text.replace(QUOTED_TEXT, ''))) {
-    if (origin === 'operator' && !REGULAR_EXPRESSION.test(text)) return compileWithLibrary(text);
-    if (origin === 'operator') throw new PathError('a regular expression would let the upstream stall the service');
+    if (origin === 'operator') return compileWithLibrary(text);
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
   }
   const segments = parse(text);
@@ -347,7 +344,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function compileWithLibrary(text: string): CompiledPath {
-  probe(text);
+  const fault = scriptFault(text);
+  if (fault !== undefined) throw new PathError(fault);
   const selectsName = text.endsWith('~');
   return {
     text,
@@ -358,16 +356,6 @@ function compileWithLibrary(text: string): CompiledPath {
       return { value: value.value, location: selectsName ? undefined : locate(value.path, value.value, document) };
     },
   };
-}
-
-/** The library parses a script when it first runs it. Running each by itself brings its syntax errors out at start-up. */
-function probe(text: string): void {
-  for (const token of JSONPath.toPathArray(text)) {
-    // The library takes "#1" in a name for one of its own placeholders.
-    if (token === undefined) throw new PathError('a name with "#" must be in quotes');
-    if (token.startsWith('@') && token.includes('(')) evaluateWithLibrary(`$${token}`, [0], fullBudget());
-    else if (token.startsWith('?(') || token.startsWith('(')) evaluateWithLibrary(`$[${token}]`, [0], fullBudget());
-  }
 }
 
 interface LibraryMatch {
@@ -381,7 +369,7 @@ interface LibraryMatch {
 function evaluateWithLibrary(text: string, document: unknown, budget: StepBudget): LibraryMatch | undefined {
   let found: unknown;
   try {
-    found = new BoundedLibrary(budget).evaluate(text, document);
+    found = new BoundedLibrary(document, budget).evaluate(text, document);
   } catch (error) {
     if (error instanceof BudgetError) throw error;
     if (error instanceof RangeError) throw new BudgetError('the document is nested too deep', { cause: error });
@@ -413,8 +401,10 @@ function locate(path: unknown, value: unknown, document: unknown): Location | un
 class BoundedLibrary extends JSONPathClass {
   readonly #budget: StepBudget;
 
-  constructor(budget: StepBudget) {
+  constructor(document: unknown, budget: StepBudget) {
     super({ autostart: false, eval: 'safe', resultType: 'all' });
+    // What `@root` stands for in a script.
+    this.json = document;
     this.#budget = budget;
   }
 

@@ -1,0 +1,216 @@
+import { JSONPath, JSONPathClass } from 'jsonpath-plus';
+
+/** What `@` and its like are called in a script that the library parses. */
+const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;
+const KNOWN = new Set(['v', 'parentProperty', 'parent', 'property', 'root', 'path'].map((name) => `_$_${name}`));
+/** How the library finds a filter in a filter; of what stands beside it nothing counts. */
+const NESTED = /@.?([^?]*)[['](\??\(.*?\))(?!.\)\])[\]']/;
+const QUOTED_TEXT = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
+const TYPE_SELECTOR = /@([\w$-]+)\(([^)]*)\)/g;
+/** Those of the library that a JSON value can be. */
+const TYPES = new Set(
+  ['scalar', 'boolean', 'string', 'integer', 'number', 'object', 'array', 'null'].concat('jsonReference'),
+);
+/** Methods that run one, whose time no budget bounds. */
+const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
+/** Methods that call what they are given, which could be one of those. */
+const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
+const NOT_ALONE =
+  'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
+const NO_REGULAR = 'a regular expression would let the upstream stall the service';
+
+/**
+ * Why a JSONPath with filters, scripts or type selectors can never match as jsonpath-plus evaluates it, and what to write
+ * instead. The library takes what it cannot read for a name, and a script that fails for one that does not match.
+ *
+ * @returns undefined when its syntax is no reason.
+ */
+export function scriptFault(path: string): string | undefined {
+  const tokens: readonly (string | undefined)[] = JSONPath.toPathArray(path);
+  // The library takes "#1" in a name for one of its own placeholders.
+  if (tokens.includes(undefined)) return 'a name with "#" must be in quotes';
+  const { outside, contents } = bracketsOf(path);
+  if (contents === undefined) return 'the brackets do not come in pairs';
+  const scripts = contents.filter((content) => /[?()]/.test(content.replace(QUOTED_TEXT, '')));
+  for (const script of scripts) {
+    const fault = formFault(script) ?? bodyFault(script);
+    if (fault !== undefined) return `[${script}]: ${fault}`;
+  }
+  const read = tokens.filter((token) => token !== undefined && /^\??\(/.test(token));
+  if (read.join('\n') !== scripts.join('\n')) {
+    return 'a filter ends too early: no quoted text in it may hold a ")" before a "]" or a quote, or "@" and a name before a "("';
+  }
+  return typeFault(outside);
+}
+
+/** What in the brackets of a path looks like the index of an element and is a name, with what the author may have meant. */
+export function misreadIndices(path: string): readonly string[] {
+  const selectors = (bracketsOf(path).contents ?? [])
+    .filter((content) => !/[?(]/.test(content))
+    .flatMap((content) => content.replace(QUOTED_TEXT, '').split(','));
+  return selectors.flatMap((selector) => {
+    const [written, sign, index] = /^(?:([-+])(\d+)|0\d+)$/.exec(selector.trim()) ?? [];
+    if (written === undefined) return [];
+    const place = Number(index ?? written);
+    const meant = sign === '-' && place > 0 ? `-${place}:${place === 1 ? '' : 1 - place}` : String(place);
+    const element = meant === '-1:' ? 'the last element' : 'that element';
+    return [`[${written}] is a name, not an index: ${element} is [${meant}]`];
+  });
+}
+
+/** What stands in the outermost brackets, and what around them; no contents where brackets come without their others. */
+function bracketsOf(path: string): { readonly outside: string; readonly contents: readonly string[] | undefined } {
+  const contents: string[] = [];
+  let outside = '';
+  let depth = 0;
+  let start = 0;
+  for (let at = 0; at < path.length; at++) {
+    const character = path.charAt(at);
+    if (depth === 0 && character !== '[') outside += character;
+    if (depth > 0 && (character === "'" || character === '"')) at = endOfQuoted(path, at);
+    else if (character === '[' && depth++ === 0) start = at + 1;
+    else if (character === ']' && --depth === 0) contents.push(path.slice(start, at));
+    if (depth < 0) break;
+  }
+  return { outside, contents: depth === 0 ? contents : undefined };
+}
+
+/** The position of the quote that ends the quoted text at `from`. */
+function endOfQuoted(text: string, from: number): number {
+  const quote = text.charAt(from);
+  let at = from + 1;
+  while (at < text.length && text.charAt(at) !== quote) at += text.charAt(at) === '\\' ? 2 : 1;
+  return at;
+}
+
+/** Whether the parenthesis that a text begins with is closed by the one at its end. */
+function isInParentheses(text: string): boolean {
+  if (!text.startsWith('(')) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    if (character === "'" || character === '"') at = endOfQuoted(text, at);
+    else if (character === '(') depth++;
+    else if (character === ')' && --depth === 0) return at === text.length - 1;
+  }
+  return false;
+}
+
+/** Only `?(…)` and `(…)`, letter by letter, are scripts to the library. */
+function formFault(content: string): string | undefined {
+  if (isInParentheses(content.replace(/^\?/, ''))) return undefined;
+  const [, mark, expression = ''] = /^\s*(\??)\s*(.*?)\s*$/s.exec(content) ?? [];
+  if (mark === '' && !expression.startsWith('(')) return 'a "(" must be in quotes, or in a filter [?(…)]';
+  const written = isInParentheses(expression) ? expression : `(${expression})`;
+  return bodyFault(mark + written) ?? `this is taken for a name: write [${mark}${written}]`;
+}
+
+/** @param script `?(…)` or `(…)` */
+function bodyFault(script: string): string | undefined {
+  const isFilter = script.startsWith('?');
+  const body = isFilter ? script.slice(2, -1) : script;
+  const [, member, inner] = (isFilter && NESTED.exec(body)) || [];
+  if (member !== undefined && inner !== undefined) {
+    const isAlone = /^[\w$-]*$/.test(member) && body === `@${member && `.${member}`}[${inner}]`;
+    return isAlone && isInParentheses(inner.replace(/^\?/, '')) ? bodyFault(inner) : NOT_ALONE;
+  }
+  try {
+    const parsed = new (parser().Script)(body.replace(CANDIDATE, (_, quoted, name) => quoted ?? `_$_${name ?? 'v'}`));
+    return expressionFault(parsed.ast) ?? (isFilter && isFalse(body, parsed) ? 'this is false for all' : undefined);
+  } catch (error) {
+    return error instanceof Error ? error.message.replace(/ at character \d+$/, '') : 'this is no expression';
+  }
+}
+
+interface Script {
+  /** What the parser jsep makes of it. */
+  readonly ast: unknown;
+  runInNewContext(context: object): unknown;
+}
+
+/** The parser that the library uses, which its types leave out. */
+function parser(): { readonly Script: new (code: string) => Script } {
+  return Reflect.get(JSONPathClass.prototype, 'safeVm');
+}
+
+/** Whether an expression is the same for every candidate, and no. */
+function isFalse(body: string, script: Script): boolean {
+  return !body.replace(QUOTED_TEXT, '').includes('@') && !script.runInNewContext({});
+}
+
+function isNode(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** What of an expression fails whatever the document. */
+function expressionFault(node: unknown): string | undefined {
+  if (!isNode(node)) return 'something is missing';
+  switch (node.type) {
+    case 'Literal':
+      return node.value instanceof RegExp ? NO_REGULAR : undefined;
+    case 'Identifier':
+      return nameFault(String(node.name));
+    case 'UnaryExpression':
+      return expressionFault(node.argument);
+    case 'BinaryExpression':
+    case 'LogicalExpression':
+      return firstFault([node.left, node.right]);
+    case 'ConditionalExpression':
+      return firstFault([node.test, node.consequent, node.alternate]);
+    case 'ArrayExpression':
+      return firstFault(node.elements);
+    case 'MemberExpression':
+      return firstFault(node.computed === true ? [node.object, node.property] : [node.object]);
+    case 'CallExpression':
+      return callFault(node.callee) ?? firstFault(node.arguments);
+    case 'AssignmentExpression':
+      return '"=" assigns: write "==" to compare';
+    case 'Compound':
+    case 'SequenceExpression':
+      return 'these are several expressions or none: join them by "&&" or "||", and negate by "!"';
+    default:
+      return `a ${node.type} cannot be evaluated`;
+  }
+}
+
+function firstFault(nodes: unknown): string | undefined {
+  const list: readonly unknown[] = Array.isArray(nodes) ? nodes : [];
+  return list.map(expressionFault).find((fault) => fault !== undefined);
+}
+
+function nameFault(name: string): string | undefined {
+  if (KNOWN.has(name)) return undefined;
+  if (name === '$') return 'the whole document is @root here, not $';
+  return `"${name}" is unknown here: a member of the candidate is @.${name}, and a text is '${name}'`;
+}
+
+/** JSON has no functions of its own: what is called must be a method of every text, list or number. */
+function callFault(callee: unknown): string | undefined {
+  if (!isNode(callee) || callee.type !== 'MemberExpression') {
+    const name = isNode(callee) && callee.type === 'Identifier' ? ` ${callee.name}()` : '';
+    return `there is no function${name}: compare, or use what texts and lists have, as in @.id.startsWith('E') and @.list.length`;
+  }
+  const { object, property } = callee;
+  const name = isNode(property) ? (callee.computed === true ? property.value : property.name) : undefined;
+  const fault = expressionFault(object);
+  if (fault !== undefined) return fault;
+  if (typeof name !== 'string') return 'a method must be called by its name';
+  if (REGULAR.test(name)) return NO_REGULAR;
+  return isMethod(name) ? undefined : `there is no method ${name}() here, but includes(), startsWith(), endsWith()`;
+}
+
+function isMethod(name: string): boolean {
+  if (name === 'constructor' || name.startsWith('__') || CALLING.test(name)) return false;
+  const prototypes = [String.prototype, Array.prototype, Number.prototype, Boolean.prototype, Object.prototype];
+  return prototypes.some((prototype) => typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === 'function');
+}
+
+/** @param outside a path without what is in brackets. */
+function typeFault(outside: string): string | undefined {
+  for (const [, name = '', argument] of outside.matchAll(TYPE_SELECTOR)) {
+    if (!TYPES.has(name) || argument !== '') return `no JSON value is of a type @${name}(${argument})`;
+  }
+  return /[?()]/.test(outside.replace(TYPE_SELECTOR, ''))
+    ? 'a "(" or "?" must be in quotes, or in a filter [?(…)]'
+    : undefined;
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { folderWith, runCli } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const AT = 'apis[0].endpoints[0].encoding.path';
+const pinned = (path: string) => oneApi('http://upstream.example', { e: { encoding: { type: 'int256', path } } });
+
+const DOCUMENT = {
+  wanted: 'ETH',
+  pairs: [
+    { id: 'BTC', v: 1 },
+    { id: 'ETH', v: 2, tags: [{ t: 'x' }], s: '(x' },
+  ],
+  last: [5, 7],
+};
+const accepted: [string, bigint][] = [
+  ["$.pairs[?(@.id=='ETH')].v", 2n],
+  ["$.pairs[?(@['id']=='ETH' && (@.v>1))].v", 2n],
+  ["$.pairs[?(@.id.startsWith('E'))].v", 2n],
+  ['$.pairs[?(!(@.tags))].v', 1n],
+  ["$.pairs[?(@.tags[?(@.t=='x')])].v", 2n],
+  ['$.pairs[?(@.id==@root.wanted)].v', 2n],
+  ["$..[?(@.s=='(x')].v", 2n],
+  ['$.last[(@.length-1)]', 7n],
+  ['$.last[-1:]', 7n],
+  ['$.last[1]', 7n],
+];
+
+describe('filters of operators (decisions, Encoding)', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json(DOCUMENT));
+    const endpoints = accepted.map(([path], i) => [`e${i}`, { encoding: { type: 'int256', path } }]);
+    service = await startTestService(oneApi(upstream.url, Object.fromEntries(endpoints)));
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('those that a config may hold find their values', async () => {
+    for (const [i, [path, value]] of accepted.entries()) {
+      const { data } = await verifyEncoded(await service.post(`api/e${i}`), TEST_ADDRESS);
+      assert.deepEqual(AbiCoder.defaultAbiCoder().decode(['int256'], data).toArray(), [value], path);
+    }
+  });
+
+  it('those that can never match stop the start, with what to write instead', async () => {
+    const faulty: [string, string][] = [
+      [
+        "$.pairs[?match(@.id,'E.*')].v",
+        "[?match(@.id,'E.*')]: there is no function match(): compare, or use what texts and lists have, as in @.id.startsWith('E') and @.list.length",
+      ],
+      ["$.pairs[? (@.id=='ETH')].v", "[? (@.id=='ETH')]: this is taken for a name: write [?(@.id=='ETH')]"],
+      ['$.pairs[?!(@.tags)].v', '[?!(@.tags)]: this is taken for a name: write [?(!(@.tags))]'],
+      [
+        "$.pairs[?(id=='ETH')].v",
+        `[?(id=='ETH')]: "id" is unknown here: a member of the candidate is @.id, and a text is 'id'`,
+      ],
+    ];
+    for (const [path, message] of faulty) assert.deepEqual(await errorsOf(pinned(path)), [`${AT}: ${message}`]);
+  });
+
+  it('`config validate` says so, and exits with 1', async (t) => {
+    const text = `version: '1.0'
+apis:
+  - name: a
+    url: https://api.example.com
+    auth: { type: free }
+    endpoints:
+      - { name: e, path: /, encoding: { type: int256, path: "$.p[? (@.id=='X')].v" } }
+`;
+    const cwd = await folderWith(t, { 'c.yaml': text });
+    assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), {
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: `error: ${AT}: [? (@.id=='X')]: this is taken for a name: write [?(@.id=='X')]\n`,
+    });
+  });
+
+  it('brackets that are no index are warned of', async () => {
+    const rows: [string, string[]][] = [
+      ['$.last[-1]', ['[-1] is a name, not an index: the last element is [-1:]']],
+      ['$.last[ -2 ].a', ['[-2] is a name, not an index: that element is [-2:-1]']],
+      ['$.last[01]', ['[01] is a name, not an index: that element is [1]']],
+      ['$.last[+1]', ['[+1] is a name, not an index: that element is [1]']],
+      ['$.a[000].b', ['[000] is a name, not an index: that element is [0]']],
+      ['$.last[0]', []],
+      ['$.last[10]', []],
+      ["$.last['-1']", []],
+      ['$.last[-1:]', []],
+      ['$.x-1', []],
+    ];
+    for (const [path, messages] of rows) {
+      assert.deepEqual(
+        await warningsOf(pinned(path)),
+        messages.map((message) => `${AT}: ${message}`),
+        path,
+      );
+    }
+    const several = (await warningsOf(pinned("$.p[?(@.id=='X' && [-1,1].includes(@.n))][-1].v[0,-1]"))).slice(0, -1);
+    const last = `${AT}: [-1] is a name, not an index: the last element is [-1:]`;
+    assert.deepEqual(several, [last]);
+  });
+});
