@@ -103,7 +103,12 @@ function sameIds(identified: readonly Identified[]): Finding[] {
       return [];
     }
     const names = `"${draft.api}/${draft.name}" and "${other.api}/${other.name}" (${other.path})`;
-    return [errorAt(draft.path, `${names} have the same endpoint ID: they are the same request`)];
+    return [
+      errorAt(
+        draft.path,
+        `${names} have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
+      ),
+    ];
   });
 }
 

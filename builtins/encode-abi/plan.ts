@@ -1,3 +1,4 @@
+import { nearest } from '../../plugins-sdk/suggest.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { type Decimal, parseTimes, TimesError } from './decimal.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from './json-path.ts';
@@ -35,10 +36,23 @@ export function parseTypes(text: string, origin: Origin): readonly AbiType[] {
   return members('type', text, origin).map((name) => {
     const type = origin === 'operator' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
     if (type !== undefined) return type;
-    const known =
-      origin === 'operator' ? `one of the ${typeNames().length} elementary ABI types` : [...REQUESTER_TYPES].join(', ');
-    throw new PlanError('type', `"${name}" is none of the types: ${known}`);
+    throw new PlanError('type', `"${name}" is no type${origin === 'operator' ? suggestion(name) : ''}`);
   });
+}
+
+/** What other languages call their types, and what comes closest among those of the ABI. */
+const MEANT: Readonly<Record<string, string>> = {
+  ...{ number: 'int256', integer: 'int256', int: 'int256', long: 'int256', bigint: 'int256', uint: 'uint256' },
+  ...{ float: 'int256', double: 'int256', decimal: 'int256', fixed: 'int256', ufixed: 'uint256' },
+  ...{ boolean: 'bool', text: 'string', str: 'string', char: 'string', byte: 'bytes1', hex: 'bytes', hash: 'bytes32' },
+};
+const FRACTIONS = /^(?:number|float|double|decimal|u?fixed)$/;
+
+function suggestion(name: string): string {
+  const written = name.toLowerCase();
+  const meant = Object.hasOwn(MEANT, written) ? MEANT[written] : nearest(written, typeNames());
+  if (meant === undefined) return ': write one of the elementary ABI types, such as int256, bool, bytes32 or string';
+  return `, did you mean "${meant}"?${FRACTIONS.test(written) ? ' Fractions are kept with times, such as 1e18' : ''}`;
 }
 
 /** @throws PlanError */

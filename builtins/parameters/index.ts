@@ -25,9 +25,8 @@ const RESERVED = /^_(type|path|times)$/;
 
 function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const declared = declaredParameters(endpoint, context);
-  const placeholders = new Set(
-    [...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''),
-  );
+  const path = keys.path.of(endpoint) ?? '';
+  const placeholders = new Set([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
   const seen = new Set<string>();
   const findings = declared.flatMap((parameter) => {
     const { name, at, in: place } = parameter;
@@ -52,12 +51,15 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
   });
   const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
   const orphans = [...placeholders].filter((name) => !inPath.has(name));
-  const literal = (keys.path.of(endpoint) ?? '').replace(/\{[^{}]*\}/g, '');
+  const literal = path.replace(/\{[^{}]*\}/g, '');
   return [
     ...findings,
     ...checkCookies(endpoint, declared),
     ...checkTaken(endpoint, declared),
     ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
+    ...(/^[^/?]/.test(path)
+      ? [warning(`${endpoint.path}.path`, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
+      : []),
     ...(/[{}]/.test(literal) ? [error(`${endpoint.path}.path`, 'holds a brace without its counterpart')] : []),
     ...orphans.map((name) =>
       error(`${endpoint.path}.path`, `the placeholder {${name}} has no parameter with in: path`),

@@ -1,12 +1,12 @@
 import { Check } from 'typebox/value';
 import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import type { Reference } from '../interpolate.ts';
 import { childPath } from '../path.ts';
 import type { Redact } from '../redact.ts';
 import { convert } from '../schema/convert.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
-import { hint } from '../suggest.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { importPlugin, inTime } from './import.ts';
 import { type Block, isConfigSchema, validateOwn } from './own-config.ts';

@@ -1,8 +1,8 @@
 import { failure } from '../../kernel/stages.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
+import { hint } from '../../plugins-sdk/suggest.ts';
 import { isRecord } from '../path.ts';
-import { hint } from '../suggest.ts';
 import { PluginProblem } from './problem.ts';
 
 const HOOKS: readonly string[] = Object.keys(publicHooks);

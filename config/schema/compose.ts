@@ -49,7 +49,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   );
   const schema = Type.Object(
     {
-      version: Type.String({ pattern: '^\\d+\\.\\d+$', description: 'a version of the form "1.0"' }),
+      version: Type.Literal('1.0', { description: 'Version of the format of this file' }),
       ...trees.root.members('optional'),
       server: Type.Optional(
         Type.Object(trees.server.members('optional'), { ...closed, description: 'Where and for whom it listens' }),

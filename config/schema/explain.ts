@@ -2,9 +2,9 @@ import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
 import { compileSchema } from '../../plugins-sdk/compile-schema.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
+import { hint, nearest } from '../../plugins-sdk/suggest.ts';
 import { errorAt } from '../findings.ts';
 import { childPath, isRecord } from '../path.ts';
-import { hint, nearest } from '../suggest.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
 
 /**
@@ -43,10 +43,19 @@ function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown
   const present = Object.entries(value).flatMap(([key, member]) => {
     const schema = memberSchema(node, key);
     if (schema !== undefined) return explain(schema, member, childPath(path, key));
-    return [errorAt(childPath(path, key), `unknown key${hint(key, known, 'known keys')}`)];
+    return [errorAt(childPath(path, key), `unknown key${sharing(key) ?? hint(key, known, 'known keys')}`)];
   });
   const missing = node.required.filter((key) => !Object.hasOwn(value, key));
   return [...present, ...missing.map((key) => errorAt(childPath(path, key), 'required key is missing'))];
+}
+
+/** What other tools have for sharing parts of a file. */
+function sharing(key: string): string | undefined {
+  if (key === '<<')
+    return ', YAML 1.2 has no merge keys: share a whole value, by an anchor (&name) and aliases (*name)';
+  if (key.startsWith('x-'))
+    return ', there are no extension keys: put the anchor (&name) where its value is used first';
+  return undefined;
 }
 
 function explainOptions(options: readonly TSchema[], value: unknown, path: string): Finding[] {
@@ -100,7 +109,7 @@ function fewest(alternatives: readonly Finding[][]): Finding[] {
 }
 
 function choiceMessage(choices: readonly unknown[], value: unknown): string {
-  return `expected ${listed(choices)}${guess(choices, value)}`;
+  return `expected ${listed(choices)}${choices.length > 1 ? guess(choices, value) : ''}`;
 }
 
 function listed(choices: readonly unknown[]): string {
@@ -125,10 +134,9 @@ function expectation(nodes: readonly SchemaNode[], value: unknown): string {
   );
   const found = value === null ? 'nothing' : typeof value === 'boolean' ? 'a boolean' : named(typeName(value));
   const quotable = typeof value === 'number' || typeof value === 'boolean';
-  const quotes =
-    quotable && nodes.some((node) => node.choices === undefined && node.types.includes('string'))
-      ? ', write it in quotes'
-      : '';
+  const isText = ({ choices: allowed, types }: SchemaNode) =>
+    allowed?.some((choice) => typeof choice === 'string' && Number(choice) === value) ?? types.includes('string');
+  const quotes = quotable && nodes.some(isText) ? ', write it in quotes' : '';
   return `expected ${[...wanted].join(' or ')}, found ${found}${quotes}${guess(choices, value)}`;
 }
 

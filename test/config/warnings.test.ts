@@ -232,8 +232,21 @@ describe('what is pinned and may surprise', () => {
       await warningsOf(config({}, ...paths.map((path) => encoded(path)))),
       paths.map((path, i) => `apis[0].endpoints[${i}].encoding.path: ${several(path)}`),
     );
-    const single = ['$.a.b', "$['a b'][0]", '$.a[-1:]', 'a', '$'];
+    const single = ['$.a.b', "$['a b'][0]", '$.a[-1:]', '$.a', '$'];
     assert.deepEqual(await warningsOf(config({}, ...single.map((path) => encoded(path)))), []);
+  });
+
+  it('is what asks the same as another spelling, with another endpoint ID', async () => {
+    const placed = { path: '{id}', parameters: [{ name: 'id', in: 'path' }] };
+    const spelt = (usual: string) => `asks the same as ${usual}, but makes another endpoint ID: write ${usual}`;
+    assert.deepEqual(await warningsOf(config({}, { path: 'price' }, encoded('price'), encoded('a[0]'), placed)), [
+      `apis[0].endpoints[0].path: ${spelt('/price')}`,
+      `apis[0].endpoints[1].encoding.path: price ${spelt('$.price')}`,
+      `apis[0].endpoints[2].encoding.path: a[0] ${spelt('$.a[0]')}`,
+      `apis[0].endpoints[3].path: ${spelt('/{id}')}`,
+    ]);
+    const usual = ['/price', '', '?all=1'].map((path) => ({ path }));
+    assert.deepEqual(await warningsOf(config({}, ...usual, encoded('*'), encoded('$.price'))), []);
   });
 
   it('is a multiplier that is nothing or less', async () => {

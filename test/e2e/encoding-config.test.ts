@@ -51,6 +51,25 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
     }
   });
 
+  it('what other languages call a type, or is misspelt, has a suggestion', async () => {
+    const kept = ' Fractions are kept with times, such as 1e18';
+    const rows: [string, string][] = [
+      ['number', `, did you mean "int256"?${kept}`],
+      ['Float', `, did you mean "int256"?${kept}`],
+      ['integer', ', did you mean "int256"?'],
+      ['uint', ', did you mean "uint256"?'],
+      ['boolean', ', did you mean "bool"?'],
+      ['Uint256', ', did you mean "uint256"?'],
+      ['strng', ', did you mean "string"?'],
+      ['adress', ', did you mean "address"?'],
+      ['bytes33', ', did you mean "bytes3"?'],
+      ['constructor', ': write one of the elementary ABI types, such as int256, bool, bytes32 or string'],
+    ];
+    for (const [type, suggestion] of rows) {
+      assert.equal(await fault({ type, path: '$.a' }), `.type: "${type}" is no type${suggestion}`);
+    }
+  });
+
   it('a pinned path is a JSONPath', async () => {
     for (const path of ['$', '$.a.b', "$['a,b']", '$..a', '$.a[0]', '$.a[-1:]', '$.list[?(@.ok)].v', '*', 'a.b']) {
       assert.deepEqual(await errors({ type: 'int256', path }), [], path);
@@ -112,7 +131,7 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
       ['int256,uint8,int8', '$.a,$.b,$.c', ',10,'],
       ['int256 , bool', ' $.a , $.b ', undefined],
       ['int256,bool', "$['a,b'],$[0,1]", undefined],
-      ['int256,bool', '$["x\\",y"],$.list[?(@.a == "1,2" && (@.b, @.c))]', undefined],
+      ['int256,bool', '$["x\\",y"],$.list[?(@.a == "1,2" && [1,2].includes(@.b))]', undefined],
     ];
     for (const [type, path, times] of good) {
       assert.deepEqual(

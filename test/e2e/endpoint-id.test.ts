@@ -225,7 +225,7 @@ describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', ()
       two: { path: '/x', parameters: [{ ...parameters[1], default: 'y' }, parameters[0]] },
     };
     assert.deepEqual(await errorsOf(oneApi(URL, twins)), [
-      'apis[0].endpoints[1]: "api/two" and "api/one" (apis[0].endpoints[0]) have the same endpoint ID: they are the same request',
+      'apis[0].endpoints[1]: "api/two" and "api/one" (apis[0].endpoints[0]) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}',
     ]);
     assert.deepEqual(await errorsOf(oneApi(URL, { ...twins, two: { path: '/y', parameters } })), []);
   });

@@ -197,7 +197,9 @@ describe('a config that cannot be used leaves everything as it was', () => {
     [
       'the same endpoint twice',
       () => config({ a: {}, again: { path: '/a' } }),
-      [`error ${at}[1]: "api/again" and "api/a" (${at}[0]) have the same endpoint ID: they are the same request`],
+      [
+        `error ${at}[1]: "api/again" and "api/a" (${at}[0]) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
+      ],
     ],
     [
       'a plugin that is not there',
