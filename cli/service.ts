@@ -121,6 +121,8 @@ class Server {
   #address: Address | undefined;
   #phase: Phase = 'starting';
   #reloading: Promise<boolean> = Promise.resolve(true);
+  /** The part of a reload that may have started something. */
+  #replacing: Promise<unknown> = Promise.resolve();
   /** The reload that has not begun. */
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
@@ -178,25 +180,15 @@ class Server {
   }
 
   async #reload(variables: ReadVariables): Promise<boolean> {
-    const old = this.#current;
-    let next: Generation | undefined;
     try {
       if (this.#isStopping()) return false;
       const env = await read(variables);
       const loaded = await this.#load(env);
-      next = this.#generationOf(loaded, old);
-      await next.start();
-      if (this.#isStopping()) {
-        await next.stop(0);
-        await next.letGo(this.#generations);
-        return false;
-      }
-      this.#install(next);
-      this.#report(old.loaded, loaded, env);
-      void this.#retire(old);
-      return true;
+      if (this.#isStopping()) return false;
+      const replacing = this.#replace(loaded, env);
+      this.#replacing = replacing.catch(() => undefined);
+      return await replacing;
     } catch (error) {
-      await next?.letGo(this.#generations);
       // Nobody waits for a new config any more.
       if (this.#isStopping()) return false;
       for (const line of messageOf(error).split('\n')) this.#log.error(line);
@@ -205,6 +197,26 @@ class Server {
       this.#log.error('the config was not reloaded: the one before stays in force');
       return false;
     }
+  }
+
+  async #replace(loaded: LoadedConfig, env: Environment): Promise<boolean> {
+    const old = this.#current;
+    const next = this.#generationOf(loaded, old);
+    try {
+      await next.start();
+    } catch (error) {
+      await next.letGo(this.#generations);
+      throw error;
+    }
+    if (this.#isStopping()) {
+      await next.stop(0);
+      await next.letGo(this.#generations);
+      return false;
+    }
+    this.#install(next);
+    this.#report(old.loaded, loaded, env);
+    void this.#retire(old);
+    return true;
   }
 
   #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
@@ -275,8 +287,8 @@ class Server {
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();
     const patience = Math.max(DRAIN_TIME + delay - (performance.now() - started), 0);
-    // A reload that is under way stops what it has started.
-    await endsWithin(patience, this.#reloading);
+    // A reload that is under way stops what it has started; one that has started nothing is not waited for.
+    await endsWithin(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
   }
 }

@@ -1,8 +1,14 @@
-import { open } from 'node:fs/promises';
+import { constants, createReadStream, fstatSync, open } from 'node:fs';
+import { Socket } from 'node:net';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { within } from '../plugins-sdk/within.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 import { isRecord } from './path.ts';
 
 const MAX_BYTES = 1024 * 1024;
+/** Milliseconds. */
+const DEADLINE = 5000;
 
 /** Why a file could not be read, in words; its `code` is that of the file system. */
 export class UnreadableFile extends ConfigErrors {
@@ -22,20 +28,44 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads at most 1 MiB.
+ * Reads at most 1 MiB in at most 5 seconds: a pipe, whose writer may never come or never end, is waited for without a thread
+ * that would keep the process from exiting.
+ *
  * @throws UnreadableFile
- * @throws ConfigErrors when the file is larger.
+ * @throws ConfigErrors when the file is larger, or takes longer.
  */
 export async function readBounded(file: string): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const stop = new AbortController();
   try {
-    const handle = await open(file);
-    // Not `readFile`: a pipe or device has no size to check beforehand.
-    for await (const chunk of handle.createReadStream({ end: MAX_BYTES })) chunks.push(chunk);
+    return await within(DEADLINE, read(file, stop.signal), () => {
+      throw new ConfigErrors([errorAt(file, `was not read to its end within ${DEADLINE} ms`)]);
+    });
+  } finally {
+    stop.abort();
+  }
+}
+
+async function read(file: string, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of await opened(file, signal)) {
+      chunks.push(chunk);
+      size += chunk.length;
+      // A pipe or device has no size to check beforehand.
+      if (size > MAX_BYTES) break;
+    }
   } catch (error) {
     throw new UnreadableFile(file, isRecord(error) ? String(error.code) : 'unknown');
   }
-  const bytes = Buffer.concat(chunks);
-  if (bytes.length > MAX_BYTES) throw new ConfigErrors([errorAt(file, 'larger than 1 MiB')]);
-  return bytes;
+  if (size > MAX_BYTES) throw new ConfigErrors([errorAt(file, 'larger than 1 MiB')]);
+  return Buffer.concat(chunks);
+}
+
+/** Non-blocking: opening a pipe would wait for its writer, in one of the few threads of the file system. */
+async function opened(file: string, signal: AbortSignal): Promise<Readable> {
+  const fd = await promisify(open)(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const isPipe = fstatSync(fd).isFIFO();
+  const stream = isPipe ? new Socket({ fd, readable: true, writable: false }) : createReadStream(file, { fd });
+  return addAbortSignal(signal, stream);
 }

@@ -50,6 +50,9 @@ const FRACTIONS = /^(?:number|float|double|decimal|u?fixed)$/;
 
 function suggestion(name: string): string {
   const written = name.toLowerCase();
+  const [, sized] = /^(u?int|bytes)\d+$/.exec(name) ?? [];
+  if (sized !== undefined)
+    return sized === 'bytes' ? ': bytes1 to bytes32' : `: ${sized}8 to ${sized}256, in steps of 8`;
   const meant = Object.hasOwn(MEANT, written) ? MEANT[written] : nearest(written, typeNames());
   if (meant === undefined) return ': write one of the elementary ABI types, such as int256, bool, bytes32 or string';
   return `, did you mean "${meant}"?${FRACTIONS.test(written) ? ' Fractions are kept with times, such as 1e18' : ''}`;

@@ -22,7 +22,8 @@ export async function start(given: Given): Promise<number> {
   const envFile = given.optional('env');
   if (given.flag('watch')) for (const path of [file, environmentFile(envFile)]) watch(path, () => reloads.ask());
   const outside = signerVariables();
-  const env = await readEnvironment(envFile);
+  const env = await Promise.race([readEnvironment(envFile), signalled]);
+  if (typeof env === 'string') return 0;
   const log = createLog(logSettings(env));
   reportCrashesTo(async (message) => {
     log.error(message);

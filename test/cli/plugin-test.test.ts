@@ -135,7 +135,7 @@ describe('plugin test, on the command line', { concurrency: 2 }, () => {
 
 const OWNED = 'settings.plugins: plugin "owner" cannot own the config key server.port: it belongs to plugin "listener"';
 const HEX = '0x and hex digits of whole bytes (pattern ^0x(?:[0-9a-fA-F]{2})*$)';
-const UNKNOWN_TYPE = 'endpoint.encoding.type: "int512" is none of the types: one of the 100 elementary ABI types';
+const UNKNOWN_TYPE = 'endpoint.encoding.type: "int512" is no type: int8 to int256, in steps of 8';
 const SLOW = 'config.slow: must be at least 1';
 const DECIMAL = 'config.decimal: unknown key, did you mean "decimals"?';
 

@@ -96,7 +96,8 @@ describe('the configuration reference', () => {
 
   it('says of a key what it may be, its default, and what it means', () => {
     const rows = [
-      '| `version` | string `^\\d+\\.\\d+$` | **required** | a version of the form "1.0" |',
+      '| `version` | `1.0` | **required** | Version of the format of this file |',
+      '| `apis[].auth.amount` | string `^[1-9][0-9]{0,77}$` | **required** | with `type: x402`: Integer in the smallest unit of the token |',
       '| `server.rateLimit.max` | integer, 1 to 1000000000 | 100 | Requests per window |',
       '| `settings.proof` | `none` or mapping | none | TLS proofs of upstream answers |',
       '| `settings.fhe.network` | `sepolia`, `mainnet` | **required** | Chain of the contracts |',

@@ -62,7 +62,9 @@ describe('encoding blocks (specification: Encoding object; decisions, Encoding)'
       ['Uint256', ', did you mean "uint256"?'],
       ['strng', ', did you mean "string"?'],
       ['adress', ', did you mean "address"?'],
-      ['bytes33', ', did you mean "bytes3"?'],
+      ['bytes33', ': bytes1 to bytes32'],
+      ['uint257', ': uint8 to uint256, in steps of 8'],
+      ['int7', ': int8 to int256, in steps of 8'],
       ['constructor', ': write one of the elementary ABI types, such as int256, bool, bytes32 or string'],
     ];
     for (const [type, suggestion] of rows) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { decodeAbi } from '../../builtins/explorer/client/abi.ts';
+import { withFactors } from '../../builtins/explorer/client/factor.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
 const ADDRESS = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';
@@ -56,4 +57,18 @@ describe('the decoder of the explorer', () => {
   for (const [what, [types, data]] of Object.entries(refused)) {
     it(`says nothing of ${what}`, () => assert.equal(decodeAbi(data, types), undefined));
   }
+});
+
+it('each integer is shown with what it is multiplied by', () => {
+  const rows: [string, string | undefined, string[]][] = [
+    ['int256', '1e18', ['int256 × 1e18']],
+    ['int256', undefined, ['int256']],
+    ['int256', '', ['int256']],
+    ['int256, uint8', '10', ['int256 × 10', 'uint8 × 10']],
+    ['int256,bool', '1e18,', ['int256 × 1e18', 'bool']],
+    ['bool,int8', ', 5', ['bool', 'int8 × 5']],
+    ['int256,bool', '1', ['int256 × 1', 'bool']],
+    ['_type', '_times', ['_type × _times']],
+  ];
+  for (const [types, times, shown] of rows) assert.deepEqual(withFactors(types, times), shown);
 });

@@ -6,6 +6,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { launch, skip, type Visit, visit } from './browser.ts';
 
 const OTHER_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const MARKUP = '</script><img src=x onerror=alert(1)>';
 const BOLD = '<b id=injected onclick=alert(2)>bold</b>';
 const GOOD = 'Signed by the pinned address';
@@ -31,6 +32,11 @@ function configFor(upstream: Upstream) {
             encoding: { type: 'int256', path: '$.price', times: '1e18' },
           },
           { name: 'chosen', path: '/price', encoding: { type: '*', path: '*', times: '*' } },
+          {
+            name: 'several',
+            path: '/price',
+            encoding: { type: 'int256,bool', path: '$.price,$.open', times: '1e18,' },
+          },
           { name: 'raw', path: '/report', description: 'JSON as it is' },
           { name: 'streamed', path: '/price', mode: 'stream' },
           { name: 'slow', path: '/slow', mode: 'async' },
@@ -79,6 +85,18 @@ function configFor(upstream: Upstream) {
               recipient: OTHER_ADDRESS,
             },
           },
+          {
+            name: 'paid-in-token',
+            path: '/paid',
+            auth: {
+              type: 'x402',
+              network: 8453,
+              rpc: 'http://127.0.0.1:1',
+              token: TOKEN,
+              amount: '2500000',
+              recipient: OTHER_ADDRESS,
+            },
+          },
         ],
       },
     ],
@@ -107,7 +125,7 @@ describe('a person on the explorer page', { skip }, () => {
         res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ [BOLD]: MARKUP }));
       },
     });
-    upstream.json('/price', { price: 3121.44 });
+    upstream.json('/price', { price: 3121.44, open: true });
     upstream.json('/report', { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
     upstream.json('/keyed', { secret: 42 });
     upstream.json('/posted', { ok: true });
@@ -156,7 +174,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 11;
+    const endpoints = 13;
     assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
@@ -176,6 +194,18 @@ describe('a person on the explorer page', { skip }, () => {
     assert.deepEqual(Object.keys(shown), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
     await page.locator('.signed').getByText('3121440000000000000000', { exact: true }).waitFor();
     await page.locator('.signed').getByText('int256 × 1e18', { exact: true }).waitFor();
+  });
+
+  it('sees of several values what each of them was multiplied by', async () => {
+    await open('prices/several');
+    const answer = page.locator('.about-endpoint dd').nth(3);
+    assert.equal(await answer.innerText(), 'int256 × 1e18, bool at $.price,$.open, ABI-encoded, signed');
+    await send();
+    await succeeds();
+    const shown = await page
+      .locator('.signed')
+      .evaluate((list) => [...list.children].map(({ textContent }) => textContent));
+    assert.deepEqual(shown.slice(0, 4), ['int256 × 1e18', '3121440000000000000000', 'bool', 'true']);
   });
 
   it('changes one byte and sees it turn red, undoes it and sees it turn green', async () => {
@@ -235,6 +265,8 @@ describe('a person on the explorer page', { skip }, () => {
 
   it('sees raw JSON, of which every value is signed', async () => {
     await open('prices/raw');
+    const answer = page.locator('.about-endpoint dd').nth(3);
+    assert.equal(await answer.innerText(), 'the upstream’s JSON, its numbers as doubles, signed');
     await send();
     await succeeds();
     const { rawData } = JSON.parse(await response().inputValue());
@@ -332,7 +364,9 @@ describe('a person on the explorer page', { skip }, () => {
   it('sees what to pay, and why a proof is none', async () => {
     await open('guarded/paid');
     await send();
-    await problem('This endpoint asks for a payment. Its terms:');
+    await problem(
+      'This endpoint asks for a payment of 1000 wei, which are 0.000000000000001 of the own coin of chain 8453. Its terms:',
+    );
     const terms: Record<string, unknown> = JSON.parse(await response().inputValue());
     assert.deepEqual([terms.amount, terms.network, terms.recipient], ['1000', 8453, OTHER_ADDRESS]);
     const proof = page.getByLabel('X-Payment-Proof');
@@ -342,6 +376,14 @@ describe('a person on the explorer page', { skip }, () => {
     await proof.fill('{\n  "txHash": "0x€"\n}');
     await proof.press('Control+Enter');
     await problem('Invalid payment proof');
+  });
+
+  it('sees in which unit a token is asked for', async () => {
+    await open('guarded/paid-in-token');
+    await send();
+    await problem(
+      `This endpoint asks for a payment of 2500000 in the smallest unit of the token ${TOKEN} on chain 8453. Its terms:`,
+    );
   });
 
   it('is told beside the field what is wrong with a body', async () => {

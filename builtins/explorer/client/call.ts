@@ -108,10 +108,27 @@ function field(json: unknown, name: string): unknown {
 function problemOf({ status, ok, headers }: Response, json: unknown): string | undefined {
   const error = field(json, 'error');
   if (ok && error === undefined) return json === undefined ? 'The answer is no JSON.' : undefined;
-  if (status === 402) return 'This endpoint asks for a payment. Its terms:';
+  if (status === 402) return `This endpoint asks for a payment${priceOf(json)}. Its terms:`;
   const retryAfter = status === 429 ? headers.get('Retry-After') : null;
   const said = typeof error === 'string' ? error : 'The service answered with an error.';
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
+}
+
+/** Digits of the fraction of a chain's own coin. */
+const COIN_DECIMALS = 18;
+
+/** What is asked for, with its unit; nothing where the terms do not say. */
+function priceOf(terms: unknown): string {
+  const amount = field(terms, 'amount');
+  const token = field(terms, 'token');
+  const chain = field(terms, 'network');
+  if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
+  if (!/^0x0{40}$/.test(token)) return ` of ${amount} in the smallest unit of the token ${token} on chain ${chain}`;
+  const digits = amount.padStart(COIN_DECIMALS + 1, '0');
+  const whole = digits.slice(0, -COIN_DECIMALS).replace(/^0+(?=\d)/, '');
+  const fraction = digits.slice(-COIN_DECIMALS).replace(/0+$/, '');
+  const coins = fraction === '' ? whole : `${whole}.${fraction}`;
+  return ` of ${amount} wei, which are ${coins} of the own coin of chain ${chain}`;
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {

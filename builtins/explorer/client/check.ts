@@ -1,5 +1,6 @@
 import { decodeAbi } from './abi.ts';
 import { copyButton, element, icon, newId, say } from './dom.ts';
+import { withFactors } from './factor.ts';
 import type { Asked } from './form.ts';
 import type { Pin } from './pin.ts';
 import { judge, type Verdict } from './verdict.ts';
@@ -108,12 +109,10 @@ export function checkCard(pin: Pin, node: string): CheckCard {
 function factsOf({ verified }: Verdict, { types, times }: Pick<Asked, 'types' | 'times'>): HTMLElement[] {
   if (verified === undefined) return [];
   const decoded = verified.kind === 'encoded' && types !== undefined ? (decodeAbi(verified.data, types) ?? []) : [];
-  const factor = times === undefined || times === '' ? '' : ` × ${times}`;
+  const names = withFactors(types ?? '', times);
   const digest = element('code', {}, verified.digest);
   return [
-    ...decoded.flatMap(({ type, value }) =>
-      fact(`${type}${decoded.length === 1 ? factor : ''}`, element('code', {}, value)),
-    ),
+    ...decoded.flatMap(({ type, value }, i) => fact(names[i] ?? type, element('code', {}, value))),
     ...fact('Signed', timeOf(verified.timestamp)),
     ...fact('Digest', digest, copyButton('the digest', digest)),
   ];

@@ -2,6 +2,7 @@ import type { PublicEndpoint, ReservedParameter } from '../../../plugins-sdk/ind
 import { ask, type Outcome } from './call.ts';
 import { checkCard } from './check.ts';
 import { copyButton, element, newId, say } from './dom.ts';
+import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Pin } from './pin.ts';
 
@@ -53,7 +54,10 @@ function headOf({ id, api, name, description, mode, auth, encoding }: PublicEndp
     ['Endpoint ID', shownId, copyButton('the endpoint ID', shownId)],
     ['Mode', modes[mode] ?? mode],
     ['Access', access.length === 0 ? 'free' : access.join(' or ')],
-    ['Answer', ...(encoding === undefined ? ['JSON as the upstream gave it, signed'] : encodingOf(encoding))],
+    [
+      'Answer',
+      ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
+    ],
   ];
   return [
     element('p', { class: 'eyebrow' }, api),
@@ -70,8 +74,8 @@ function headOf({ id, api, name, description, mode, auth, encoding }: PublicEndp
 /** What a client chooses is called what the client's field for it is called. */
 function encodingOf({ type, path, times }: NonNullable<PublicEndpoint['encoding']>): (Node | string)[] {
   const named = (value: string, name: ReservedParameter) => (value === '*' ? name : value);
-  const factor = times === undefined ? '' : ` × ${named(times, '_times')}`;
-  const types = element('code', {}, `${named(type, '_type')}${factor}`);
+  const factor = times === undefined ? undefined : named(times, '_times');
+  const types = element('code', {}, withFactors(named(type, '_type'), factor).join(', '));
   return [types, ' at ', element('code', {}, named(path, '_path')), ', ABI-encoded, signed'];
 }
 
