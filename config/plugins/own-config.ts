@@ -6,6 +6,7 @@ import { childPath, isRecord } from '../path.ts';
 import type { Redact } from '../redact.ts';
 import { close } from '../schema/compose.ts';
 import { type ConvertLeaf, convert } from '../schema/convert.ts';
+import { withDefaults } from '../schema/defaults.ts';
 import { explain } from '../schema/explain.ts';
 
 /** A plugin's `config` block. */
@@ -50,7 +51,8 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
 
 function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Validated {
   const closed = close(schema);
-  const complete = Default(closed, convert(closed, value, path, leaf));
+  // TypeBox follows its own references; the rest is filled in whoever wrote the schema.
+  const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
   return { value: complete, findings: explain(closed, complete, path) };
 }
 

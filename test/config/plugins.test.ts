@@ -378,6 +378,51 @@ test('a TypeBox schema fills in its defaults', async (t) => {
   );
 });
 
+test('a JSON schema fills in its defaults, too, at any depth', async (t) => {
+  const code = `
+    export const configSchema = {
+      type: 'object',
+      required: ['max'],
+      properties: {
+        max: { type: 'integer', default: 5 },
+        constructor: { type: 'string', default: 'own' },
+        nested: { type: 'object', default: {}, properties: { on: { type: 'boolean', default: false }, x: {} } },
+        absent: { type: 'object', properties: { y: { default: 1 } } },
+        list: { type: 'array', items: { type: 'object', properties: { n: { type: 'integer', default: 2 } } } },
+        pair: { type: 'array', prefixItems: [{ type: 'object', properties: { p: { default: 3 } } }, {}] },
+        rates: { type: 'object', additionalProperties: { type: 'object', properties: { r: { default: 4 } } } },
+        kind: { anyOf: [
+          { type: 'object', required: ['type'], properties: { type: { const: 'a' }, a: { default: 6 } } },
+          { type: 'object', required: ['type'], properties: { type: { const: 'b' }, b: { default: 7 } } },
+        ] },
+        both: { allOf: [{ properties: { q: { default: 8 } } }, { properties: { s: { default: 9 } } }] },
+        shared: { type: 'array', default: [1], items: { type: 'integer' } },
+      },
+    };
+    export default () => ({ name: 'p', hooks: {} });`;
+  const configOf = async (config?: object) => operators(await loadOne(t, code, config && { config }))[0]?.config;
+  const always = { max: 5, constructor: 'own', nested: { on: false }, shared: [1] };
+  assert.deepEqual(await configOf(), always);
+  assert.deepEqual(await configOf({ max: 1, nested: { on: true }, shared: [], constructor: 'x' }), {
+    ...{ max: 1, constructor: 'x', nested: { on: true }, shared: [] },
+  });
+  const deep = {
+    list: [{}, { n: 0 }],
+    pair: [{}, null],
+    rates: { usd: {}, eur: { r: 1 } },
+    kind: { type: 'b' },
+    both: {},
+  };
+  assert.deepEqual(await configOf(deep), {
+    ...always,
+    ...{ list: [{ n: 2 }, { n: 0 }], pair: [{ p: 3 }, null], rates: { usd: { r: 4 }, eur: { r: 1 } } },
+    ...{ kind: { type: 'b', b: 7 }, both: { q: 8, s: 9 } },
+  });
+  assert.deepEqual(await errorsOfOne(t, code, { config: { max: null } }), [
+    'settings.plugins[0].config.max: expected an integer, found nothing',
+  ]);
+});
+
 test('a schema with parse: what it returns is the config, what it throws is the error', async (t) => {
   const code = `
     export const configSchema = { parse(value) {

@@ -36,6 +36,16 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
         },
       });
       export default make;`,
+    'plain.mjs': `
+      export const configSchema = { type: 'object', properties: { deny: { default: 'plain' }, status: { default: 451 } } };
+      export default ({ deny, status }) => ({
+        name: 'plain',
+        hooks: {
+          onHttpRequest({ parameters }) {
+            if (parameters.q === deny) return { reject: true, status, message: 'By default' };
+          },
+        },
+      });`,
     'parsed.ts': `
       export const configSchema = { parse(value: { level?: number }) { return { level: (value.level ?? 1) * 2 }; } };
       export default (config: { level: number }) => ({
@@ -69,6 +79,7 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
       { source: './parsed.ts', config: { level: 21 } },
       { source: './full.mjs' },
       { source: './by-name.ts' },
+      { source: './plain.mjs' },
     ];
     service = await startTestService(
       { settings: { plugins }, apis: apis(upstream.url) },
@@ -92,6 +103,7 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
     assert.deepEqual(notes.of('config'), [{ nested: [{ key: 'value' }], from: 'hello, world' }]);
     await assertRefused(await service.post('x/raw', { q: 'bad' }), 418, 'Denied');
     await assertRefused(await service.post('x/raw', { q: 'worse' }), 418, 'Denied');
+    await assertRefused(await service.post('x/raw', { q: 'plain' }), 451, 'By default');
   });
 
   it('and those that can change what gets signed are named by a start-up warning', () => {

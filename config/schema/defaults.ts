@@ -1,0 +1,32 @@
+import type { TSchema } from 'typebox';
+import { Check } from 'typebox/value';
+import { isRecord } from '../path.ts';
+import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
+
+/**
+ * A value in which what is missing has the `default` of its schema, at any depth; of `anyOf` and `oneOf` that of the first
+ * branch that the value then fits. TypeBox's own does this for what was made with TypeBox only.
+ */
+export function withDefaults(schema: TSchema, value: unknown): unknown {
+  const node = readSchema(schema);
+  const given = value === undefined ? defaultOf(node) : value;
+  if (given === undefined) return undefined;
+  const branches = node.options.map((option) => ({ option, filled: withDefaults(option, given) }));
+  const branch = branches.find(({ option, filled }) => Check(option, filled));
+  const whole = node.parts.reduce<unknown>((rest, part) => withDefaults(part, rest), branch ? branch.filled : given);
+  if (Array.isArray(whole)) return whole.map((item, index) => withDefaults(itemSchema(node, index), item));
+  return isRecord(whole) ? membersOf(node, whole) : whole;
+}
+
+function defaultOf(node: SchemaNode): unknown {
+  const value = node.keyword('default');
+  return typeof value === 'function' ? value() : structuredClone(value);
+}
+
+function membersOf(node: SchemaNode, value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const missing = [...node.properties.keys()].filter((key) => !Object.hasOwn(value, key));
+  const filled = [...Object.entries(value), ...missing.map((key) => [key, undefined] as const)].map(([key, member]) => {
+    return [key, withDefaults(memberSchema(node, key) ?? {}, member)] as const;
+  });
+  return Object.fromEntries(filled.filter(([, member]) => member !== undefined));
+}
