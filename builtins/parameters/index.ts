@@ -25,8 +25,7 @@ const RESERVED = /^_(type|path|times)$/;
 
 function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const declared = declaredParameters(endpoint, context);
-  const path = keys.path.of(endpoint) ?? '';
-  const placeholders = new Set([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
+  const placeholders = placeholdersOf(endpoint);
   const seen = new Set<string>();
   const findings = declared.flatMap((parameter) => {
     const { name, at, in: place } = parameter;
@@ -49,21 +48,31 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[
         : []),
     ];
   });
-  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
-  const orphans = [...placeholders].filter((name) => !inPath.has(name));
-  const literal = path.replace(/\{[^{}]*\}/g, '');
   return [
     ...findings,
     ...checkCookies(endpoint, declared),
     ...checkTaken(endpoint, declared),
+    ...checkPath(endpoint, declared),
+  ];
+}
+
+function placeholdersOf(endpoint: EndpointDraft): ReadonlySet<string> {
+  return new Set([...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
+}
+
+function checkPath(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const at = `${endpoint.path}.path`;
+  const path = keys.path.of(endpoint) ?? '';
+  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
+  const orphans = [...placeholdersOf(endpoint)].filter((name) => !inPath.has(name));
+  const literal = path.replace(/\{[^{}]*\}/g, '');
+  return [
     ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
     ...(/^[^/?]/.test(path)
-      ? [warning(`${endpoint.path}.path`, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
+      ? [warning(at, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
       : []),
-    ...(/[{}]/.test(literal) ? [error(`${endpoint.path}.path`, 'holds a brace without its counterpart')] : []),
-    ...orphans.map((name) =>
-      error(`${endpoint.path}.path`, `the placeholder {${name}} has no parameter with in: path`),
-    ),
+    ...(/[{}]/.test(literal) ? [error(at, 'holds a brace without its counterpart')] : []),
+    ...orphans.map((name) => error(at, `the placeholder {${name}} has no parameter with in: path`)),
   ];
 }
 
