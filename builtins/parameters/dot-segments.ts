@@ -1,8 +1,13 @@
 const SPACE = 0x20;
 const PERCENT = 0x25;
 const DIGIT_ZERO = 0x30;
+const LETTER_A = 0x61;
 const LETTER_U = 0x75;
 const DELETE = 0x7f;
+
+const DOT_SEGMENT = /(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|$)/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what URL parsers and servers leave out
+const INVISIBLE = /[\u0000-\u0020\u007f]+/g;
 
 /** The first two bytes of an over-long UTF-8 sequence, and the one that says the same in a sequence shorter by one. */
 const SHORTER: ReadonlyMap<number, number> = new Map([
@@ -21,37 +26,54 @@ const SHORTER: ReadonlyMap<number, number> = new Map([
  */
 export function hasDotSegment(text: string): boolean {
   if (!/[.%]/.test(text)) return false;
-  return /(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|$)/.test(fullyDecoded(text));
+  return DOT_SEGMENT.test(text.includes('%') ? fullyDecoded(text) : text.replace(INVISIBLE, ''));
 }
 
 /** The UTF-8 of a text, a character for each byte, in which nothing is left to decode. */
 function fullyDecoded(text: string): string {
-  const bytes: number[] = [];
-  for (const byte of Buffer.from(text)) append(bytes, byte);
-  return Buffer.from(bytes).toString('latin1');
+  // What is decoded takes no more room than what it was made of.
+  const bytes = Buffer.from(text);
+  let end = 0;
+  for (let at = 0; at < bytes.length; at++) end = append(bytes, end, bytes[at] ?? 0);
+  return bytes.toString('latin1', 0, end);
 }
 
-/** Appends a byte, or what it completes, which may complete something in turn. */
-function append(bytes: number[], byte: number): void {
+/** Writes a byte at the end, or what it completes, which may complete something in turn. @returns the new end */
+function append(bytes: Buffer, end: number, byte: number): number {
+  let size = end;
   for (let next = byte; next > SPACE && next !== DELETE; ) {
-    bytes.push(next);
-    const [length, decoded] = codeAtEnd(bytes);
-    if (length === 0) return;
-    bytes.length -= length;
-    next = decoded;
+    bytes[size++] = next;
+    const code = codeAt(bytes, size);
+    if (code === 0) return size;
+    size -= code >> 8;
+    next = code & 0xff;
   }
+  return size;
 }
 
-/** How many of the last bytes stand for another one, and for which. */
-function codeAtEnd(bytes: readonly number[]): readonly [length: number, decoded: number] {
-  const at = (back: number) => bytes[bytes.length - back] ?? 0;
-  const isWide = at(6) === PERCENT && at(5) === LETTER_U && at(4) === DIGIT_ZERO && at(3) === DIGIT_ZERO;
-  if (at(3) === PERCENT || isWide) {
-    const digits = String.fromCharCode(at(2), at(1));
-    if (/^[\da-f]{2}$/i.test(digits)) return [isWide ? 6 : 3, Number.parseInt(digits, 16)];
+/** The byte that those before `end` stand for, plus 256 for each of them; 0 where they stand for themselves. */
+function codeAt(bytes: Buffer, end: number): number {
+  const last = bytes[end - 1] ?? 0;
+  const previous = bytes[end - 2] ?? 0;
+  if (last >> 6 === 0b10) {
+    if (previous === 0xc0 || previous === 0xc1) return (2 << 8) | ((previous & 1) << 6) | (last & 0x3f);
+    const shorter = SHORTER.get((previous << 8) | last);
+    return shorter === undefined ? 0 : (2 << 8) | shorter;
   }
-  const isOverlong = (at(2) === 0xc0 || at(2) === 0xc1) && at(1) >> 6 === 0b10;
-  if (isOverlong) return [2, ((at(2) & 1) << 6) | (at(1) & 0x3f)];
-  const shorter = SHORTER.get((at(2) << 8) | at(1));
-  return shorter === undefined ? [0, 0] : [2, shorter];
+  const length = bytes[end - 3] === PERCENT ? 3 : isWide(bytes, end) ? 6 : 0;
+  const high = length === 0 ? -1 : hexDigit(previous);
+  const low = high < 0 ? -1 : hexDigit(last);
+  return low < 0 ? 0 : (length << 8) | (high << 4) | low;
+}
+
+/** Whether `%u00` stands before the last two bytes, as in the encoding of JavaScript's `escape`. */
+function isWide(bytes: Buffer, end: number): boolean {
+  if (bytes[end - 6] !== PERCENT || bytes[end - 5] !== LETTER_U) return false;
+  return bytes[end - 4] === DIGIT_ZERO && bytes[end - 3] === DIGIT_ZERO;
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= DIGIT_ZERO && byte < DIGIT_ZERO + 10) return byte - DIGIT_ZERO;
+  const letter = byte | 0x20;
+  return letter >= LETTER_A && letter < LETTER_A + 6 ? letter - LETTER_A + 10 : -1;
 }

@@ -13,8 +13,14 @@ export type Placement = (values: Values) => RequestParts;
 
 type Values = readonly (Json | undefined)[];
 
-/** Literal text and placeholders in turn. */
-type Parts = readonly (string | { readonly name: string; readonly index: number })[];
+interface Placeholder {
+  readonly name: string;
+  /** That of its value. */
+  readonly index: number;
+}
+
+/** Literal texts and placeholders in turn. */
+type Parts = readonly (string | Placeholder)[];
 
 type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
 
@@ -34,32 +40,43 @@ function percentEncoded(name: string, value: string): string {
   return encodeURIComponent(value);
 }
 
+function isPlaceholder(part: Parts[number]): part is Placeholder {
+  return typeof part !== 'string';
+}
+
+function textsOf(parts: Parts, values: Values): string[] {
+  return parts.map((part) => (isPlaceholder(part) ? textOf(values[part.index] ?? '') : part));
+}
+
+function fill(parts: Parts, texts: readonly string[]): string {
+  return parts.map((part, i) => (isPlaceholder(part) ? percentEncoded(part.name, texts[i] ?? '') : part)).join('');
+}
+
+/** @throws Refusal for what would lead to another resource than the one that the operator configured. */
+function fillSegment(parts: Parts, values: Values): string {
+  const texts = textsOf(parts, values);
+  const segment = fill(parts, texts);
+  if (segment !== '' && !hasDotSegment(texts.join(''))) return segment;
+  const placed = parts.filter(isPlaceholder);
+  const culprit = placed.find(({ index }) => hasDotSegment(textOf(values[index] ?? ''))) ?? placed[0];
+  throw invalid(culprit?.name ?? '');
+}
+
 /** Prepares the path: each segment is a list of literal texts and parameter names in turn. */
-function compilePath(template: string, declared: readonly Declared[]) {
+function compilePath(template: string, declared: readonly Declared[]): (values: Values) => string {
   const [path = '', ...query] = template.split('?');
   const index = (name: string) => declared.findIndex((parameter) => parameter.name === name && parameter.in === 'path');
   const compile = (text: string): Parts => {
     return text.split(/\{([^{}]*)\}/).map((part, i) => (i % 2 === 0 ? part : { name: part, index: index(part) }));
   };
-  const segments = path.split('/').map(compile);
+  const segments = path.split('/').map((text) => {
+    const parts = compile(text);
+    return parts.some(isPlaceholder) ? parts : text;
+  });
   const tail = query.length === 0 ? [] : compile(`?${query.join('?')}`);
-  const textsOf = (parts: Parts, values: Values) =>
-    parts.map((part) => (typeof part === 'string' ? part : textOf(values[part.index] ?? '')));
-  const fill = (parts: Parts, texts: readonly string[]) =>
-    parts.map((part, i) => (typeof part === 'string' ? part : percentEncoded(part.name, texts[i] ?? ''))).join('');
-  if ([...segments.flat(), ...tail].every((part) => typeof part === 'string')) return () => template;
-  return (values: Values) => {
-    const filled = segments.map((parts) => {
-      const texts = textsOf(parts, values);
-      const segment = fill(parts, texts);
-      const placed = parts.filter((part) => typeof part !== 'string');
-      const [first] = placed;
-      // Such a segment would lead to another resource than the one that the operator configured.
-      if (first !== undefined && (segment === '' || hasDotSegment(texts.join('')))) {
-        throw invalid((placed.find(({ index }) => hasDotSegment(textOf(values[index] ?? ''))) ?? first).name);
-      }
-      return segment;
-    });
+  if (![...segments.flat(), ...tail].some(isPlaceholder)) return () => template;
+  return (values) => {
+    const filled = segments.map((parts) => (typeof parts === 'string' ? parts : fillSegment(parts, values)));
     return filled.join('/') + fill(tail, textsOf(tail, values));
   };
 }
