@@ -270,8 +270,8 @@ class Server {
     const { address, backend } = this.#signer;
     this.#log.info(`listening on ${url}`);
     this.#log.info(`signer ${address}`, { backend });
-    if (backend !== 'secp256k1')
-      this.#log.warn('the native secp256k1 binding is missing: signing is several times slower');
+    if (backend === 'ethers')
+      this.#log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
     for (const { api, name, id } of endpoints) this.#log.info(`${api}/${name} ${id}`);
   }
 

@@ -1,21 +1,8 @@
-import { createRequire } from 'node:module';
+import { defaultBackend, type EcdsaBackend, ecdsaOf } from './ecdsa.ts';
 import { type Address, checksumAddress, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
-import { ethers } from './lazy.ts';
 
-type Secp256k1 = typeof import('secp256k1');
-
-/** Which code does the elliptic-curve arithmetic: the native binding, or the JavaScript inside ethers. */
-export type EcdsaBackend = 'secp256k1' | 'ethers';
-
-/**
- * libsecp256k1, or undefined where its binding is not built for this platform. The package's main entry would then
- * silently use a slow JavaScript replacement, which is why the binding is asked for by name.
- */
-export const nativeSecp256k1: Secp256k1 | undefined = loadNative();
-
-/** The backend used where the caller does not choose. */
-export const defaultBackend: EcdsaBackend = nativeSecp256k1 === undefined ? 'ethers' : 'secp256k1';
+export { defaultBackend, type EcdsaBackend };
 
 /** The order n of the curve secp256k1 (SEC 2, section 2.4.1). */
 export const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
@@ -25,14 +12,6 @@ const UINT32 = 0x1_0000_0000;
 const UINT256_BITS = 256n;
 const TEXT_PREFIX = '\x19Ethereum Signed Message:\n';
 const PERSONAL_PREFIX = Buffer.from(`${TEXT_PREFIX}32`, 'latin1');
-
-function loadNative(): Secp256k1 | undefined {
-  try {
-    return createRequire(import.meta.url)('secp256k1/bindings');
-  } catch {
-    return undefined;
-  }
-}
 
 /**
  * What the service signs: keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)).
@@ -107,8 +86,8 @@ export function recoverAddress(digest32: Uint8Array, signature: Hex, backend: Ec
 }
 
 /**
- * The signer of an EIP-191 personal signature of a text: what `verifyMessage` of ethers returns, computed natively. As
- * with {@link recoverAddress} the caller must compare.
+ * The signer of an EIP-191 personal signature of a text: what `verifyMessage` of ethers returns. As with
+ * {@link recoverAddress} the caller must compare.
  *
  * @param signature r ‖ s ‖ v, 65 bytes, v being 27 or 28 (not the bare recovery id 0 or 1).
  * @returns The address with its checksum.
@@ -120,7 +99,7 @@ export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBa
 }
 
 function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, backend: EcdsaBackend): Address {
-  const recover = backend === 'secp256k1' ? recoverNatively(requireNative()) : recoverWithEthers;
+  const { recover } = ecdsaOf(backend);
   let publicKey: Uint8Array;
   try {
     publicKey = recover(message, bytes, recoveryId);
@@ -137,16 +116,6 @@ function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, ba
  */
 export function addressOfPublicKey(publicKey: Uint8Array): Address {
   return checksumAddress(toHex(keccak256(publicKey.subarray(1)).subarray(12)));
-}
-
-/**
- * The native binding where it must be there.
- *
- * @throws Error when it is missing.
- */
-export function requireNative(): Secp256k1 {
-  if (nativeSecp256k1 === undefined) throw new Error('the native binding of secp256k1 is not available');
-  return nativeSecp256k1;
 }
 
 interface Signature {
@@ -166,22 +135,6 @@ function parseSignature(signature: Hex): Signature {
   if (s === 0n || s >= CURVE_ORDER) throw new Error('signature s is out of range');
   if (s > HALF_CURVE_ORDER) throw new Error('signature s is in the upper half of the curve order (EIP-2)');
   return { bytes: bytes.subarray(0, 64), recoveryId: v - 27 };
-}
-
-function recoverNatively(secp256k1: Secp256k1) {
-  return (message: Uint8Array, bytes: Uint8Array, recoveryId: number): Uint8Array =>
-    secp256k1.ecdsaRecover(bytes, recoveryId, message, false);
-}
-
-function recoverWithEthers(message: Uint8Array, bytes: Uint8Array, recoveryId: number): Uint8Array {
-  const r = toHex(bytes.subarray(0, 32));
-  const s = toHex(bytes.subarray(32));
-  return Buffer.from(
-    ethers()
-      .SigningKey.recoverPublicKey(message, { r, s, v: 27 + recoveryId })
-      .slice(2),
-    'hex',
-  );
 }
 
 function bytesOfLength(name: string, value: Hex | Uint8Array, length: number): Uint8Array {

@@ -1,12 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import {
-  addressOfPublicKey,
-  CURVE_ORDER,
-  defaultBackend,
-  type EcdsaBackend,
-  personalDigest,
-  requireNative,
-} from './eip191.ts';
+import { defaultBackend, type EcdsaBackend, ecdsaOf } from './ecdsa.ts';
+import { addressOfPublicKey, CURVE_ORDER, personalDigest } from './eip191.ts';
 import type { Address, Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
 import { ethers } from './lazy.ts';
@@ -15,7 +8,7 @@ import { ethers } from './lazy.ts';
 export interface Signer {
   /** The account, with the EIP-55 checksum. */
   readonly address: Address;
-  /** What does the elliptic-curve arithmetic; both give the same bytes, `secp256k1` several times faster. */
+  /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
   /**
    * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes, v being 27 or 28, s in the lower half of the
@@ -32,11 +25,6 @@ export const DERIVATION_PATH = "m/44'/60'/0'/0/0";
 const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
 const PRIVATE_KEY_RULE = '32 bytes of hex, not zero and below the order of secp256k1';
 
-interface Ecdsa {
-  readonly publicKey: Uint8Array;
-  readonly sign: (message32: Uint8Array) => Hex;
-}
-
 /**
  * A signer of a private key.
  *
@@ -47,11 +35,14 @@ export function createSigner(privateKey: string, options: { backend?: EcdsaBacke
   const key = parsePrivateKey(privateKey);
   if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
   const backend = options.backend ?? defaultBackend;
-  const { publicKey, sign } = backend === 'secp256k1' ? nativeEcdsa(key) : ethersEcdsa(key);
+  const { publicKeyOf, sign } = ecdsaOf(backend);
   return Object.freeze({
-    address: addressOfPublicKey(publicKey),
+    address: addressOfPublicKey(publicKeyOf(key)),
     backend,
-    signDigest: (digest32: Uint8Array) => sign(personalDigest(digest32)),
+    signDigest: (digest32: Uint8Array): Hex => {
+      const { signature, recoveryId } = sign(personalDigest(digest32), key);
+      return `${toHex(signature)}${recoveryId === 0 ? '1b' : '1c'}`;
+    },
   });
 }
 
@@ -88,25 +79,4 @@ function parsePrivateKey(privateKey: unknown): Uint8Array | undefined {
   const key = new Uint8Array(pooled);
   pooled.fill(0);
   return key;
-}
-
-function nativeEcdsa(key: Uint8Array): Ecdsa {
-  const secp256k1 = requireNative();
-  // Blinds the arithmetic against side channels; signatures stay the same.
-  secp256k1.contextRandomize(randomBytes(32));
-  return {
-    publicKey: secp256k1.publicKeyCreate(key, false),
-    sign: (message32) => {
-      const { signature, recid } = secp256k1.ecdsaSign(message32, key);
-      return `${toHex(signature)}${recid === 0 ? '1b' : '1c'}`;
-    },
-  };
-}
-
-function ethersEcdsa(key: Uint8Array): Ecdsa {
-  const signingKey = new (ethers().SigningKey)(key);
-  return {
-    publicKey: Buffer.from(signingKey.publicKey.slice(2), 'hex'),
-    sign: (message32) => `0x${signingKey.sign(message32).serialized.slice(2)}`,
-  };
 }

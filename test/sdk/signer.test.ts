@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { CURVE_ORDER, defaultBackend, type EcdsaBackend, recoverAddress } from '../../plugins-sdk/eip191.ts';
 import { toBytes } from '../../plugins-sdk/hex.ts';
 import { createSigner, DERIVATION_PATH, signerFromEnvironment } from '../../plugins-sdk/signer.ts';
+import { hide } from '../support/hide.ts';
 
 const DIGITS = '4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318';
 const PRIVATE_KEY = `0x${DIGITS}`;
@@ -64,7 +65,7 @@ function everythingIn(error: Error): string {
   return inspect(error, { showHidden: true, depth: null });
 }
 
-for (const backend of ['secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
+for (const backend of ['secp256k1', 'tiny-secp256k1', 'ethers'] satisfies EcdsaBackend[]) {
   describe(`createSigner with ${backend}`, () => {
     const signer = createSigner(PRIVATE_KEY, { backend });
 
@@ -149,41 +150,41 @@ describe('createSigner', () => {
     }
   });
 
-  it('signs with ethers where the native binding is missing, and says so when it is asked for', () => {
-    const preload = `
-      import Module from 'node:module';
-      const load = Module._load;
-      Module._load = function (request, ...rest) {
-        if (request === 'secp256k1/bindings') throw new Error('No native build was found');
-        return Reflect.apply(load, this, [request, ...rest]);
-      };`;
-    const script = `
-      import { createSigner } from './plugins-sdk/signer.ts';
-      import { recoverAddress } from './plugins-sdk/eip191.ts';
-      const signer = createSigner('${PRIVATE_KEY}');
-      const digest = new Uint8Array(32);
-      const signature = signer.signDigest(digest);
-      const messages = [];
-      for (const act of [
-        () => createSigner('${PRIVATE_KEY}', { backend: 'secp256k1' }),
-        () => recoverAddress(digest, signature, 'secp256k1'),
-      ]) {
-        try { act(); } catch (error) { messages.push(error.message); }
-      }
-      const recovered = recoverAddress(digest, signature);
-      console.log(JSON.stringify({ backend: signer.backend, signature, recovered, messages }));`;
-    const preloadUrl = `data:text/javascript,${encodeURIComponent(preload)}`;
-    const args = ['--import', 'tsx', '--import', preloadUrl, '--input-type=module', '--eval', script];
-    const root = join(import.meta.dirname, '..', '..');
-    const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
-    const missing = 'the native binding of secp256k1 is not available';
-    assert.deepEqual(JSON.parse(stdout || JSON.stringify(stderr)), {
-      backend: 'ethers',
-      signature: VECTORS[0]?.[1],
-      recovered: ADDRESS,
-      messages: [missing, missing],
+  const without: [string[], EcdsaBackend, EcdsaBackend[]][] = [
+    [['secp256k1/bindings'], 'tiny-secp256k1', ['secp256k1']],
+    [['secp256k1/bindings', 'tiny-secp256k1'], 'ethers', ['secp256k1', 'tiny-secp256k1']],
+  ];
+  for (const [hidden, backend, missing] of without) {
+    it(`signs with ${backend} without ${missing.join(' and ')}, and says so when asked for one of those`, () => {
+      const script = `
+        import { createSigner } from './plugins-sdk/signer.ts';
+        import { recoverAddress } from './plugins-sdk/eip191.ts';
+        const signer = createSigner('${PRIVATE_KEY}');
+        const digest = new Uint8Array(32);
+        const signature = signer.signDigest(digest);
+        const messages = [];
+        for (const backend of ${JSON.stringify(missing)}) {
+          for (const act of [
+            () => createSigner('${PRIVATE_KEY}', { backend }),
+            () => recoverAddress(digest, signature, backend),
+          ]) {
+            try { act(); } catch (error) { messages.push(error.message); }
+          }
+        }
+        const recovered = recoverAddress(digest, signature);
+        console.log(JSON.stringify({ backend: signer.backend, signature, recovered, messages }));`;
+      const args = ['--import', 'tsx', ...hide(...hidden), '--input-type=module', '--eval', script];
+      const root = join(import.meta.dirname, '..', '..');
+      const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+      const messages = missing.map((name) => `the ECDSA backend ${name} is not available`);
+      assert.deepEqual(JSON.parse(stdout || JSON.stringify(stderr)), {
+        backend,
+        signature: VECTORS[0]?.[1],
+        recovered: ADDRESS,
+        messages: messages.flatMap((message) => [message, message]),
+      });
     });
-  });
+  }
 });
 
 describe('signerFromEnvironment', () => {

@@ -12,6 +12,9 @@ import {
   verifyMessage,
   Wallet,
 } from 'ethers';
+import { recoverAddress as recoverSigner } from '../../plugins-sdk/eip191.ts';
+import { isHex } from '../../plugins-sdk/hex.ts';
+import { createSigner } from '../../plugins-sdk/signer.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { type Vectors, vectors } from './generate.ts';
 
@@ -55,6 +58,11 @@ describe('test vectors: what other libraries make', () => {
       // Both take the nonce from RFC 6979.
       assert.equal(signature, await wallet.signMessage(bytesOf(digest)));
       assert.equal(recoverAddress(personalDigest, signature), answers.node);
+      assert.ok(isHex(signature));
+      for (const backend of ['secp256k1', 'tiny-secp256k1', 'ethers'] as const) {
+        assert.equal(createSigner(answers.privateKey, { backend }).signDigest(bytesOf(digest)), signature);
+        assert.equal(recoverSigner(bytesOf(digest), signature, backend), answers.node);
+      }
     });
   }
 

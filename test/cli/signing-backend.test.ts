@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { getBytes, solidityPackedKeccak256, Wallet } from 'ethers';
+import { hide } from '../support/hide.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
+import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
+import { urlOf } from './started.ts';
+
+describe('the arithmetic of signing', { concurrency: 4 }, () => {
+  const slow = 'WARN neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower';
+  const cases: [string, string[], boolean][] = [
+    ['secp256k1', [], false],
+    ['tiny-secp256k1', ['secp256k1/bindings'], false],
+    ['ethers', ['secp256k1/bindings', 'tiny-secp256k1'], true],
+  ];
+  for (const [backend, hidden, warns] of cases) {
+    it(`is ${backend}'s without ${hidden.join(' and ') || 'anything missing'}: the log says so, answers are the same`, async (t) => {
+      const upstream = await startUpstream();
+      t.after(() => upstream.close());
+      upstream.json('/eth', { price: 1.5 });
+      const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
+      const words = [...hide(...hidden), join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'];
+      const running = launch(t, process.execPath, words, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+      const [, said] = await running.output(new RegExp(`INFO signer ${ADDRESS} backend=(.*)\\n`));
+      assert.equal(said, backend);
+      const id = endpointId(specifications(upstream.url).eth);
+      const headers = { 'Content-Type': 'application/json' };
+      const response = await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+      const { timestamp, data, signature } = JSON.parse(await response.text());
+      const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [id, timestamp, data]);
+      assert.equal(signature, await new Wallet(KEY).signMessage(getBytes(digest)));
+      running.child.kill('SIGTERM');
+      const { code, stdout, stderr } = await running.ended;
+      assert.deepEqual([code, stderr, stdout.includes(slow)], [0, '', warns]);
+    });
+  }
+});

@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { folderWith, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
+import { configText, endpointId, KEY, specifications } from './service-config.ts';
+
+/** The time of a log line. */
+export const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z';
+
+/** The last line that the service writes when it starts. */
+export const lastLine = new RegExp(`prices/all ${endpointId(specifications().all)}\\n`);
+
+/** Starts the service with `c.yaml` of a folder with these files. */
+export async function startIn(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Running> {
+  const cwd = await folderWith(t, files);
+  return launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+}
+
+/** Where it listens, once it does. */
+export async function urlOf({ output }: Running): Promise<string> {
+  return (await output(/listening on (http:\/\/127\.0\.0\.1:\d+)\b/))[1] ?? '';
+}
+
+/** A config with a plugin in a file of its own, whose source is given. */
+export function withPlugin(source: string, url?: string): Record<string, string> {
+  return { 'c.yaml': configText(url, 'settings: { plugins: [{ source: ./p.mjs }] }'), 'p.mjs': source };
+}
+
+/** Words for node that run a program which logs to its stdout through the real log. */
+export function loggingProgram(body: string): string[] {
+  const program = `
+    const { createLog } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'cli/log.ts'))});
+    const log = createLog({ level: 'info', format: 'json', colour: false });
+    ${body}`;
+  return ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', program];
+}
+
+/** Resolves once something is so; the test's time limit bounds the wait. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 20));
+}
