@@ -1,108 +1,143 @@
-import { write, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { codeOf } from './text.ts';
 
 /** Milliseconds that a line waits for others to be written with. */
 const DELAY = 100;
 /** Milliseconds between attempts while a reader does not keep up. */
-const RETRY = 25;
-/** Milliseconds that the end of the process waits for a reader. */
+const RETRY = 10;
+/** Milliseconds between attempts while there is no room on the disk. */
+const RETRY_FULL = 500;
+/** Milliseconds that the end of the process waits for a reader, in all. */
 const PATIENCE = 1000;
 /** Characters at which a batch is written without waiting. */
 const EAGER = 64 * 1024;
-/** Characters that may wait for a slow reader; lines beyond are dropped. */
+/** Characters that may wait; lines beyond are dropped. */
 const MAX_PENDING = 4 * 1024 * 1024;
 
+/** A reader that does not keep up. */
+const SLOW: ReadonlySet<string> = new Set(['EAGAIN', 'EWOULDBLOCK', 'ENOBUFS']);
+/** What may be over in a while: no room, a quota or a limit of size that is reached, a device that fails. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'ENOMEM']);
+
 /**
- * Writes log lines to a file descriptor in batches, without ever holding up the process: not for a reader that is slow
- * (lines beyond 4 MiB are dropped and counted) and not for one that is gone (what cannot be written is discarded).
+ * Told how many lines were lost, once lines can be written again.
+ * @param reason code of the error that kept them from being written, such as `ENOSPC`; none of a line that is too long.
+ */
+type Dropped = (count: number, reason: string | undefined) => void;
+
+/**
+ * Writes log lines to a file descriptor in batches, and does not wait: not for a reader that is slow, nor for room on a
+ * disk that is full (lines wait, those beyond 4 MiB are dropped and counted), nor for a reader that is gone (what cannot be
+ * written is discarded). The descriptor must be one of a file, or must not block. What was begun goes on where it
+ * ended, so that no line is torn.
  *
  * `pino.destination` is not used because its `flushSync` never returns once the reader of a pipe has gone.
  */
 export class LogSink {
   readonly #fd: number;
-  readonly #dropped: (count: number) => void;
+  readonly #dropped: Dropped;
   #pending = '';
-  #writing: Buffer | undefined;
+  /** What is left of the lines that are being written. */
+  #begun = Buffer.alloc(0);
   #timer: NodeJS.Timeout | undefined;
+  /** Code of the error that keeps lines waiting. */
+  #obstacle: string | undefined;
   #lost = 0;
+  #patience = PATIENCE;
 
-  /** @param dropped told how many lines were lost, once there is room again. */
-  constructor(fd: number, dropped: (count: number) => void = () => undefined) {
+  constructor(fd: number, dropped: Dropped = () => undefined) {
     this.#fd = fd;
     this.#dropped = dropped;
   }
 
   /** @param line with its line feed. */
   write(line: string): void {
-    if (this.#pending.length + line.length > MAX_PENDING) {
-      this.#lost += 1;
+    if (this.#pending.length + this.#begun.length + line.length > MAX_PENDING) this.#lost += 1;
+    else this.#pending += line;
+    if (this.#pending.length >= EAGER && this.#obstacle === undefined) this.#turn();
+    else this.#timer ??= setTimeout(() => this.#turn(), DELAY).unref();
+  }
+
+  /** Writes everything now; gives up when the reader takes nothing for a second, or there is no room. */
+  flushSync(): void {
+    while (!this.#attempt() && this.#mayWait()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY);
+  }
+
+  /** Resolves once everything is written, or when {@link flushSync} would give up. */
+  async drain(): Promise<void> {
+    while (!this.#attempt() && this.#mayWait()) await new Promise((done) => setTimeout(done, RETRY));
+  }
+
+  #mayWait(): boolean {
+    this.#patience -= RETRY;
+    return this.#patience >= 0 && SLOW.has(this.#obstacle ?? '');
+  }
+
+  #turn(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#attempt()) {
+      this.#patience = PATIENCE;
       return;
     }
-    this.#pending += line;
-    if (this.#writing === undefined) this.#schedule();
+    const delay = SLOW.has(this.#obstacle ?? '') ? RETRY : RETRY_FULL;
+    this.#timer = setTimeout(() => this.#turn(), delay).unref();
   }
 
-  /** Writes everything now; gives up after a second when the reader takes nothing. */
-  flushSync(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    let rest = Buffer.from(this.#pending);
-    this.#pending = '';
-    const end = Date.now() + PATIENCE;
-    while (rest.length > 0) {
-      try {
-        rest = rest.subarray(writeSync(this.#fd, rest));
-      } catch (error) {
-        if (!isBusy(error) || Date.now() > end) return;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY);
+  /** @returns whether nothing is left to write. */
+  #attempt(): boolean {
+    try {
+      while (this.#begin()) {
+        const written = writeSync(this.#fd, this.#begun);
+        this.#begun = this.#begun.subarray(written);
       }
+    } catch (error) {
+      const code = codeOf(error);
+      if (SLOW.has(code) || FULL.has(code)) {
+        this.#obstacle = code;
+        return false;
+      }
+      // Nobody reads, and nobody will.
+      this.#begun = Buffer.alloc(0);
+      this.#pending = '';
+      this.#lost = 0;
     }
+    this.#report();
+    // The report is a line, too.
+    return this.#pending === '' || this.#attempt();
   }
 
-  /** Resolves once everything is written, or after a second. */
-  async drain(): Promise<void> {
-    const end = Date.now() + PATIENCE;
-    while (this.#writing !== undefined && Date.now() < end) await new Promise((done) => setTimeout(done, 5));
-    if (this.#writing === undefined) this.flushSync();
-  }
-
-  #schedule(): void {
-    if (this.#pending.length >= EAGER) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), DELAY).unref();
-  }
-
-  #begin(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#writing = Buffer.from(this.#pending);
-    this.#pending = '';
-    this.#continue(this.#writing);
-  }
-
-  #continue(batch: Buffer): void {
-    write(this.#fd, batch, (error, written) => {
-      if (error && isBusy(error)) {
-        setTimeout(() => this.#continue(batch), RETRY).unref();
-        return;
-      }
-      const rest = error ? undefined : batch.subarray(written);
-      if (rest !== undefined && rest.length > 0) {
-        this.#writing = rest;
-        this.#continue(rest);
-        return;
-      }
-      this.#writing = undefined;
-      this.#report();
-      if (this.#pending !== '') this.#schedule();
-    });
+  /** @returns whether there is something to write. */
+  #begin(): boolean {
+    if (this.#begun.length === 0) {
+      this.#begun = Buffer.from(this.#pending);
+      this.#pending = '';
+    }
+    return this.#begun.length > 0;
   }
 
   #report(): void {
-    const lost = this.#lost;
+    const [lost, obstacle] = [this.#lost, this.#obstacle];
     this.#lost = 0;
-    if (lost > 0) this.#dropped(lost);
+    this.#obstacle = undefined;
+    if (lost > 0) this.#dropped(lost, obstacle);
   }
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+/** Whether what is appended to a file would go on in the middle of a line: a process before may have found no room for its end. */
+export function endsWithinLine(fd: number): boolean {
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.size === 0) return false;
+    const readable = openSync(`/dev/fd/${fd}`, 'r');
+    try {
+      const last = Buffer.alloc(1);
+      return readSync(readable, last, 0, 1, stats.size - 1) === 1 && last.toString() !== '\n';
+    } finally {
+      closeSync(readable);
+    }
+  } catch {
+    // One that may not be read.
+    return false;
+  }
 }

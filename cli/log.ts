@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { type Level, pino } from 'pino';
 import type { Log } from '../plugins-sdk/define.ts';
-import { LogSink } from './log-sink.ts';
+import { endsWithinLine, LogSink } from './log-sink.ts';
 import { escapeUnprintable } from './text.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -61,7 +61,7 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
  */
 export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
-    destination ?? standardOutput((count) => log.warn('log lines dropped: the reader is too slow', { count }));
+    destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const logger = pino(
     {
       level: settings.level,
@@ -101,12 +101,35 @@ function isoTime(): string {
   return latestText;
 }
 
-function standardOutput(dropped: (count: number) => void): LogSink {
-  // Touching the stream switches a pipe to non-blocking writes: a reader that stalls can then not hold up the exit.
-  process.stdout.on('error', () => undefined);
+const DROPPED: Readonly<Record<string, string>> = {
+  EAGAIN: 'the reader is too slow',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file has reached its largest size',
+};
+
+function whyDropped(reason: string | undefined): string {
+  if (reason === undefined) return 'a line is too long';
+  return DROPPED[reason] ?? `they cannot be written (${reason})`;
+}
+
+function standardOutput(dropped: (count: number, reason: string | undefined) => void): LogSink {
+  for (const stream of [process.stdout, process.stderr]) doNotBlock(stream);
   const sink = new LogSink(1, dropped);
+  if (endsWithinLine(1)) sink.write('\n');
   process.on('exit', () => sink.flushSync());
   return sink;
+}
+
+/**
+ * Keeps a reader that stalls from holding up the process, its exit included. That the stream is touched is enough for a
+ * pipe; writes to a terminal, which Ctrl-S stops, node makes blocking.
+ */
+function doNotBlock(stream: NodeJS.WriteStream): void {
+  stream.on('error', () => undefined);
+  const handle: unknown = Reflect.get(stream, '_handle');
+  if (!stream.isTTY || !(handle instanceof Object) || !('setBlocking' in handle)) return;
+  if (typeof handle.setBlocking === 'function') handle.setBlocking(false);
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);

@@ -19,3 +19,8 @@ export function align(rows: readonly (readonly string[])[]): string[] {
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd());
 }
+
+/** The code of a system error, such as `ENOENT`, or `unknown`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}

@@ -1,5 +1,6 @@
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../text.ts';
 
 /** The name that stands in the template for the one to come. */
 const STAND_IN = 'my-plugin';
@@ -44,10 +45,6 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: 'cannot be written, permission denied',
   EROFS: 'cannot be written, the file system is read-only',
 };
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-}
 
 function refuseFolder(path: string, error: unknown): never {
   if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOTDIR') throw new UnwritablePlugin(`${path}: is no folder`);

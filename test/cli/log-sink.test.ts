@@ -5,21 +5,9 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { LogSink } from '../../cli/log-sink.ts';
-import { environment, folderWith, launch, PACKAGE_ROOT } from './run.ts';
+import { environment, folderWith, launch } from './run.ts';
+import { loggingProgram } from './started.ts';
 
-/** A program that logs to its stdout through the real log. */
-const program = (body: string) => `
-  const { createLog } = await import(${JSON.stringify(join(PACKAGE_ROOT, 'cli/log.ts'))});
-  const log = createLog({ level: 'info', format: 'json', colour: false });
-  ${body}
-`;
-const nodeArgs = (body: string) => [
-  '--import',
-  import.meta.resolve('tsx'),
-  '--input-type=module',
-  '--eval',
-  program(body),
-];
 const messages = (stdout: string) =>
   stdout
     .split('\n')
@@ -35,21 +23,24 @@ describe('a line that was logged gets out', () => {
   ];
   for (const [what, ending, code] of endings) {
     it(what, async (t) => {
-      const ended = await launch(t, process.execPath, nodeArgs(`log.info('first'); log.warn('second'); ${ending}`))
-        .ended;
+      const ended = await launch(
+        t,
+        process.execPath,
+        loggingProgram(`log.info('first'); log.warn('second'); ${ending}`),
+      ).ended;
       assert.deepEqual([ended.code, messages(ended.stdout)], [code, ['first', 'second']]);
     });
   }
 
   it('while the process lives on', async (t) => {
-    const running = launch(t, process.execPath, nodeArgs(`log.info('alive'); setInterval(() => {}, 1000);`));
+    const running = launch(t, process.execPath, loggingProgram(`log.info('alive'); setInterval(() => {}, 1000);`));
     await running.output(/"msg":"alive"/);
   });
 
   it('in order and complete, however many there are', async (t) => {
     const body = `for (let i = 0; i < 20000; i++) { log.info('n' + i); if (i % 1000 === 0) await new Promise(setImmediate); }
       await log.drain(); process.exit(0);`;
-    const { code, stdout } = await launch(t, process.execPath, nodeArgs(body)).ended;
+    const { code, stdout } = await launch(t, process.execPath, loggingProgram(body)).ended;
     assert.equal(code, 0);
     assert.deepEqual(
       messages(stdout),
@@ -60,7 +51,7 @@ describe('a line that was logged gets out', () => {
   it('to a file', async (t) => {
     const folder = await folderWith(t);
     const file = openSync(join(folder, 'log'), 'w');
-    const child = spawn(process.execPath, nodeArgs(`log.info('kept');`), {
+    const child = spawn(process.execPath, loggingProgram(`log.info('kept');`), {
       env: environment(),
       stdio: ['ignore', file, 'ignore'],
     });
@@ -72,7 +63,10 @@ describe('a line that was logged gets out', () => {
 
 describe('a reader does not decide over the process', () => {
   const begin = (t: TestContext, body: string): ChildProcess => {
-    const child = spawn(process.execPath, nodeArgs(body), { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, loggingProgram(body), {
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     t.after(() => child.kill('SIGKILL'));
     return child;
   };

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { environment, folderWith, PACKAGE_ROOT } from './run.ts';
+import { KEY } from './service-config.ts';
+import { until, withPlugin } from './started.ts';
+
+const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
+const [STOP, GO] = ['\x13', '\x11'];
+
+/** A service on a terminal of its own: what is typed goes to `terminal.stdin`, what it shows comes from `terminal.stdout`. */
+async function startOnTerminal(t: TestContext) {
+  const plugin = `export default { name: 'p', hooks: { onHttpRequest({ headers }) { console.log(headers.say); } } };`;
+  const cwd = await folderWith(t, withPlugin(plugin, 'http://127.0.0.1:1'));
+  const command = `echo pid $$; exec '${process.execPath}' '${join(PACKAGE_ROOT, 'cli/bin.js')}' start -c c.yaml`;
+  const env = environment({ SERVICE_PRIVATE_KEY: KEY, TERM: 'dumb' });
+  const terminal = spawn('script', ['-qefc', command, '/dev/null'], { cwd, env, stdio: 'pipe' });
+  const ended = once(terminal, 'close');
+  let shown = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+  await until(() => shown.includes('prices/all'));
+  const [, pid = ''] = /pid (\d+)/.exec(shown) ?? [];
+  t.after(() => terminal.kill('SIGKILL'));
+  const [, url = ''] = /listening on (http:\S+)/.exec(shown) ?? [];
+  const [, id = ''] = /prices\/eth (0x\w+)/.exec(shown) ?? [];
+  const ask = async () => {
+    const headers = { 'Content-Type': 'application/json', say: 'x'.repeat(2000) };
+    return (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
+  };
+  return { terminal, pid: Number(pid), ask, ended, shown: () => shown };
+}
+
+describe('a terminal that takes nothing', { skip: hasScript ? false : 'there is no script of util-linux' }, () => {
+  it('holds up neither the service nor its end', async (t) => {
+    const { terminal, pid, ask, ended, shown } = await startOnTerminal(t);
+    terminal.stdin.write(STOP);
+    let before: string;
+    do {
+      before = shown();
+      // More than a terminal holds.
+      for (let i = 0; i < 50; i++) assert.equal(await ask(), 502);
+    } while (shown() !== before);
+    process.kill(pid, 'SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+  });
+
+  it('shows what it missed when it goes on', async (t) => {
+    const { terminal, pid, ask, ended, shown } = await startOnTerminal(t);
+    terminal.stdin.write(STOP);
+    for (let i = 0; i < 50; i++) assert.equal(await ask(), 502);
+    terminal.stdin.write(GO);
+    process.kill(pid, 'SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+    assert.equal(shown().split('endpoint=prices/eth\r\n').length, 51);
+    assert.match(shown(), /INFO stopped\r\n$/);
+  });
+});
