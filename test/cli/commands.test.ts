@@ -171,9 +171,10 @@ describe('config validate', { concurrency: 4 }, () => {
       'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./exit.mjs }] }'),
       'exit.mjs': 'process.exit(0);',
     });
+    const place = `(at ${pathToFileURL(join(cwd, 'exit.mjs'))}:1:9)`;
     assert.deepEqual(
       await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }),
-      failed('the process was ended by code that is not its own, such as process.exit() in a plugin'),
+      failed(`the process was ended by code that is not its own, such as a plugin's: process.exit(0) ${place}`),
     );
   });
 
