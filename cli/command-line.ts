@@ -70,6 +70,7 @@ const environment = align([
   ['  LOG_LEVEL', 'trace, debug, info, warn, error, fatal or silent (default: info)'],
   ['  LOG_FORMAT', 'text or json (default: text)'],
   ['  NO_COLOR', 'Switches colours off'],
+  ['  SERVICE_WATCHDOG', 'Seconds after which a service that hangs ends itself; 0: never (default: 30)'],
 ]);
 
 /** cac holds the table of commands and writes the help; `readWords` says why it does not read the command line. */

@@ -21,6 +21,7 @@ const SIDE_EFFECTS = [
   './cli/main.js',
   './cli/demo.js',
   './cli/plugin/*.mjs',
+  './cli/watchdog-thread.js',
   './builtins/fhe/worker.js',
 ];
 

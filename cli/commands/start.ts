@@ -5,6 +5,7 @@ import { reportCrashesTo } from '../crash.ts';
 import { createLog, logSettings, type ProcessLog } from '../log.ts';
 import type { Service } from '../service.ts';
 import { environmentFile, readEnvironment, userPath } from '../surroundings.ts';
+import { startWatchdog, watchdogSeconds } from '../watchdog.ts';
 
 /** Milliseconds between looks at a watched file. */
 const LOOK = 300;
@@ -24,11 +25,10 @@ export async function start(given: Given): Promise<number> {
   const outside = signerVariables();
   const env = await Promise.race([readEnvironment(envFile), signalled]);
   if (typeof env === 'string') return 0;
-  const log = createLog(logSettings(env));
-  reportCrashesTo(async (message) => {
-    log.error(message);
-    await log.drain();
-  });
+  const settings = logSettings(env);
+  const log = createLog(settings);
+  reportCrashesTo(log);
+  startWatchdog(watchdogSeconds(env), settings, log);
   try {
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service.ts')).startService({ file, env, log });

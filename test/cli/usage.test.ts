@@ -180,6 +180,7 @@ Environment:
   LOG_LEVEL            trace, debug, info, warn, error, fatal or silent (default: info)
   LOG_FORMAT           text or json (default: text)
   NO_COLOR             Switches colours off
+  SERVICE_WATCHDOG     Seconds after which a service that hangs ends itself; 0: never (default: 30)
 `,
     });
   });

@@ -96,7 +96,13 @@ describe('the Dockerfile', () => {
   it('runs as an unprivileged user, ends with SIGTERM, and has no secret', () => {
     assert.equal(only('USER'), '1000:1000');
     assert.equal(only('STOPSIGNAL'), 'SIGTERM');
-    assert.deepEqual(Object.keys(variables), ['NODE_ENV', 'LOG_FORMAT', 'TSX_DISABLE_CACHE', 'HEALTH_URL']);
+    assert.deepEqual(Object.keys(variables), [
+      'NODE_ENV',
+      'LOG_FORMAT',
+      'TSX_DISABLE_CACHE',
+      'SERVICE_WATCHDOG',
+      'HEALTH_URL',
+    ]);
   });
 
   it('leaves out secrets and what the build makes itself, and nothing that the build needs', () => {
@@ -231,6 +237,6 @@ describe('the systemd unit', () => {
     assert.deepEqual(values('ProtectSystem'), ['strict']);
     assert.deepEqual(values('CapabilityBoundingSet'), ['']);
     assert.deepEqual(values('MemoryDenyWriteExecute'), ['no']);
-    assert.deepEqual(values('Environment'), ['NODE_ENV=production LOG_FORMAT=json']);
+    assert.deepEqual(values('Environment'), ['NODE_ENV=production LOG_FORMAT=json SERVICE_WATCHDOG=30']);
   });
 });
