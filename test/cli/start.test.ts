@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running, runCli } from './run.ts';
+import { folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
+import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
+
+const { eth, all } = specifications();
 
 const failed = (...messages: string[]) => ({
   code: 1,
@@ -13,27 +17,6 @@ const failed = (...messages: string[]) => ({
   stdout: '',
   stderr: messages.map((message) => `error: ${message}\n`).join(''),
 });
-
-const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z';
-const { eth, all } = specifications();
-const lastLine = new RegExp(`prices/all ${endpointId(all)}\\n`);
-
-async function startIn(
-  t: TestContext,
-  files: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string>> = {},
-) {
-  const cwd = await folderWith(t, files);
-  return launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
-}
-
-async function urlOf({ output }: Running): Promise<string> {
-  return (await output(/listening on (http:\/\/127\.0\.0\.1:\d+)\b/))[1] ?? '';
-}
-
-function withPlugin(source: string): Record<string, string> {
-  return { 'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./p.mjs }] }'), 'p.mjs': source };
-}
 
 describe('start', { concurrency: 4 }, () => {
   it('logs the address, the signer and one line per endpoint, and serves until SIGTERM', async (t) => {
@@ -87,6 +70,22 @@ describe('start', { concurrency: 4 }, () => {
     const cwd = await folderWith(t, { 'c.yaml': configText(), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
     const running = launchCli(t, ['start', '--env', 'signer.env', '-c', 'c.yaml'], { cwd });
     await running.output(new RegExp(`signer ${ADDRESS}`));
+  });
+
+  const readable = existsSync('/proc/self/environ') ? false : 'there is no /proc';
+  it('leaves a key that was a variable readable in /proc, and one of a file nowhere', { skip: readable }, async (t) => {
+    const spy = `import { readFileSync } from 'node:fs';
+      console.log('seen', /SERVICE_(?:PRIVATE_KEY|MNEMONIC)|\\btest junk/.test(readFileSync('/proc/self/environ', 'utf8')));
+      export default { name: 'spy', hooks: { onResponseSent() {} } };`;
+    const cwd = await folderWith(t, { ...withPlugin(spy), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
+    for (const [words, env, seen] of [
+      [['--env', 'signer.env'], {}, false],
+      [[], { SERVICE_MNEMONIC: MNEMONIC }, true],
+    ] as const) {
+      const running = launchCli(t, ['start', ...words, '-c', 'c.yaml'], { cwd, env });
+      assert.equal((await running.output(/seen (\w+)\n/))[1], String(seen));
+      assert.equal(readFileSync(`/proc/${running.child.pid}/environ`, 'utf8').includes(MNEMONIC), seen);
+    }
   });
 
   it('leaves no signing secret in process.env when plugins are loaded', async (t) => {
@@ -231,42 +230,6 @@ describe('signals', { concurrency: 4 }, () => {
     running.child.kill('SIGINT');
     const { code, stderr } = await running.ended;
     assert.deepEqual([code, stderr], [0, '']);
-  });
-});
-
-describe('an error that nobody foresaw is one line in the log and exit code 1', { concurrency: 4 }, () => {
-  const plugin = (body: string) =>
-    withPlugin(
-      `process.on('SIGUSR2', () => { ${body} }); export default { name: 'p', hooks: { onResponseSent() {} } };`,
-    );
-  const cases: [string, string, string][] = [
-    [
-      'an exception',
-      'throw new TypeError("one\\ntwo");',
-      'uncaught exception: TypeError: one\\\\ntwo \\(at .*/p\\.mjs:\\d+:\\d+\\)\\)',
-    ],
-    ['what is no error', 'throw undefined;', 'uncaught exception: undefined'],
-    ['a second one on top', 'setImmediate(() => { throw 2; }); throw 1;', 'uncaught exception: 1'],
-  ];
-  for (const [what, body, text] of cases) {
-    it(what, async (t) => {
-      const running = await startIn(t, plugin(body));
-      await running.output(lastLine);
-      running.child.kill('SIGUSR2');
-      const { code, signal, stdout, stderr } = await running.ended;
-      assert.deepEqual([code, signal, stderr], [1, null, '']);
-      assert.match(stdout, new RegExp(`\\n${TIME} ERROR ${text}\\n$`));
-    });
-  }
-
-  it('but a promise that nobody awaits, which a client could provoke, is a line in the log only', async (t) => {
-    const running = await startIn(t, plugin('Promise.reject(new Error("lost"));'));
-    await running.output(lastLine);
-    running.child.kill('SIGUSR2');
-    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost \(at .*\)\n/);
-    assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
   });
 });
 
