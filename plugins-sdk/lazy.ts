@@ -16,7 +16,14 @@ const WARM_UP = 100;
 
 /** Loads soon after the start what requests will need, so that few of them wait for it and the start does not. */
 export function warmUp(load: () => unknown): void {
-  setTimeout(load, WARM_UP).unref();
+  const warm = () => {
+    try {
+      load();
+    } catch {
+      // No file descriptor is left, for one: the request that needs it tries again.
+    }
+  };
+  setTimeout(warm, WARM_UP).unref();
 }
 
 /** Most services never need it, and it costs a third of their start and memory. */
