@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
+import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
@@ -64,36 +63,6 @@ describe('start', { concurrency: 4 }, () => {
       body: '{}',
     });
     await running.output(/DEBUG stage validate /);
-  });
-
-  it('takes the signer from the file that --env names', async (t) => {
-    const cwd = await folderWith(t, { 'c.yaml': configText(), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
-    const running = launchCli(t, ['start', '--env', 'signer.env', '-c', 'c.yaml'], { cwd });
-    await running.output(new RegExp(`signer ${ADDRESS}`));
-  });
-
-  const readable = existsSync('/proc/self/environ') ? false : 'there is no /proc';
-  it('leaves a key that was a variable readable in /proc, and one of a file nowhere', { skip: readable }, async (t) => {
-    const spy = `import { readFileSync } from 'node:fs';
-      console.log('seen', /SERVICE_(?:PRIVATE_KEY|MNEMONIC)|\\btest junk/.test(readFileSync('/proc/self/environ', 'utf8')));
-      export default { name: 'spy', hooks: { onResponseSent() {} } };`;
-    const cwd = await folderWith(t, { ...withPlugin(spy), 'signer.env': `SERVICE_MNEMONIC="${MNEMONIC}"\n` });
-    for (const [words, env, seen] of [
-      [['--env', 'signer.env'], {}, false],
-      [[], { SERVICE_MNEMONIC: MNEMONIC }, true],
-    ] as const) {
-      const running = launchCli(t, ['start', ...words, '-c', 'c.yaml'], { cwd, env });
-      assert.equal((await running.output(/seen (\w+)\n/))[1], String(seen));
-      assert.equal(readFileSync(`/proc/${running.child.pid}/environ`, 'utf8').includes(MNEMONIC), seen);
-    }
-  });
-
-  it('leaves no signing secret in process.env when plugins are loaded', async (t) => {
-    const spy = `console.log('seen', process.env.SERVICE_PRIVATE_KEY, process.env.SERVICE_MNEMONIC);
-      export default { name: 'spy', hooks: { onResponseSent() {} } };`;
-    const running = await startIn(t, withPlugin(spy), { SERVICE_MNEMONIC: MNEMONIC });
-    await running.output(/seen undefined undefined\n/);
-    await running.output(lastLine);
   });
 
   it('never logs a secret', async (t) => {
