@@ -53,6 +53,10 @@ function countingReader(): Promise<Middleware> {
       patchKoa: true,
     }),
   );
+  // A moment without a file descriptor must not be remembered for good.
+  counting.catch(() => {
+    counting = undefined;
+  });
   return counting;
 }
 
