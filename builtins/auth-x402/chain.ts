@@ -56,16 +56,26 @@ export interface Mined {
   readonly minedAt: number;
 }
 
+/** What must hold of the chain that a transaction is part of. */
+export interface Part {
+  /** Chain id. */
+  readonly network: number;
+  /** Blocks from that of the transaction on, it included; 1 when nothing is said. */
+  readonly confirmations?: number | undefined;
+}
+
 /**
  * What the node knows of a transaction.
  *
  * The chain id is asked each time, beside the other questions and so at no cost in time: behind the name of a node stands
  * another one tomorrow, and an answer from the wrong chain would be worth nothing.
  *
- * @returns nothing when the transaction is unknown, pending, or in a block that is not (or no longer) part of the chain.
+ * @returns nothing when the transaction is unknown, pending, in a block that is not (or no longer) part of the chain, or
+ *   has too few confirmations.
  * @throws RpcFailure
  */
-export async function findMined(rpc: Rpc, network: number, txHash: Hex, limits: Limits): Promise<Mined | undefined> {
+export async function findMined(rpc: Rpc, part: Part, txHash: Hex, limits: Limits): Promise<Mined | undefined> {
+  const { network, confirmations = 1 } = part;
   const deadline = performance.now() + limits.timeout;
   const stop = new AbortController();
   const signal = AbortSignal.any([limits.signal, stop.signal]);
@@ -84,6 +94,11 @@ export async function findMined(rpc: Rpc, network: number, txHash: Hex, limits: 
     }
     // Between two answers the chain may have been reorganised.
     if (!isSame(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
+    // Before the block is asked for: it must still be part of the chain that is long enough.
+    if (confirmations > 1) {
+      const newest = shaped('block number', shapes.quantity, await ask('eth_blockNumber', []));
+      if (BigInt(newest) - BigInt(receipt.blockNumber) < BigInt(confirmations - 1)) return undefined;
+    }
     // By number: a node finds blocks by their hash that are not part of the chain any more.
     const found = await ask('eth_getBlockByNumber', [receipt.blockNumber, false]);
     const block = shaped('block', shapes.block, found);

@@ -1,5 +1,6 @@
 import {
   type AuthMethod,
+  type Behaviour,
   type Call,
   type ClientBuckets,
   clientKey,
@@ -11,8 +12,11 @@ import {
   millisecondsSchema,
   perMethod,
   Refusal,
+  type Services,
   Slot,
   StateKey,
+  type States,
+  sentRequest,
   TokenBuckets,
   type TokenTake,
   Type,
@@ -22,6 +26,7 @@ import { PaymentMemory } from './memory.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { type PaymentLedger, RedeemedPayments } from './redeemed.ts';
+import { Redemptions, unavailable } from './redemptions.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
@@ -54,14 +59,6 @@ const PATIENCE = 10_000;
 /** The part of the budget that may be spent on waiting, so that what the client sees is this plugin's own text. */
 const WAITING_PART = 0.8;
 
-function unavailable(reason: string): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
-}
-
-function alreadyUsed(): Refusal {
-  return new Refusal(401, 'Payment already used');
-}
-
 function challenge(terms: Terms, exchange: Exchange, node: string, now: number): Refusal {
   const { amount, token, network, recipient } = terms;
   const body = {
@@ -90,7 +87,7 @@ function patience({ endpoint }: Exchange, budget: number): number {
 /** @throws Refusal 401 */
 async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeout: number, call: Call): Promise<Mined> {
   try {
-    const mined = await findMined(rpc, terms.network, txHash, { timeout, signal: call.signal });
+    const mined = await findMined(rpc, terms, txHash, { timeout, signal: call.signal });
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
     return mined;
   } catch (error) {
@@ -98,8 +95,33 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
   }
 }
 
+/** There was no room, and the upstream was not asked: nothing was done for the payment. */
+function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
+  return status === 503 && sentRequest.get(exchange) === undefined;
+}
+
 const remembered = new StateKey<PaymentMemory>('x402 payments', { lasting: true });
 const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
+
+/** What the bucket of a request's client has said. An endpoint may accept several payments; a request draws once. */
+const drawn = new Slot<TokenTake>('x402Draw');
+
+/** @returns what throws a refusal (401) for a client that has sent too many proofs. */
+function proofLimit(config: Services['config'], states: States): (exchange: Exchange) => Promise<void> {
+  const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
+  const buckets = states.keep(keptBuckets, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
+  return async (exchange) => {
+    const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
+    drawn.set(exchange, take);
+    if (!take.allowed) throw new Refusal(401, 'Too many x402 verification attempts — slow down');
+  };
+}
+
+/** Milliseconds per request that the operator gives this plugin. */
+function budgetIn(config: Services['config']): number {
+  const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
+  return entry?.timeout ?? BUDGET;
+}
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = authX402With((now) => new RedeemedPayments({ now }));
@@ -113,93 +135,78 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     keys: [bucketWindow, bucketMax],
     credentials: ['X-Payment-Proof'],
     check: checkAllTerms,
-    setup({ config, node, now, endpoints, log, states, meters }) {
-      const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(now)));
-      const { payments } = memory;
-      const client = createHttpClient();
-      const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
-        return { terms, rpc: createRpc(client, terms.rpc) };
-      });
-      const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-      const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
-      if (methods.length === 0) return {};
-      const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
-      const budget = entry?.timeout ?? BUDGET;
-      const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
-      const buckets = states.keep(keptBuckets, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
-      const counted = meters.counter({
-        name: 'x402_proofs_total',
-        help: 'Proofs of payment, by what became of them',
-        labels: ['outcome'],
-      });
-      /** What a request has been let in for. */
-      const redeemed = new Slot<string>('x402Payment');
-
-      // An endpoint may accept several payments; a request with a proof draws once, whichever of them it is for.
-      const drawn = new Slot<TokenTake>('x402Draw');
-      const draw = async (exchange: Exchange): Promise<void> => {
-        const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
-        drawn.set(exchange, take);
-        if (!take.allowed) throw new Refusal(401, 'Too many x402 verification attempts — slow down');
-      };
-
-      /** Nothing is forgotten while any endpoint here could still accept it. */
-      const liveUntil = (minedAt: number) => Math.max(minedAt, now()) + longestLife;
-
-      const reserve = async (payment: string): Promise<void> => {
-        const reservation = await payments.reserve(payment, liveUntil(0));
-        if (reservation === 'used') throw alreadyUsed();
-        if (reservation === 'full') throw unavailable('no room for another payment among those that are still live');
-      };
-
-      const refund = async (payment: string, { requestId }: Exchange): Promise<void> => {
-        counted({ outcome: 'refunded' }, 1);
-        if (!(await payments.refund(payment))) log.warn('a payment was not given back once more', { requestId });
-      };
-
-      const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
-        const signer = signerOf(proof, node, exchange.endpoint.id);
-        // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
-        const payment = `${proof.txHash}:${signer}`;
-        await reserve(payment);
-        let confirmed = false;
-        try {
-          const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
-          checkPayment(mined, accepted(method).terms, signer, now());
-          if (now() > mined.minedAt + memory.lifeOf(mined.minedAt)) throw new Refusal(401, 'Payment too old');
-          // Too late to be heard: the budget ended or the client left.
-          if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
-          confirmed = await payments.confirm(payment, liveUntil(mined.minedAt));
-          if (!confirmed) throw alreadyUsed();
-          memory.redeemed(longestLife, mined.minedAt);
-          redeemed.set(exchange, payment);
-        } finally {
-          counted({ outcome: confirmed ? 'redeemed' : 'refused' }, 1);
-          if (!confirmed) await payments.release(payment);
-        }
-      };
-
-      return {
-        stop: () => client.close(),
-        hooks: {
-          authenticate: {
-            x402: async (method, exchange, call): Promise<true> => {
-              const text = exchange.headers[HEADER];
-              if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
-              await draw(exchange);
-              const proof = parseProof(text);
-              checkWindow(proof, now());
-              await redeem(method, proof, exchange, call);
-              return true;
-            },
-          },
-          settle: ({ kind }, exchange) => {
-            const payment = redeemed.get(exchange);
-            // Who leaves has not been refused: else every request could be tried for free until its last byte.
-            return payment === undefined || kind !== 'refused' ? undefined : refund(payment, exchange);
-          },
-        },
-      };
+    setup(services) {
+      const { config, endpoints, states } = services;
+      const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(services.now)));
+      const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
+      return paid ? behaviour(services, memory, { draw: proofLimit(config, states), budget: budgetIn(config) }) : {};
     },
   });
+}
+
+interface Bounds {
+  draw(exchange: Exchange): Promise<void>;
+  readonly budget: number;
+}
+
+function behaviour(services: Services, memory: PaymentMemory, { draw, budget }: Bounds): Behaviour {
+  const { node, now, endpoints, log, meters } = services;
+  const client = createHttpClient();
+  const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
+    return { terms, rpc: createRpc(client, terms.rpc) };
+  });
+  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
+  const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
+  const redemptions = new Redemptions({ memory, longestLife, now, log });
+  const counted = meters.counter({
+    name: 'x402_proofs_total',
+    help: 'Proofs of payment, by what became of them',
+    labels: ['outcome'],
+  });
+  /** What a request has been let in for. */
+  const redeemed = new Slot<string>('x402Payment');
+
+  const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
+    const signer = signerOf(proof, node, exchange.endpoint.id);
+    // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
+    const payment = `${proof.txHash}:${signer}`;
+    await redemptions.redeem(payment, async () => {
+      const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
+      checkPayment(mined, accepted(method).terms, signer, now());
+      // Too late to be heard: the budget ended or the client left.
+      if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
+      return mined;
+    });
+    redeemed.set(exchange, payment);
+    counted({ outcome: 'redeemed' }, 1);
+  };
+  const refund = async (payment: string, refusal: Refusal, exchange: Exchange): Promise<void> => {
+    const given = await redemptions.refund(payment, !wantsRoom(refusal, exchange), exchange.requestId);
+    counted({ outcome: given ? 'refunded' : 'kept' }, 1);
+  };
+  return {
+    stop: () => client.close(),
+    hooks: {
+      authenticate: {
+        x402: async (method, exchange, call): Promise<true> => {
+          const text = exchange.headers[HEADER];
+          if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
+          await draw(exchange);
+          const proof = parseProof(text);
+          checkWindow(proof, now());
+          await redeem(method, proof, exchange, call);
+          return true;
+        },
+      },
+      settle: (outcome, exchange) => {
+        const payment = redeemed.get(exchange);
+        const take = drawn.get(exchange);
+        // A request is counted once, however many payments its endpoint accepts.
+        if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
+        // Who leaves has not been refused: else every request could be tried for free until its last byte.
+        if (payment === undefined || outcome.kind !== 'refused') return undefined;
+        return refund(payment, outcome.refusal, exchange);
+      },
+    },
+  };
 }

@@ -9,7 +9,8 @@ export type Reservation = 'reserved' | 'used' | 'full';
  *
  * A request reserves the payment before it asks the chain. Then either the check failed (`release`), or the payment
  * holds (`confirm`) and the request goes on; a paid request that ends without a signed answer gives it back (`refund`).
- * Every reservation ends in one of the first two, whether or not the client is still there.
+ * Every reservation ends in one of the first two, whether or not the client is still there. However it is given back, one
+ * request at a time has it.
  *
  * A payment is named by its transaction and its payer (hex, in either case): nobody but the payer can redeem it, so that
  * nobody else's reservation may stand in the way. `liveUntil` is in milliseconds of the Unix epoch: the last moment at
@@ -28,11 +29,12 @@ export interface PaymentLedger {
   /** Gives up a reservation whose check failed; it does not count. @returns `false` when there is no such reservation. */
   release(name: string): boolean | Promise<boolean>;
   /**
-   * Makes a redeemed payment usable again, at most three times per transaction.
+   * Makes a redeemed payment usable again.
    *
-   * @returns `false`, and nothing has changed, when it was refunded three times before, or is not redeemed.
+   * @param counts whether this is one of the three times per transaction; `false` where nothing was done for the payment.
+   * @returns `false`, and nothing has changed, when all three are used up and it counts, or the payment is not redeemed.
    */
-  refund(name: string): boolean | Promise<boolean>;
+  refund(name: string, counts: boolean): boolean | Promise<boolean>;
 }
 
 export interface RedeemedPaymentsOptions {
@@ -50,7 +52,7 @@ interface Payment {
 const MOST_REFUNDS = 3;
 
 /**
- * The redeemed payments in memory. No live entry is ever forgotten to make room. A failed check leaves nothing behind
+ * The redeemed payments in memory. No live entry is ever forgotten to make room. What is given back leaves nothing behind
  * unless the transaction has refunds to remember, so that what stays in the set was paid for, and the rest ends by itself.
  */
 export class RedeemedPayments implements PaymentLedger {
@@ -84,21 +86,19 @@ export class RedeemedPayments implements PaymentLedger {
   }
 
   release(name: string): boolean {
-    const payment = this.#find(name);
-    if (payment?.state !== 'reserved') {
-      return false;
-    }
-    return payment.refunds === 0
-      ? this.#payments.delete(keyOf(name))
-      : this.#write(name, { ...payment, state: 'refunded' });
+    return this.#giveBack(name, 'reserved', 0);
   }
 
-  refund(name: string): boolean {
+  refund(name: string, counts: boolean): boolean {
+    return this.#giveBack(name, 'redeemed', counts ? 1 : 0);
+  }
+
+  #giveBack(name: string, from: Payment['state'], cost: number): boolean {
     const payment = this.#find(name);
-    if (payment?.state !== 'redeemed' || payment.refunds >= MOST_REFUNDS) {
-      return false;
-    }
-    return this.#write(name, { state: 'refunded', refunds: payment.refunds + 1 });
+    if (payment?.state !== from) return false;
+    const refunds = payment.refunds + cost;
+    if (refunds > MOST_REFUNDS) return false;
+    return refunds === 0 ? this.#payments.delete(keyOf(name)) : this.#write(name, { state: 'refunded', refunds });
   }
 
   #find(name: string): Payment | undefined {

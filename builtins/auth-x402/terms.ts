@@ -22,6 +22,13 @@ export const TermsSchema = Type.Object(
     amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
     recipient: addressSchema('address that is paid, 0x and 40 hex digits'),
     expiry: Type.Optional(millisecondsSchema('Milliseconds to pay; default 300000')),
+    confirmations: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1000,
+        description: 'Blocks that must hold the payment, its own and those on top of it; default 1',
+      }),
+    ),
   },
   { additionalProperties: false },
 );

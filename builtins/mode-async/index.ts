@@ -1,5 +1,7 @@
 import {
   type Answer,
+  clientKey,
+  type Definition,
   definePlugin,
   isRefusal,
   type Log,
@@ -39,35 +41,53 @@ async function poll(store: AsyncRecords<Answer>, requestId: string): Promise<Rep
 
 const kept = new StateKey<AsyncStore<Answer>>('async records');
 
+/** Milliseconds between two looks for records whose time is over. */
+const SWEEP = 10_000;
+
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
-export const modeAsync = definePlugin({
-  name: 'mode-async',
-  budget: 'none',
-  modes: ['async'],
-  setup({ log, states, meters }) {
-    const store = states.keep(kept, '', () => new AsyncStore<Answer>());
-    meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => store.size);
-    return {
-      hooks: {
-        deliver: {
-          async: async (run) => {
-            const requestId = randomId();
-            if (!(await store.reserve(requestId))) throw new Refusal(503, 'Service Unavailable', { headers });
-            finish(store, requestId, run, log).catch((error) =>
-              log.error('an async record was lost', { error: String(error) }),
-            );
-            return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
+export const modeAsync = modeAsyncWith(() => new AsyncStore());
+
+/** @param records makes the store of what clients may poll. */
+export function modeAsyncWith(records: () => AsyncStore<Answer>): Definition {
+  return definePlugin({
+    name: 'mode-async',
+    budget: 'none',
+    modes: ['async'],
+    setup({ log, states, meters }) {
+      const store = states.keep(kept, '', records);
+      meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
+        store.dropExpired();
+        return store.size;
+      });
+      let sweeping: NodeJS.Timeout | undefined;
+      return {
+        // Answers may be large, and nobody may come again.
+        start: () => {
+          sweeping = setInterval(() => store.dropExpired(), SWEEP).unref();
+        },
+        stop: () => clearInterval(sweeping),
+        hooks: {
+          deliver: {
+            async: async (run, exchange) => {
+              const requestId = randomId();
+              const reserved = await store.reserve(requestId, clientKey(exchange.ip));
+              if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
+              finish(store, requestId, run, log).catch((error) =>
+                log.error('an async record was lost', { error: String(error) }),
+              );
+              return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
+            },
           },
         },
-      },
-      routes: [
-        {
-          method: 'GET',
-          path: '/requests/:requestId',
-          admit: true,
-          handle: (_, __, { requestId = '' }) => poll(store, requestId),
-        },
-      ],
-    };
-  },
-});
+        routes: [
+          {
+            method: 'GET',
+            path: '/requests/:requestId',
+            admit: true,
+            handle: (_, __, { requestId = '' }) => poll(store, requestId),
+          },
+        ],
+      };
+    },
+  });
+}

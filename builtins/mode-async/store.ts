@@ -14,10 +14,11 @@ export interface AsyncRecords<A> {
   /**
    * Begins a request as pending.
    *
-   * @returns `false`, and nothing has changed, when the store is full and holds nothing that may be evicted, or when the
-   *   id is taken.
+   * @param owner - whose request it is: an owner holds at most a quarter of the store.
+   * @returns `false`, and nothing has changed, when the owner holds that many and none of them may be evicted, when the
+   *   store is full and holds nothing that may be evicted, or when the id is taken.
    */
-  reserve(id: string): boolean | Promise<boolean>;
+  reserve(id: string, owner: string): boolean | Promise<boolean>;
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean | Promise<boolean>;
   /** Ends a processing request with its answer. @returns `false`, and nothing has changed, for any other. */
@@ -40,13 +41,19 @@ export interface AsyncStoreOptions {
 }
 
 interface Entry<A> {
+  readonly owner: string;
   readonly record: AsyncRecord<A>;
   readonly expiresAt: number;
 }
 
+/** The part of the store that one owner may hold. */
+const LARGEST_SHARE = 1 / 4;
+
 /**
  * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
  * When the store is full, expired entries make room first, then the finished result that was first read the longest ago.
+ * An owner's requests count as his while they are in the store, in flight or finished, read or not; when he has as many as
+ * he may, it is a result of his own that makes room.
  */
 export class AsyncStore<A> implements AsyncRecords<A> {
   readonly #capacity: number;
@@ -69,12 +76,12 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return this.#entries.size;
   }
 
-  reserve(id: string): boolean {
-    this.#dropExpired();
-    if (this.#entries.has(id) || !this.#makeRoom()) {
+  reserve(id: string, owner: string): boolean {
+    this.dropExpired();
+    if (this.#entries.has(id) || !this.#makeRoom(owner)) {
       return false;
     }
-    this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
+    this.#entries.set(id, { owner, record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
     return true;
   }
 
@@ -83,7 +90,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     if (entry?.record.status !== 'pending') {
       return false;
     }
-    this.#entries.set(id, { record: { status: 'processing' }, expiresAt: entry.expiresAt });
+    this.#entries.set(id, { ...entry, record: { status: 'processing' } });
     return true;
   }
 
@@ -103,11 +110,22 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return record;
   }
 
+  /** Lets go of all entries whose time is over. */
+  dropExpired(): void {
+    const now = this.#elapsed();
+    for (const [id, entry] of this.#entries) {
+      if (now >= entry.expiresAt) {
+        this.#drop(id);
+      }
+    }
+  }
+
   #finish(id: string, record: AsyncRecord<A>): boolean {
-    if (this.#live(id)?.record.status !== 'processing') {
+    const entry = this.#live(id);
+    if (entry?.record.status !== 'processing') {
       return false;
     }
-    this.#entries.set(id, { record, expiresAt: this.#elapsed() + this.#finished });
+    this.#entries.set(id, { ...entry, record, expiresAt: this.#elapsed() + this.#finished });
     return true;
   }
 
@@ -121,25 +139,19 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return entry;
   }
 
-  #dropExpired(): void {
-    const now = this.#elapsed();
-    for (const [id, entry] of this.#entries) {
-      if (now >= entry.expiresAt) {
-        this.#drop(id);
-      }
+  #makeRoom(owner: string): boolean {
+    const own = [...this.#entries.values()].filter((entry) => entry.owner === owner).length;
+    if (own >= Math.max(1, Math.floor(this.#capacity * LARGEST_SHARE))) {
+      return this.#evict((id) => this.#entries.get(id)?.owner === owner);
     }
+    return this.#entries.size < this.#capacity || this.#evict(() => true);
   }
 
-  #makeRoom(): boolean {
-    if (this.#entries.size < this.#capacity) {
-      return true;
-    }
-    const [longestRead] = this.#read;
-    if (longestRead === undefined) {
-      return false;
-    }
-    this.#drop(longestRead);
-    return true;
+  /** Drops the result that was first read the longest ago, of those that may go. */
+  #evict(may: (id: string) => boolean): boolean {
+    const longestRead = [...this.#read].find(may);
+    if (longestRead !== undefined) this.#drop(longestRead);
+    return longestRead !== undefined;
   }
 
   #drop(id: string): void {

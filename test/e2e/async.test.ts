@@ -221,12 +221,16 @@ describe('the async store is full (specification, States and transitions; Errors
     upstream.on('/held', (_req, res) => void waiting.push(res));
     const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
     const settings = { plugins, maxConcurrentApiCalls: 100 };
-    const service = await startTestService(oneApi(upstream.url, { held: { mode, encoding } }, { settings }), { files });
+    const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
+    const config = oneApi(upstream.url, { held: { mode, encoding } }, { server, settings });
+    const service = await startTestService(config, { files });
+    // No address holds more than a quarter of them.
+    const submit = (turn: number) => service.post('api/held', {}, { 'X-Forwarded-For': `203.0.113.${turn % 4}` });
     notes.clear();
     acts.set('spy onError', ({ stage, status }) => notes.add('error', [stage, status]));
     try {
       const submissions: Submitted[] = [];
-      for (let i = 0; i < 100; i++) submissions.push(await submitted(await service.post('api/held')));
+      for (let i = 0; i < 100; i++) submissions.push(await submitted(await submit(i)));
       await upstream.untilRequested('/held', 100);
       const refuse = async () => {
         const response = await service.post('api/held');

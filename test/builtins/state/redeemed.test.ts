@@ -38,7 +38,7 @@ describe('a reservation', () => {
     payments.reserve(upper, LIVE);
     assert.equal(payments.reserve(lower, LIVE), 'used');
     assert.equal(payments.confirm(lower, LIVE), true);
-    assert.equal(payments.refund(upper), true);
+    assert.equal(payments.refund(upper, true), true);
     assert.equal(payments.reserve(lower, LIVE), 'reserved');
     assert.equal(payments.release(upper), true);
   });
@@ -88,31 +88,31 @@ describe('a redemption', () => {
     const { payments } = setUp();
     for (let i = 0; i < 3; i++) {
       assert.equal(redeem(payments, hash(1)), true);
-      assert.equal(payments.refund(hash(1)), true);
+      assert.equal(payments.refund(hash(1), true), true);
     }
     assert.equal(redeem(payments, hash(1)), true);
-    assert.equal(payments.refund(hash(1)), false);
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
+    assert.equal(payments.refund(hash(1), true), false);
     assert.equal(payments.reserve(hash(1), LIVE), 'used');
   });
 
   it('is refunded once for each time it is redeemed', () => {
     const { payments } = setUp();
     redeem(payments, hash(1));
-    assert.deepEqual([payments.refund(hash(1)), payments.refund(hash(1))], [true, false]);
+    assert.deepEqual([payments.refund(hash(1), true), payments.refund(hash(1), true)], [true, false]);
     for (let i = 0; i < 2; i++) {
       redeem(payments, hash(1));
-      assert.equal(payments.refund(hash(1)), true);
+      assert.equal(payments.refund(hash(1), true), true);
     }
     redeem(payments, hash(1));
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
   });
 
   it('keeps its count of refunds through checks that fail, which do not count', () => {
     const { payments } = setUp();
     for (let i = 0; i < 3; i++) {
       redeem(payments, hash(1));
-      payments.refund(hash(1));
+      payments.refund(hash(1), true);
       for (let failed = 0; failed < 5; failed++) {
         assert.equal(payments.reserve(hash(1), LIVE), 'reserved');
         assert.equal(payments.reserve(hash(1), LIVE), 'used');
@@ -122,18 +122,44 @@ describe('a redemption', () => {
       }
     }
     redeem(payments, hash(1));
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
+  });
+
+  it('is given back any number of times where that does not count, to one request at a time', () => {
+    const { payments } = setUp();
+    for (let i = 0; i < 10; i++) {
+      assert.equal(redeem(payments, hash(1)), true);
+      assert.equal(payments.reserve(hash(1), LIVE), 'used');
+      assert.deepEqual([payments.refund(hash(1), false), payments.refund(hash(1), false)], [true, false]);
+      assert.equal(payments.size, 0);
+    }
+  });
+
+  it('keeps its count of refunds through those that do not count, before and after the third', () => {
+    const { payments } = setUp();
+    for (let i = 0; i < 3; i++) {
+      for (const counts of [false, true, false]) {
+        assert.equal(redeem(payments, hash(1)), true);
+        assert.equal(payments.refund(hash(1), counts), true);
+      }
+    }
+    redeem(payments, hash(1));
+    assert.equal(payments.refund(hash(1), true), false);
+    assert.equal(payments.refund(hash(1), false), true);
+    redeem(payments, hash(1));
+    assert.equal(payments.refund(hash(1), true), false);
+    assert.equal(payments.reserve(hash(1), LIVE), 'used');
   });
 
   it('is no refund while it is only reserved, refunded or unknown', () => {
     const { payments } = setUp();
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
     payments.reserve(hash(1), LIVE);
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
     assert.equal(payments.reserve(hash(1), LIVE), 'used');
     payments.confirm(hash(1), LIVE);
-    payments.refund(hash(1));
-    assert.equal(payments.refund(hash(1)), false);
+    payments.refund(hash(1), true);
+    assert.equal(payments.refund(hash(1), true), false);
   });
 });
 
@@ -159,7 +185,7 @@ describe('the end of a transaction', () => {
     const { payments, clock } = setUp();
     payments.reserve(hash(1), LIVE);
     payments.confirm(hash(1), START + 10);
-    payments.refund(hash(1));
+    payments.refund(hash(1), true);
     redeem(payments, hash(1), START + 20);
     clock.now = LIVE;
     assert.equal(payments.reserve(hash(1), LIVE), 'used');
@@ -169,21 +195,21 @@ describe('the end of a transaction', () => {
     const { payments, clock } = setUp();
     for (let i = 0; i < 3; i++) {
       redeem(payments, hash(1));
-      payments.refund(hash(1));
+      payments.refund(hash(1), true);
     }
     clock.now = LIVE;
     redeem(payments, hash(1));
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
     clock.now = LIVE + 1;
     assert.equal(redeem(payments, hash(1), LIVE + 1000), true);
-    assert.equal(payments.refund(hash(1)), true);
+    assert.equal(payments.refund(hash(1), true), true);
   });
 
   it('ends a redemption that has not been refunded', () => {
     const { payments, clock } = setUp();
     redeem(payments, hash(1));
     clock.now = LIVE + 1;
-    assert.equal(payments.refund(hash(1)), false);
+    assert.equal(payments.refund(hash(1), true), false);
   });
 
   it('comes later, never sooner, when the clock goes back', () => {
@@ -216,7 +242,7 @@ describe('a full set', () => {
     const { payments } = setUp(2);
     redeem(payments, hash(1));
     payments.reserve(hash(2), LIVE);
-    assert.equal(payments.refund(hash(1)), true);
+    assert.equal(payments.refund(hash(1), true), true);
     assert.equal(payments.reserve(hash(3), LIVE), 'full');
     assert.equal(payments.reserve(hash(1), LIVE), 'reserved');
     assert.equal(payments.confirm(hash(2), LIVE), true);
@@ -271,7 +297,7 @@ it('answers as a plain list of payments does', () => {
     refunds: number;
     until: number;
   }
-  const kind = fc.constantFrom('reserve', 'reserve', 'confirm', 'release', 'refund');
+  const kind = fc.constantFrom('reserve', 'reserve', 'confirm', 'release', 'refund', 'give back');
   const ms = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 40 }));
   const step = fc.record({ kind, n: fc.integer({ min: 0, max: 7 }), ms, life: fc.integer({ min: 0, max: 200 }) });
   fc.assert(
@@ -308,10 +334,12 @@ it('answers as a plain list of payments does', () => {
             rows.delete(n);
           }
         } else {
-          const refundable = row?.state === 'redeemed' && row.refunds < 3;
-          assert.equal(payments.refund(hash(n)), refundable);
+          const counts = action === 'refund';
+          const refundable = row?.state === 'redeemed' && (row.refunds < 3 || !counts);
+          assert.equal(payments.refund(hash(n), counts), refundable);
           if (row !== undefined && refundable) {
-            Object.assign(row, { state: 'refunded', refunds: row.refunds + 1 });
+            Object.assign(row, { state: 'refunded', refunds: row.refunds + (counts ? 1 : 0) });
+            if (row.refunds === 0) rows.delete(n);
           }
         }
         assert.ok(payments.size <= capacity && payments.size >= rows.size);

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { HDNodeWallet } from 'ethers';
+import { finished, type Submitted, submitted } from '../support/async.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused } from '../support/http.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+
+const PRICE = 1_000_000n;
+const MALLORY = '203.0.113.7';
+const ALICE = '198.51.100.1';
+const USED = 'Payment already used';
+const FULL = 'Service Unavailable';
+/** More often than failures give a payment back. */
+const OFTEN = 6;
+const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
+
+/** An endpoint called `late` has its answer from the upstream, and no room for it. */
+const late = `import { Refusal } from '${SDK}';
+  export default { name: 'late', setup: () => ({ hooks: { encrypt: (_, { endpoint }) => {
+    if (endpoint.name === 'late') throw new Refusal(503, 'No room');
+  } } }) };`;
+
+describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let alice: HDNodeWallet;
+  /** Answers that the upstream owes. */
+  const held: ServerResponse[] = [];
+
+  before(async () => {
+    chain = await startChain();
+    alice = payer(chain, 2);
+    upstream = await startUpstream();
+    upstream.json('/p', { price: 7 });
+    upstream.on('/held', (_req, res) => void held.push(res));
+  });
+  after(async () => {
+    await upstream?.close();
+    await chain?.stop();
+  });
+
+  const answerAll = async () => {
+    for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
+    await upstream.untilIdle();
+  };
+
+  async function start(t: TestContext, maxConcurrentApiCalls: number) {
+    const encoding = { type: 'uint256', path: '$.price' };
+    const terms = {
+      network: chain.chainId,
+      rpc: chain.url,
+      token: NATIVE,
+      amount: String(PRICE),
+      recipient: RECIPIENT,
+    };
+    const mode = 'async';
+    const endpoints = [
+      { name: 'sync', path: '/p', encoding },
+      { name: 'async', path: '/p?async', mode, encoding },
+      { name: 'late', path: '/p?late', encoding },
+    ];
+    const free = [{ name: 'held', path: '/held', mode, encoding }];
+    const rateLimit = { max: 1_000_000, trustForwardedFor: true, x402: { max: 1_000_000 } };
+    const { files, plugins } = pluginFiles({ late });
+    const config = {
+      server: { rateLimit },
+      settings: { plugins, maxConcurrentApiCalls },
+      apis: [
+        { name: 'paid', url: upstream.url, auth: { type: 'x402', ...terms }, endpoints },
+        { name: 'hasty', url: `${upstream.url}/hasty`, auth: { type: 'x402', ...terms }, timeout: 100, endpoints },
+        { name: 'free', url: upstream.url, auth: { type: 'free' }, timeout: 600_000, endpoints: free },
+      ],
+    };
+    const service = await startTestService(config, { files });
+    upstream.requests.length = 0;
+    t.after(async () => {
+      upstream.requests.length = 0;
+      await answerAll();
+      await service.stop();
+    });
+    return service;
+  }
+
+  const send = async (service: RunningService, endpoint: string, txHash: string, address: string) => {
+    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[endpoint], txHash });
+    const headers = { 'X-Forwarded-For': address, 'X-Payment-Proof': JSON.stringify(proof) };
+    return service.post(endpoint, {}, headers);
+  };
+  /** Submits for free, as often; those that were taken. */
+  const flood = async (service: RunningService, times: number, addressOf: (turn: number) => string) => {
+    const taken: Submitted[] = [];
+    for (let turn = 0; turn < times; turn++) {
+      const response = await service.post('free/held', {}, { 'X-Forwarded-For': addressOf(turn) });
+      if (response.status === 202) taken.push(await submitted(response));
+      else await assertRefused(response, 503, FULL);
+    }
+    return taken;
+  };
+  const served = async (service: RunningService, txHash: string, address: string) => {
+    const record = await finished(service, await submitted(await send(service, 'paid/async', txHash, address)));
+    const { requestId: _, status, ...signed } = record;
+    assert.equal(status, 'complete', JSON.stringify(record));
+    assert.equal(BigInt((await verifyEncoded(signed, TEST_ADDRESS)).data), 7n);
+    await assertRefused(await send(service, 'paid/async', txHash, address), 401, USED);
+  };
+
+  it('a stranger’s free submissions fill a quarter of the store: payers elsewhere are served', async (t) => {
+    const service = await start(t, 200);
+    assert.equal((await flood(service, 100, () => MALLORY)).length, 25);
+    await served(service, await payNative(alice, PRICE), ALICE);
+  });
+
+  it('a payer at the address of the stranger keeps the payment, however often there is no room', async (t) => {
+    const service = await start(t, 200);
+    const [first, ...rest] = await flood(service, 30, () => MALLORY);
+    assert.ok(first);
+    assert.equal(rest.length, 24);
+    const paid = await payNative(alice, PRICE);
+    for (let turn = 0; turn < OFTEN; turn++)
+      await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
+    // Nor is it lost with a result that nobody has read.
+    await upstream.untilRequested('/held', 25);
+    await answerAll();
+    await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
+    await finished(service, first);
+    await served(service, paid, MALLORY);
+  });
+
+  it('addresses of one IPv6 network count as one, as the rate limit counts them', async (t) => {
+    const service = await start(t, 200);
+    const network = (turn: number) => `2001:db8:0:1::${turn.toString(16)}`;
+    assert.equal((await flood(service, 40, network)).length, 25);
+    await served(service, await payNative(alice, PRICE), '2001:db8:0:2::1');
+  });
+
+  it('nor does a store count that is full of many addresses', async (t) => {
+    const service = await start(t, 200);
+    const taken = await flood(service, 110, (turn) => `203.0.113.${turn % 5}`);
+    assert.equal(taken.length, 100);
+    const paid = await payNative(alice, PRICE);
+    for (let turn = 0; turn < OFTEN; turn++)
+      await assertRefused(await send(service, 'paid/async', paid, ALICE), 503, FULL);
+    await upstream.untilRequested('/held', 100);
+    await answerAll();
+    const [first] = taken;
+    assert.ok(first);
+    await finished(service, first);
+    await served(service, paid, ALICE);
+  });
+
+  it('nor does the wait for an upstream slot', async (t) => {
+    const service = await start(t, 1);
+    assert.equal((await flood(service, 1, () => MALLORY)).length, 1);
+    await upstream.untilRequested('/held');
+    const paid = await payNative(alice, PRICE);
+    for (let turn = 0; turn < OFTEN; turn++) {
+      await assertRefused(await send(service, 'hasty/sync', paid, ALICE), 503, 'Server busy');
+      const record = await finished(service, await submitted(await send(service, 'hasty/async', paid, ALICE)));
+      assert.deepEqual([record.status, record.error], ['failed', 'Server busy']);
+    }
+    assert.deepEqual([upstream.requests.length, upstream.requests[0]?.path], [1, '/held']);
+    await answerAll();
+    await served(service, paid, ALICE);
+    assert.ok(!service.logs.some(({ message }) => message === 'a payment was not given back once more'));
+  });
+
+  it('a 503 after the upstream was asked counts: three times, and the fourth was the last', async (t) => {
+    const service = await start(t, 200);
+    const paid = await payNative(alice, PRICE);
+    for (let turn = 0; turn < 4; turn++)
+      await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
+    await assertRefused(await send(service, 'paid/late', paid, ALICE), 401, USED);
+    assert.equal(upstream.requests.length, 4);
+  });
+
+  it('what was refunded three times is given back after a 503, and not after a failure', async (t) => {
+    const service = await start(t, 200);
+    const paid = await payNative(alice, PRICE);
+    for (let turn = 0; turn < 3; turn++)
+      await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
+    await flood(service, 25, () => MALLORY);
+    for (let turn = 0; turn < OFTEN; turn++)
+      await assertRefused(await send(service, 'paid/async', paid, MALLORY), 503, FULL);
+    await assertRefused(await send(service, 'paid/late', paid, ALICE), 503, 'No room');
+    await assertRefused(await send(service, 'paid/async', paid, ALICE), 401, USED);
+  });
+});
