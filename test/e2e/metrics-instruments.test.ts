@@ -45,34 +45,61 @@ async function scrapeUntil(service: RunningService, holds: (found: Scrape) => bo
 }
 
 describe('what features measure', () => {
-  it('payments: redeemed, refused, refunded', async (t) => {
+  it('payments: every request with a proof is redeemed, refused or limited; what was redeemed may be refunded or kept', async (t) => {
     const upstream = await startPrices(t);
     const chain = await startChain();
     t.after(() => chain.stop());
-    const auth = {
-      type: 'x402',
-      network: 31337,
-      rpc: chain.url,
-      token: NATIVE,
-      amount: '1000',
-      recipient: RECIPIENT,
-    };
+    const { url: rpc, chainId: network } = chain;
+    const auth = { type: 'x402', network, rpc, token: NATIVE, amount: '1000', recipient: RECIPIENT };
+    const either = [{ ...auth, amount: '2000' }, auth, { type: 'apiKey', keys: ['key'] }];
+    const PROOFS = 15;
     const service = await startTestService(
-      oneApi(upstream.url, { plain: {}, broken: {} }, { api: { auth }, settings: { metrics } }),
+      oneApi(
+        upstream.url,
+        { plain: {}, broken: {}, either: { auth: either } },
+        { api: { auth }, server: { rateLimit: { x402: { max: PROOFS, window: 3_600_000 } } }, settings: { metrics } },
+      ),
     );
     t.after(() => service.stop());
     const alice = payer(chain, 2);
-    const paid = await payNative(alice, 1000n);
-    const proofFor = async (name: string, txHash: string) => {
-      const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`api/${name}`], txHash });
-      return { 'X-Payment-Proof': JSON.stringify(proof) };
+    const [paid, second, third] = [
+      await payNative(alice, 1000n),
+      await payNative(alice, 1000n),
+      await payNative(alice, 1000n),
+    ];
+    const input = (name: string, txHash: string) => {
+      return { node: TEST_ADDRESS, endpointId: service.ids[`api/${name}`], txHash };
     };
-    assert.equal(await ask(service, 'plain'), 402);
-    assert.equal(await ask(service, 'broken', await proofFor('broken', paid)), 502);
-    assert.equal(await ask(service, 'plain', await proofFor('plain', paid)), 200);
-    assert.equal(await ask(service, 'plain', await proofFor('plain', `0x${'1'.repeat(64)}`)), 401);
-    const found = await scrapeAfter(service, 4);
-    assert.deepEqual(found.table('x402_proofs_total'), { redeemed: 2, refunded: 1, refused: 1 });
+    const header = (proof: object) => ({ 'X-Payment-Proof': JSON.stringify(proof) });
+    const proofFor = async (name: string, txHash: string) => header(await prove(alice, input(name, txHash)));
+    const outcomes = async () => (await scrapeAfter(service, requests)).table('x402_proofs_total');
+    let requests = 0;
+    const asks = async (status: number, name: string, headers?: Record<string, string>) => {
+      requests += 1;
+      assert.equal(await ask(service, name, headers), status);
+    };
+    await asks(402, 'plain');
+    await asks(502, 'broken', await proofFor('broken', paid));
+    await asks(200, 'plain', await proofFor('plain', paid));
+    assert.deepEqual(await outcomes(), { redeemed: 2, refunded: 1 });
+    // Used, unknown to the chain, signed by another, expired, no proof at all.
+    await asks(401, 'plain', await proofFor('plain', paid));
+    await asks(401, 'plain', await proofFor('plain', `0x${'1'.repeat(64)}`));
+    await asks(401, 'plain', header(await prove(payer(chain, 3), input('plain', second))));
+    await asks(401, 'plain', {
+      'X-Payment-Proof': `{"txHash":"${second}","expiresAt":1,"signature":"0x${'1b'.repeat(65)}"}`,
+    });
+    await asks(401, 'plain', { 'X-Payment-Proof': 'nonsense' });
+    assert.deepEqual(await outcomes(), { redeemed: 2, refunded: 1, refused: 5 });
+    // A request counts once, although two payments are looked for, and although a key opens.
+    await asks(200, 'either', await proofFor('either', second));
+    await asks(200, 'either', { 'X-Payment-Proof': 'nonsense', 'X-Api-Key': 'key' });
+    assert.deepEqual(await outcomes(), { redeemed: 3, refunded: 1, refused: 6 });
+    for (let turn = 0; turn < 4; turn++) await asks(502, 'broken', await proofFor('broken', third));
+    assert.deepEqual(await outcomes(), { redeemed: 7, refunded: 4, kept: 1, refused: 6 });
+    for (let turn = 13; turn < PROOFS; turn++) await asks(401, 'plain', { 'X-Payment-Proof': 'nonsense' });
+    for (let turn = 0; turn < 3; turn++) await asks(401, 'plain', await proofFor('plain', second));
+    assert.deepEqual(await outcomes(), { redeemed: 7, refunded: 4, kept: 1, refused: 8, limited: 3 });
   });
 
   it('TLS proofs: attached, failed, abandoned', async (t) => {

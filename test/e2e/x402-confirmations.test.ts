@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { HDNodeWallet } from 'ethers';
+import { type Chain, startChain } from '../support/chain.ts';
+import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+import { NATIVE, payer, payNative, prove, type Question, RECIPIENT, relay } from '../support/x402.ts';
+
+const PRICE = 1_000_000n;
+const NOT_FOUND = 'Payment not found';
+const TERMS = { type: 'x402', network: 31337, token: NATIVE, amount: String(PRICE), recipient: RECIPIENT };
+/** What is asked of every mined payment. */
+const METHODS = ['eth_chainId', 'eth_getTransactionByHash', 'eth_getTransactionReceipt', 'eth_getBlockByNumber'];
+
+describe('x402: `confirmations`, against reorganisations of the chain', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let rpc: Upstream;
+  let service: RunningService;
+  let alice: HDNodeWallet;
+
+  before(async () => {
+    chain = await startChain();
+    alice = payer(chain, 2);
+    upstream = await startUpstream();
+    upstream.json('/p', 1);
+    rpc = await startUpstream();
+    const auth = { ...TERMS, rpc: rpc.url };
+    const auths = { none: auth, one: { ...auth, confirmations: 1 }, three: { ...auth, confirmations: 3 } };
+    const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/p?${name}`, auth }));
+    const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
+    service = await startTestService({ server, apis: [{ name: 'a', url: upstream.url, endpoints }] });
+  });
+  after(async () => {
+    await service?.stop();
+    await upstream?.close();
+    await rpc?.close();
+    await chain?.stop();
+  });
+  beforeEach(() => {
+    rpc.on('*', relay(chain.url));
+    rpc.requests.length = 0;
+    upstream.requests.length = 0;
+  });
+
+  const send = async (endpoint: string, txHash: string) => {
+    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash });
+    return service.post(`a/${endpoint}`, {}, { 'X-Payment-Proof': JSON.stringify(proof) });
+  };
+  const notFound = async (endpoint: string, txHash: string) =>
+    assertRefused(await send(endpoint, txHash), 401, NOT_FOUND);
+  const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`]);
+  /** Replaces that many blocks by others without transactions. */
+  const reorganise = (depth: number) => chain.provider.send('anvil_reorg', [depth, []]);
+  const asked = () => rpc.requests.map(({ body }) => JSON.parse(body).method);
+
+  it('the payment counts from the block on in which it has so many, its own included', async () => {
+    const paid = await payNative(alice, PRICE);
+    await notFound('three', paid);
+    await mine(1);
+    await notFound('three', paid);
+    assert.deepEqual(upstream.requests, []);
+    await mine(1);
+    await verifyRaw(await send('three', paid), TEST_ADDRESS);
+    await assertRefused(await send('three', paid), 401, 'Payment already used');
+  });
+
+  it('one, which is the default, is its own block and costs no question more', async () => {
+    for (const endpoint of ['none', 'one']) {
+      const paid = await payNative(alice, PRICE);
+      rpc.requests.length = 0;
+      await verifyRaw(await send(endpoint, paid), TEST_ADDRESS);
+      assert.deepEqual(asked(), METHODS);
+    }
+  });
+
+  it('more than one cost one question more, before it is seen that the payment is still there', async () => {
+    const paid = await payNative(alice, PRICE);
+    await mine(2);
+    await verifyRaw(await send('three', paid), TEST_ADDRESS);
+    assert.deepEqual(asked(), METHODS.toSpliced(3, 0, 'eth_blockNumber'));
+  });
+
+  it('a payment that a reorganisation took out of the chain never counts', async () => {
+    const paid = await payNative(alice, PRICE);
+    await mine(1);
+    await notFound('three', paid);
+    await reorganise(2);
+    await mine(5);
+    await notFound('three', paid);
+    await notFound('one', paid);
+    assert.deepEqual(upstream.requests, []);
+  });
+
+  it('nor one that is taken out while the chain is asked', async () => {
+    for (const method of ['eth_getTransactionReceipt', 'eth_blockNumber']) {
+      const paid = await payNative(alice, PRICE);
+      await mine(4);
+      const forward = relay(chain.url);
+      rpc.on('*', async (req, res, recorded) => {
+        if (JSON.parse(recorded.body).method !== method) return forward(req, res, recorded);
+        const answer = await fetch(chain.url, {
+          method: 'POST',
+          body: recorded.body,
+          headers: { 'content-type': 'application/json' },
+        });
+        const text = await answer.text();
+        await reorganise(5);
+        res.writeHead(200, { 'content-type': 'application/json' }).end(text);
+      });
+      await notFound('three', paid);
+    }
+    assert.deepEqual(upstream.requests, []);
+  });
+
+  it('a payment that comes back in another block has its confirmations from there on', async () => {
+    const sent = await alice.sendTransaction({ to: RECIPIENT, value: PRICE });
+    await sent.wait();
+    const raw = await chain.provider.send('eth_getRawTransactionByHash', [sent.hash]);
+    await mine(2);
+    await chain.provider.send('anvil_reorg', [3, [[raw, 2]]]);
+    await notFound('three', sent.hash);
+    await mine(2);
+    await verifyRaw(await send('three', sent.hash), TEST_ADDRESS);
+  });
+
+  it('a node that does not say how long its chain is ends in a clear 401, and burns nothing', async () => {
+    const paid = await payNative(alice, PRICE);
+    await mine(2);
+    for (const result of [null, '', '0x', '3', 3, '0x03', {}, []]) {
+      const lie = (answer: object, { method }: Question) =>
+        method === 'eth_blockNumber' ? { ...answer, result } : answer;
+      rpc.on('*', relay(chain.url, lie));
+      await assertRefused(await send('three', paid), 401, 'Payment verification unavailable');
+    }
+    rpc.on(
+      '*',
+      relay(chain.url, (answer, { method }) => (method === 'eth_blockNumber' ? { ...answer, result: '0x0' } : answer)),
+    );
+    await notFound('three', paid);
+    rpc.on('*', relay(chain.url));
+    await verifyRaw(await send('three', paid), TEST_ADDRESS);
+  });
+
+  it('are a whole number from 1 to 1000', async () => {
+    const config = (confirmations: unknown) => {
+      const endpoints = [{ name: 'e', path: '/' }];
+      return {
+        apis: [
+          {
+            name: 'a',
+            url: 'http://127.0.0.1:9',
+            auth: { ...TERMS, rpc: 'http://127.0.0.1:9', confirmations },
+            endpoints,
+          },
+        ],
+      };
+    };
+    for (const good of [1, 2, 1000]) assert.deepEqual(await errorsOf(config(good)), []);
+    for (const bad of [0, -1, 1001, 1.5, '1', null, true]) {
+      const [error = '', ...more] = await errorsOf(config(bad));
+      assert.match(error, /^apis\[0\]\.auth\.confirmations: /);
+      assert.deepEqual(more, []);
+    }
+  });
+});
