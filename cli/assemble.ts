@@ -2,15 +2,18 @@ import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/in
 import { describe } from '../kernel/refusal.ts';
 import { RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
+import { type MeterSet, MOST_SERIES } from '../plugins-sdk/meters.ts';
 import { publicHooks } from '../plugins-sdk/public-hooks.ts';
 import { shapes } from '../plugins-sdk/shapes.ts';
 
 /** What a set of plugins needs besides its config. */
-export type Surroundings = Omit<Services, 'config' | 'endpoints' | 'credentials'>;
+export interface Surroundings extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters'> {
+  readonly meters: MeterSet;
+}
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Sealed {
-  const { log } = surroundings;
+  const { log, meters } = surroundings;
   const registry = new Registry({
     adapters: publicHooks,
     shapes,
@@ -21,8 +24,10 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Seal
   const { config, endpoints } = loaded;
   const credentials = loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []);
   for (const choice of loaded.plugins) {
-    const { definition, budget } = choice;
-    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials });
+    const { definition, budget, operator } = choice;
+    // What built-in plugins count by is in the config.
+    const own = meters.of(definition.name, operator ? MOST_SERIES : Number.POSITIVE_INFINITY);
+    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials, meters: own });
     warnOfSigning(choice, plugin, loaded, surroundings);
     registry.register({ name: definition.name, budget, credentials: definition.credentials, plugin });
   }

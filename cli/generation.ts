@@ -7,7 +7,7 @@ import { RegistrationError, type Sealed } from '../kernel/registry.ts';
 import { Tally } from '../kernel/tally.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import type { ConnectionLimits } from '../plugins-sdk/index.ts';
-import type { MeterRegistry } from '../plugins-sdk/meters.ts';
+import type { MeterRegistry, MeterSet } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, messageOf, type Surroundings } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
@@ -29,7 +29,7 @@ export class Generation {
   readonly #sealed: Sealed;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
-  readonly #meters: ReturnType<MeterRegistry['draft']>;
+  readonly #meters: MeterSet;
   readonly #log: Log;
   readonly #handler: HttpHandler;
   readonly #requests = new Tally();

@@ -103,7 +103,8 @@ export async function describeService({ file, env }: ServiceOptions): Promise<De
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const states = new StateStore();
   const { address: node } = signer;
-  return assemble(loaded, { node, log, now: Date.now, states, meters: new MeterRegistry(), phase: () => 'starting' });
+  const meters = new MeterRegistry().draft();
+  return assemble(loaded, { node, log, now: Date.now, states, meters, phase: () => 'starting' });
 }
 
 /** The one server of a service, and the generations of its config. */

@@ -141,9 +141,9 @@ export async function testPlugin(
 ): Promise<PluginHarness> {
   if (typeof plugin !== 'object' || plugin === null)
     throw new TypeError('testPlugin takes a plugin: call its factory first');
-  const services = servicesOf(options);
   const definition: Definition =
     'setup' in plugin ? plugin : { name: plugin.name, setup: () => ({ hooks: plugin.hooks }) };
+  const services = servicesOf(definition, options);
   const behaviour = definition.setup(services, options.config);
   const complaints: Complaint[] = [];
   const registry = new Registry({
@@ -341,7 +341,9 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
 const nothing = () => undefined;
 const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-function servicesOf({ services }: HarnessOptions): Services {
+function servicesOf({ name }: Definition, { services }: HarnessOptions): Services {
+  const meters = new MeterRegistry().draft();
+  meters.commit();
   return {
     config: {},
     endpoints: [testEndpoint()],
@@ -350,7 +352,7 @@ function servicesOf({ services }: HarnessOptions): Services {
     log: silent,
     now: Date.now,
     states: new StateStore(),
-    meters: new MeterRegistry(),
+    meters: meters.of(name),
     phase: () => 'serving',
     ...services,
   };

@@ -11,6 +11,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { Recording } from './recording.ts';
 import { MetricsServer } from './server.ts';
+import { Traffic } from './traffic.ts';
 
 const metricsKey = configKey(
   'settings',
@@ -70,6 +71,8 @@ export const metrics = definePlugin({
   check,
   setup({ config, states, meters, log, node, phase }) {
     const address = metricsKey.in(config);
+    // Without an address too: names that other plugins cannot have do not depend on it.
+    const traffic = new Traffic(meters);
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
     // Apart from the server: counters go on when the port changes.
@@ -82,11 +85,11 @@ export const metrics = definePlugin({
         await server.start({ '/metrics': metrics, ...probes(node, phase) });
         meters.connect(recorder);
       },
-      hooks: { settle: (outcome, exchange) => recording.recorder?.settle(outcome, exchange) },
+      hooks: { settle: (outcome, exchange) => traffic.settle(outcome, exchange) },
       observe: {
-        stage: (event) => recording.recorder?.stage(event),
-        call: (event) => recording.recorder?.call(event),
-        response: (exchange, status) => recording.recorder?.response(exchange, status),
+        stage: (event) => traffic.stage(event),
+        call: (event) => traffic.call(event),
+        response: (exchange, status) => traffic.response(exchange, status),
       },
     };
   },

@@ -5,15 +5,9 @@ import type { Recorder } from './recorder.ts';
 export class Recording {
   readonly #log: Log;
   #loading: Promise<Recorder> | undefined;
-  #recorder: Recorder | undefined;
 
   constructor(log: Log) {
     this.#log = log;
-  }
-
-  /** Undefined until it was started. */
-  get recorder(): Recorder | undefined {
-    return this.#recorder;
   }
 
   /** Begins to observe the process. Once begun, it goes on as it is. */
@@ -29,7 +23,6 @@ export class Recording {
   async #load(): Promise<Recorder> {
     // The library takes time and memory that a service without metrics should not pay for.
     const { Recorder } = await import('./recorder.ts');
-    this.#recorder = new Recorder(this.#log);
-    return this.#recorder;
+    return new Recorder(this.#log);
   }
 }

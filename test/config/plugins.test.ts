@@ -44,7 +44,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     log,
     now: Date.now,
     states: new StateStore(),
-    meters: new MeterRegistry(),
+    meters: new MeterRegistry().draft().of('p'),
     phase: () => 'starting',
   };
   return choice?.definition.setup(services, choice.config);

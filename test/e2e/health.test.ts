@@ -116,7 +116,7 @@ describe('GET /ready: whether the service takes requests', () => {
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
         now: Date.now,
         states: new StateStore(),
-        meters: new MeterRegistry(),
+        meters: new MeterRegistry().draft().of('p'),
         phase: () => phase,
       },
       undefined,

@@ -206,18 +206,6 @@ describe('metrics at the start and the end of a service', () => {
     await assert.rejects(fetch(url));
   });
 
-  it('a second plugin with an instrument of that name stops the start', async () => {
-    const twin = (name: string) => `export default { name: '${name}', setup({ meters }) {
-      meters.${name}({ name: 'requests_total', help: 'x' }, () => 1); return {}; } };`;
-    for (const kind of ['counter', 'gauge']) {
-      const settings = { metrics: HERE, plugins: [{ source: './twin.mjs' }] };
-      const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings });
-      await assert.rejects(startTestService(config, { files: { 'twin.mjs': twin(kind) } }), {
-        message: 'plugin "metrics" cannot start: two instruments are named "requests_total"',
-      });
-    }
-  });
-
   it('mistakes in measuring are logged once and refuse nobody', async () => {
     const upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
     const clumsy = `export default { name: 'clumsy', setup({ meters }) {

@@ -1,0 +1,96 @@
+import type { CallEvent, Exchange, Measure, Meters, Outcome, StageEvent } from '../../plugins-sdk/index.ts';
+
+/** Seconds of a stage: most do a few microseconds of work, some make a call. */
+const STAGE_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];
+/** Parts of a budget. */
+const RATIO_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99];
+
+function seconds(milliseconds: number): number {
+  return milliseconds / 1000;
+}
+
+/** The endpoint that a request is for; empty texts until one is known. */
+function endpointLabels({ resolved }: Exchange) {
+  return { api: resolved?.api ?? '', endpoint: resolved?.name ?? '', mode: resolved?.mode ?? '' };
+}
+
+/** Counts and times requests, stages and calls of plugins. No label holds what a client chose. */
+export class Traffic {
+  /** Entries of a budget's account that are counted. */
+  readonly #counted = new WeakMap<object, number>();
+  readonly #requests: Measure<'route' | 'api' | 'endpoint' | 'mode' | 'status'>;
+  readonly #requestSeconds: Measure<'api' | 'endpoint' | 'mode'>;
+  readonly #outcomes: Measure<'api' | 'endpoint' | 'mode' | 'outcome'>;
+  readonly #stageSeconds: Measure<'stage' | 'outcome'>;
+  readonly #pluginCalls: Measure<'plugin' | 'stage' | 'outcome'>;
+  readonly #pluginSeconds: Measure<'plugin' | 'stage'>;
+  readonly #budgetUsed: Measure<'plugin' | 'stage'>;
+
+  constructor(meters: Meters) {
+    this.#requests = meters.counter({
+      name: 'requests_total',
+      help: 'HTTP requests by what they asked for and the status of the response; 499: the client left before it',
+      labels: ['route', 'api', 'endpoint', 'mode', 'status'],
+    });
+    this.#requestSeconds = meters.histogram({
+      name: 'request_duration_seconds',
+      help: 'Duration of requests for an endpoint, from their headers to the last byte of the response',
+      labels: ['api', 'endpoint', 'mode'],
+    });
+    this.#outcomes = meters.counter({
+      name: 'outcomes_total',
+      help: 'How requests for an endpoint ended, those in the background included: signed, refused or abandoned by the client',
+      labels: ['api', 'endpoint', 'mode', 'outcome'],
+    });
+    this.#stageSeconds = meters.histogram({
+      name: 'stage_duration_seconds',
+      help: 'Duration of a stage of the pipeline: a plugin answered, all were silent, or the request was refused',
+      labels: ['stage', 'outcome'],
+      buckets: STAGE_BUCKETS,
+    });
+    this.#pluginCalls = meters.counter({
+      name: 'plugin_calls_total',
+      help: 'Calls of plugins that have a budget: done, failed or exhausted; of other plugins those that failed',
+      labels: ['plugin', 'stage', 'outcome'],
+    });
+    this.#pluginSeconds = meters.counter({
+      name: 'plugin_seconds_total',
+      help: 'Time that plugins with a budget have used of it',
+      labels: ['plugin', 'stage'],
+    });
+    this.#budgetUsed = meters.histogram({
+      name: 'plugin_budget_used_ratio',
+      help: 'The part of its budget that a plugin has used in a request by the end of a call',
+      labels: ['plugin', 'stage'],
+      buckets: RATIO_BUCKETS,
+    });
+  }
+
+  response(exchange: Exchange, status: number): void {
+    const labels = endpointLabels(exchange);
+    this.#requests({ route: exchange.route, ...labels, status: String(status) }, 1);
+    if (exchange.resolved !== undefined) this.#requestSeconds(labels, seconds(exchange.elapsed()));
+  }
+
+  settle({ kind }: Outcome, exchange: Exchange): void {
+    if (exchange.resolved !== undefined) this.#outcomes({ ...endpointLabels(exchange), outcome: kind }, 1);
+  }
+
+  stage({ stage, outcome, milliseconds }: StageEvent): void {
+    this.#stageSeconds({ stage, outcome }, seconds(milliseconds));
+  }
+
+  call({ plugin, stage, ledger, outcome }: CallEvent): void {
+    // A mode passes on what the stages after it have refused.
+    if (ledger === undefined && stage === 'deliver') return;
+    this.#pluginCalls({ plugin, stage, outcome }, 1);
+    if (ledger === undefined) return;
+    // A call for which nothing was left has no entry of its own.
+    const { spent, budget, remaining } = ledger;
+    for (const entry of spent.slice(this.#counted.get(ledger) ?? 0)) {
+      this.#pluginSeconds({ plugin, stage: entry.stage }, seconds(entry.milliseconds));
+    }
+    this.#counted.set(ledger, spent.length);
+    this.#budgetUsed({ plugin, stage }, Math.min((budget - remaining) / budget, 1));
+  }
+}
