@@ -1,4 +1,5 @@
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
+import { CountMinSketch } from './count-min-sketch.ts';
 import { steadyClock } from './steady-clock.ts';
 
 /** What a client's bucket answered. */
@@ -30,11 +31,22 @@ export interface TokenBucketsOptions {
 
 const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 
+/** Cells in a row of the sketch, for each place in the table. */
+const CELLS_PER_PLACE = 3;
+
 /**
  * A token bucket for each client, in bounded memory.
  *
- * A bucket that is full again is as good as absent and gives up its place. No other bucket ever does: clients that find
- * no place share one bucket, so that a flood of addresses resets nobody.
+ * A bucket that is full again is as good as absent and gives up its place. No other bucket ever does. Clients that find no
+ * place are counted in a sketch (9.6 MB by default, and none before the table is full or once all its buckets are). So:
+ *
+ * - Nobody is ever let in more often than a bucket of his own would let him, whoever else comes and however many they are:
+ *   a flood of addresses resets nobody.
+ * - A client with a place is counted exactly.
+ * - A new client without a place is refused by mistake only where others have emptied its cell in each of the four rows of
+ *   the sketch. A cell is empty only if `max` tokens of it were drawn in the last `window`; so when all clients without a
+ *   place have drawn T, the probability is at most (T / (300,000 × max))⁴. 15,000 strangers too many, with one request
+ *   each, shut out one new client of 160,000 where `max` is 1.
  *
  * Arithmetic is exact in integers: time is counted in tokens' worth of it, `max` units to the millisecond and `window`
  * units to the token, and a bucket is kept as the one moment at which it will be full (the generic cell rate algorithm
@@ -43,45 +55,43 @@ const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 export class TokenBuckets implements ClientBuckets {
   readonly #max: number;
   readonly #window: number;
+  readonly #capacity: number;
   readonly #elapsed: () => number;
   readonly #fullAt: BoundedTtlMap<number>;
-  #sharedFullAt = 0;
+  /** When the buckets of those without a place will be full. */
+  #crowd: CountMinSketch | undefined;
+  /** When the last of them will be. */
+  #crowdFullAt = 0;
 
   /** @throws RangeError when `max`, `window` or `capacity` is no positive integer. */
   constructor({ max, window, capacity = 100_000, now }: TokenBucketsOptions) {
     this.#max = positiveInteger('max', max);
     this.#window = positiveInteger('window', window);
+    this.#capacity = positiveInteger('capacity', capacity);
     this.#fullAt = new BoundedTtlMap(capacity);
     this.#elapsed = steadyClock(now);
   }
 
-  /** Clients that have a bucket of their own, full ones that nobody has dropped yet included. */
+  /** Clients that have a place, those with a full bucket that nobody has dropped yet included. */
   get size(): number {
     return this.#fullAt.size;
   }
 
   take(key: string): TokenTake {
     const now = this.#elapsed() * this.#max;
-    const own = this.#fullAt.get(key, now);
-    if (own !== undefined) {
-      return this.#draw(own, now, (fullAt) => this.#fullAt.set(key, fullAt, fullAt, now));
-    }
-    const afterOne = now + this.#window;
-    if (this.#fullAt.set(key, afterOne, afterOne, now)) {
-      return ALLOWED;
-    }
-    return this.#draw(Math.max(this.#sharedFullAt, now), now, (fullAt) => {
-      this.#sharedFullAt = fullAt;
-    });
+    if (now >= this.#crowdFullAt) this.#crowd = undefined;
+    const fullAt = this.#fullAt.get(key, now) ?? Math.max(this.#crowd?.bound(key) ?? 0, now);
+    const missing = fullAt - now + this.#window - this.#max * this.#window;
+    if (missing > 0) return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
+    this.#keep(key, fullAt + this.#window, now);
+    return ALLOWED;
   }
 
-  #draw(fullAt: number, now: number, save: (fullAt: number) => void): TokenTake {
-    const missing = fullAt - now + this.#window - this.#max * this.#window;
-    if (missing > 0) {
-      return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
-    }
-    save(fullAt + this.#window);
-    return ALLOWED;
+  #keep(key: string, fullAt: number, now: number): void {
+    if (this.#fullAt.set(key, fullAt, fullAt, now)) return;
+    this.#crowd ??= new CountMinSketch(CELLS_PER_PLACE * this.#capacity);
+    this.#crowd.raise(key, fullAt);
+    this.#crowdFullAt = Math.max(this.#crowdFullAt, fullAt);
   }
 }
 

@@ -119,24 +119,73 @@ describe('a clock that goes back', () => {
 });
 
 describe('a full table', () => {
-  it('lets clients without a place share one bucket', () => {
-    const { buckets } = setUp({ max: 2, window: 2000, capacity: 2 });
-    buckets.take('a');
-    buckets.take('b');
-    assert.deepEqual(
-      ['c', 'd', 'e', 'c'].map((key) => buckets.take(key)),
-      [ALLOWED, ALLOWED, refused(1000), refused(1000)],
-    );
-    assert.equal(buckets.size, 2);
+  /** Of `window` an hour and 100,000 places, whose every place is taken by a stranger for as long as one request takes it. */
+  const flooded = (max: number, strangers: number, perSecond = 3500) => {
+    const { clock, buckets } = setUp({ max, window: 3_600_000 });
+    for (let i = 0; i < strangers; i++) {
+      if (i % perSecond === 0) clock.now += 1000;
+      assert.equal(buckets.take(`stranger ${i}`).allowed, true, `the first request of stranger ${i}`);
+    }
+    return { clock, buckets };
+  };
+
+  it('lets new clients in, each with its own tokens', () => {
+    const { buckets } = setUp({ max: 2, window: 2000, capacity: 1000 });
+    for (let i = 0; i < 1000; i++) buckets.take(`stranger ${i}`);
+    for (const key of ['a', 'b', 'c']) {
+      assert.deepEqual([buckets.take(key), buckets.take(key), buckets.take(key)], [ALLOWED, ALLOWED, refused(1000)]);
+    }
+    assert.equal(buckets.size, 1000);
   });
 
-  it('refills the shared bucket like any other', () => {
-    const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 1 });
+  it('refills the bucket of a client without a place like any other', () => {
+    const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 1000 });
+    for (let i = 0; i < 1000; i++) takeMany(buckets, `stranger ${i}`, 2);
     takeMany(buckets, 'a', 2);
-    takeMany(buckets, 'c', 2);
-    clock.now += 1000;
+    clock.now += 999;
+    assert.deepEqual(buckets.take('a'), refused(1));
+    clock.now += 1;
+    assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(1000)]);
+  });
+
+  it('has a client that finds a place later go on with what it had left', () => {
+    const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 1 });
     buckets.take('a');
-    assert.deepEqual([buckets.take('d'), buckets.take('e')], [ALLOWED, refused(1000)]);
+    takeMany(buckets, 'b', 2);
+    clock.now += 1000;
+    // The place is free, and the bucket half full.
+    assert.deepEqual([buckets.take('b'), buckets.take('b')], [ALLOWED, refused(1000)]);
+    assert.equal(buckets.size, 1);
+  });
+
+  it('shuts out next to nobody when 115,000 strangers came in 33 s, one token an hour each', () => {
+    const { buckets } = flooded(1, 100_000);
+    for (let i = 100_000; i < 115_000; i++) buckets.take(`stranger ${i}`);
+    const clients = Array.from({ length: 1000 }, (_, i) => `client ${i}`);
+    const shutOut = clients.filter((client) => !buckets.take(client).allowed).length;
+    // Expected: 0.006 of them.
+    assert.ok(shutOut <= 3, `${shutOut} of 1000 are shut out`);
+    assert.equal(takeMany(buckets, 'client 0', 1), 0);
+  });
+
+  it('leaves new clients their tokens while strangers keep coming', () => {
+    const { buckets, clock } = flooded(100, 250_000);
+    for (let i = 0; i < 100; i++) {
+      const tokens = takeMany(buckets, `client ${i}`, 200);
+      assert.ok(tokens >= 98 && tokens <= 100, `${tokens} of 100 tokens`);
+    }
+    clock.now += 3_600_000;
+    assert.equal(takeMany(buckets, 'client 0', 200), 100);
+  });
+
+  it('resets no client without a place, however many come', () => {
+    const { buckets, clock } = setUp({ max: 3, window: 60_000, capacity: 100 });
+    for (let i = 0; i < 100; i++) takeMany(buckets, `stranger ${i}`, 3);
+    assert.equal(takeMany(buckets, 'victim', 10), 3);
+    for (let i = 0; i < 10_000; i++) buckets.take(`attacker ${i}`);
+    assert.deepEqual(buckets.take('victim'), refused(20_000));
+    clock.now += 19_999;
+    assert.deepEqual(buckets.take('victim'), refused(1));
   });
 
   it('resets nobody, however many addresses come', () => {
@@ -168,7 +217,7 @@ describe('a full table', () => {
   it('holds 100,000 clients when nothing else is said', () => {
     const { buckets } = setUp({ max: 1, window: 60_000 });
     for (let i = 0; i < 100_010; i++) {
-      assert.equal(buckets.take(`client ${i}`).allowed, i <= 100_000);
+      assert.equal(buckets.take(`client ${i}`).allowed, true);
     }
     assert.equal(buckets.size, 100_000);
   });
@@ -190,66 +239,90 @@ describe('options', () => {
 class PlainBuckets {
   readonly #credits = new Map<string, number>();
   readonly #full: number;
-  #shared: number;
-
   readonly #max: number;
   readonly #window: number;
-  readonly #capacity: number;
 
-  constructor(max: number, window: number, capacity: number) {
+  constructor(max: number, window: number) {
     this.#max = max;
     this.#window = window;
-    this.#capacity = capacity;
     this.#full = max * window;
-    this.#shared = this.#full;
   }
 
   pass(ms: number): void {
-    for (const [key, credits] of this.#credits) {
-      const refilled = credits + ms * this.#max;
-      if (refilled >= this.#full) {
-        this.#credits.delete(key);
-      } else {
-        this.#credits.set(key, refilled);
-      }
-    }
-    this.#shared = Math.min(this.#full, this.#shared + ms * this.#max);
+    for (const [key, credits] of this.#credits) this.#credits.set(key, Math.min(this.#full, credits + ms * this.#max));
   }
 
   take(key: string): TokenTake {
-    const own = this.#credits.get(key) ?? (this.#credits.size < this.#capacity ? this.#full : undefined);
-    const credits = own ?? this.#shared;
-    if (credits < this.#window) {
-      return refused(Math.ceil((this.#window - credits) / this.#max));
-    }
-    if (own === undefined) {
-      this.#shared -= this.#window;
-    } else {
-      this.#credits.set(key, own - this.#window);
-    }
+    const credits = this.#credits.get(key) ?? this.#full;
+    if (credits < this.#window) return refused(Math.ceil((this.#window - credits) / this.#max));
+    this.#credits.set(key, credits - this.#window);
     return ALLOWED;
   }
 }
 
-it('answers as plain counting does, whatever the clients and the clock do', () => {
-  const upTo = (max: number) => fc.integer({ min: 1, max });
-  const step = fc.oneof(
+const upTo = (max: number) => fc.integer({ min: 1, max });
+const steps = fc.array(
+  fc.oneof(
     { weight: 4, arbitrary: fc.record({ key: fc.integer({ min: 0, max: 9 }).map(String) }) },
     { weight: 1, arbitrary: fc.record({ ms: fc.integer({ min: -30, max: 120 }) }) },
-  );
+  ),
+  { maxLength: 200 },
+);
+
+/** Runs the steps; `taken` hears of every request, told what a plain count of all that was let in says of it. */
+function run(
+  { max, window, capacity }: { max: number; window: number; capacity: number },
+  actions: typeof steps extends fc.Arbitrary<infer T> ? T : never,
+  taken: (answer: TokenTake, plain: () => TokenTake) => void,
+): void {
+  const { buckets, clock } = setUp({ max, window, capacity });
+  const plain = new PlainBuckets(max, window);
+  for (const action of actions) {
+    if ('ms' in action) {
+      clock.now += action.ms;
+      // A take in between lets the step back be seen; two steps with none between are one to the clock.
+      plain.pass(Math.max(0, action.ms));
+    }
+    const key = 'key' in action ? action.key : '0';
+    taken(buckets.take(key), () => plain.take(key));
+    assert.ok(buckets.size <= capacity);
+  }
+}
+
+it('answers as plain counting does while there is a place for everyone', () => {
   fc.assert(
-    fc.property(upTo(5), upTo(300), upTo(6), fc.array(step, { maxLength: 200 }), (max, window, capacity, steps) => {
+    fc.property(upTo(5), upTo(300), steps, (max, window, actions) => {
+      run({ max, window, capacity: 10 }, actions, (answer, plain) => assert.deepEqual(answer, plain()));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('never lets in whom plain counting refuses, however few places there are', () => {
+  fc.assert(
+    fc.property(upTo(5), upTo(300), upTo(6), steps, (max, window, capacity, actions) => {
+      run({ max, window, capacity }, actions, (answer, plain) => {
+        if (answer.allowed) assert.deepEqual(plain(), ALLOWED);
+      });
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+it('keeps its word to those without a place: who waits as long as told is let in, unless others come meanwhile', () => {
+  fc.assert(
+    fc.property(upTo(5), upTo(300), upTo(3), steps, (max, window, capacity, actions) => {
       const { buckets, clock } = setUp({ max, window, capacity });
-      const plain = new PlainBuckets(max, window, capacity);
-      for (const action of steps) {
-        if ('ms' in action) {
-          clock.now += action.ms;
-          // A take in between lets the step back be seen; two steps with none between are one to the clock.
-          plain.pass(Math.max(0, action.ms));
+      for (const action of actions) {
+        if ('ms' in action) clock.now += Math.max(0, action.ms);
+        else {
+          const { allowed, retryAfter } = buckets.take(action.key);
+          if (allowed) continue;
+          clock.now += retryAfter - 1;
+          assert.deepEqual(buckets.take(action.key), refused(1));
+          clock.now += 1;
+          assert.deepEqual(buckets.take(action.key), ALLOWED);
         }
-        const key = 'key' in action ? action.key : '0';
-        assert.deepEqual(buckets.take(key), plain.take(key));
-        assert.ok(buckets.size <= capacity);
       }
     }),
     { numRuns: 500 },
