@@ -8,9 +8,9 @@ import { startChain } from '../support/chain.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { gateway, honest, signedProof, stranger } from '../support/reclaim.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
-import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const metrics = { port: 0 };
 
@@ -49,9 +49,8 @@ describe('what features measure', () => {
     const upstream = await startPrices(t);
     const chain = await startChain();
     t.after(() => chain.stop());
-    const { url: rpc, chainId: network } = chain;
-    const auth = { type: 'x402', network, rpc, token: NATIVE, amount: '1000', recipient: RECIPIENT };
-    const either = [{ ...auth, amount: '2000' }, auth, { type: 'apiKey', keys: ['key'] }];
+    const auth = termsOn(chain, 1000n);
+    const either = [termsOn(chain, 2000n), auth, { type: 'apiKey', keys: ['key'] }];
     const PROOFS = 15;
     const service = await startTestService(
       oneApi(
@@ -67,11 +66,7 @@ describe('what features measure', () => {
       await payNative(alice, 1000n),
       await payNative(alice, 1000n),
     ];
-    const input = (name: string, txHash: string) => {
-      return { node: TEST_ADDRESS, endpointId: service.ids[`api/${name}`], txHash };
-    };
-    const header = (proof: object) => ({ 'X-Payment-Proof': JSON.stringify(proof) });
-    const proofFor = async (name: string, txHash: string) => header(await prove(alice, input(name, txHash)));
+    const proofFor = (name: string, txHash: string) => proofHeader(alice, service, `api/${name}`, txHash);
     const outcomes = async () => (await scrapeAfter(service, requests)).table('x402_proofs_total');
     let requests = 0;
     const asks = async (status: number, name: string, headers?: Record<string, string>) => {
@@ -85,7 +80,7 @@ describe('what features measure', () => {
     // Used, unknown to the chain, signed by another, expired, no proof at all.
     await asks(401, 'plain', await proofFor('plain', paid));
     await asks(401, 'plain', await proofFor('plain', `0x${'1'.repeat(64)}`));
-    await asks(401, 'plain', header(await prove(payer(chain, 3), input('plain', second))));
+    await asks(401, 'plain', await proofHeader(payer(chain, 3), service, 'api/plain', second));
     await asks(401, 'plain', {
       'X-Payment-Proof': `{"txHash":"${second}","expiresAt":1,"signature":"0x${'1b'.repeat(65)}"}`,
     });

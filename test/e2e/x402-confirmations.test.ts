@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
+import { oneApi } from '../support/answers.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
-import { NATIVE, payer, payNative, prove, type Question, RECIPIENT, relay } from '../support/x402.ts';
+import { payer, payNative, proofHeader, type Question, RECIPIENT, relay, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const NOT_FOUND = 'Payment not found';
-const TERMS = { type: 'x402', network: 31337, token: NATIVE, amount: String(PRICE), recipient: RECIPIENT };
 /** What is asked of every mined payment. */
 const METHODS = ['eth_chainId', 'eth_getTransactionByHash', 'eth_getTransactionReceipt', 'eth_getBlockByNumber'];
 
@@ -28,7 +28,7 @@ describe('x402: `confirmations`, against reorganisations of the chain', () => {
     upstream = await startUpstream();
     upstream.json('/p', 1);
     rpc = await startUpstream();
-    const auth = { ...TERMS, rpc: rpc.url };
+    const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
     const auths = { none: auth, one: { ...auth, confirmations: 1 }, three: { ...auth, confirmations: 3 } };
     const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/p?${name}`, auth }));
     const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
@@ -46,10 +46,8 @@ describe('x402: `confirmations`, against reorganisations of the chain', () => {
     upstream.requests.length = 0;
   });
 
-  const send = async (endpoint: string, txHash: string) => {
-    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash });
-    return service.post(`a/${endpoint}`, {}, { 'X-Payment-Proof': JSON.stringify(proof) });
-  };
+  const send = async (endpoint: string, txHash: string) =>
+    service.post(`a/${endpoint}`, {}, await proofHeader(alice, service, `a/${endpoint}`, txHash));
   const notFound = async (endpoint: string, txHash: string) =>
     assertRefused(await send(endpoint, txHash), 401, NOT_FOUND);
   const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`]);
@@ -146,19 +144,8 @@ describe('x402: `confirmations`, against reorganisations of the chain', () => {
   });
 
   it('are a whole number from 1 to 1000', async () => {
-    const config = (confirmations: unknown) => {
-      const endpoints = [{ name: 'e', path: '/' }];
-      return {
-        apis: [
-          {
-            name: 'a',
-            url: 'http://127.0.0.1:9',
-            auth: { ...TERMS, rpc: 'http://127.0.0.1:9', confirmations },
-            endpoints,
-          },
-        ],
-      };
-    };
+    const config = (confirmations: unknown) =>
+      oneApi('http://127.0.0.1:9', { e: {} }, { api: { auth: { ...termsOn(chain, PRICE), confirmations } } });
     for (const good of [1, 2, 1000]) assert.deepEqual(await errorsOf(config(good)), []);
     for (const bad of [0, -1, 1001, 1.5, '1', null, true]) {
       const [error = '', ...more] = await errorsOf(config(bad));

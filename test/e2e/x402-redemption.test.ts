@@ -8,7 +8,7 @@ import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { NATIVE, payer, payNative, prove, RECIPIENT, relay } from '../support/x402.ts';
+import { payer, payNative, proofHeader, relay, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const USED = 'Payment already used';
@@ -28,14 +28,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     upstream = await startUpstream();
     rpc = await startUpstream();
     const encoding = { type: 'uint256', path: '$.price' };
-    const auth = {
-      type: 'x402',
-      network: 31337,
-      rpc: rpc.url,
-      token: NATIVE,
-      amount: String(PRICE),
-      recipient: RECIPIENT,
-    };
+    const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
     const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
     service = await startTestService(
       {
@@ -74,10 +67,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
     notes.clear();
   });
 
-  const headers = async (endpoint: string, txHash: string) => {
-    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash });
-    return { 'X-Payment-Proof': JSON.stringify(proof) };
-  };
+  const headers = (endpoint: string, txHash: string, by = alice) => proofHeader(by, service, `a/${endpoint}`, txHash);
   const send = async (endpoint: string, txHash: string, parameters = {}, more: Record<string, string> = {}) =>
     service.post(`a/${endpoint}`, parameters, { ...(await headers(endpoint, txHash)), ...more });
   const answered = async (response: Response) => {
@@ -242,9 +232,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
       await released;
       return relay(chain.url)(...args);
     });
-    const input = { node: TEST_ADDRESS, endpointId: service.ids['a/sync'], txHash: paid };
-    const header = { 'X-Payment-Proof': JSON.stringify(await prove(bob, input)) };
-    const his = service.post('a/sync', {}, header);
+    const his = service.post('a/sync', {}, await headers('sync', paid, bob));
     await rpc.until(() => rpc.requests.length === 3);
     rpc.on('/', relay(chain.url));
     await answered(await send('sync', paid));

@@ -9,7 +9,7 @@ import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const MALLORY = '203.0.113.7';
@@ -52,13 +52,7 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
 
   async function start(t: TestContext, maxConcurrentApiCalls: number) {
     const encoding = { type: 'uint256', path: '$.price' };
-    const terms = {
-      network: chain.chainId,
-      rpc: chain.url,
-      token: NATIVE,
-      amount: String(PRICE),
-      recipient: RECIPIENT,
-    };
+    const auth = termsOn(chain, PRICE);
     const mode = 'async';
     const endpoints = [
       { name: 'sync', path: '/p', encoding },
@@ -72,8 +66,8 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
       server: { rateLimit },
       settings: { plugins, maxConcurrentApiCalls },
       apis: [
-        { name: 'paid', url: upstream.url, auth: { type: 'x402', ...terms }, endpoints },
-        { name: 'hasty', url: `${upstream.url}/hasty`, auth: { type: 'x402', ...terms }, timeout: 100, endpoints },
+        { name: 'paid', url: upstream.url, auth, endpoints },
+        { name: 'hasty', url: `${upstream.url}/hasty`, auth, timeout: 100, endpoints },
         { name: 'free', url: upstream.url, auth: { type: 'free' }, timeout: 600_000, endpoints: free },
       ],
     };
@@ -88,9 +82,8 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
   }
 
   const send = async (service: RunningService, endpoint: string, txHash: string, address: string) => {
-    const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids[endpoint], txHash });
-    const headers = { 'X-Forwarded-For': address, 'X-Payment-Proof': JSON.stringify(proof) };
-    return service.post(endpoint, {}, headers);
+    const proof = await proofHeader(alice, service, endpoint, txHash);
+    return service.post(endpoint, {}, { 'X-Forwarded-For': address, ...proof });
   };
   /** Submits for free, as often; those that were taken. */
   const flood = async (service: RunningService, times: number, addressOf: (turn: number) => string) => {

@@ -7,6 +7,7 @@ import {
   type Wallet,
 } from 'ethers';
 import type { Chain } from './chain.ts';
+import { type RunningService, TEST_ADDRESS } from './service.ts';
 import { compile } from './solidity.ts';
 import type { Handler } from './upstream.ts';
 
@@ -73,6 +74,22 @@ export interface ProofInput {
 export async function prove(by: Account, { node, endpointId, txHash, expiresAt = inSeconds(300) }: ProofInput) {
   const digest = solidityPackedKeccak256(['address', 'bytes32', 'uint64'], [node, endpointId, expiresAt]);
   return { txHash, expiresAt, signature: await by.signMessage(getBytes(digest)) };
+}
+
+/** The `auth` of what costs so much on a chain, in its native asset. */
+export function termsOn({ chainId: network, url: rpc }: Pick<Chain, 'chainId' | 'url'>, amount: bigint) {
+  return { type: 'x402', network, rpc, token: NATIVE, amount: String(amount), recipient: RECIPIENT };
+}
+
+/** The header with which a client redeems a payment at an endpoint of a test service. */
+export async function proofHeader(
+  by: Account,
+  { ids }: Pick<RunningService, 'ids'>,
+  endpoint: string,
+  txHash: string,
+): Promise<Record<string, string>> {
+  const proof = await prove(by, { node: TEST_ADDRESS, endpointId: ids[endpoint], txHash });
+  return { 'X-Payment-Proof': JSON.stringify(proof) };
 }
 
 /** A request to a node, and what may be done to the answer. */
