@@ -23,13 +23,17 @@ describe('200 requests at once all verify', () => {
     const parameters = [{ name: 'q', required: true }];
     const encoding = { type: 'uint256', path: '$.value' };
     service = await startTestService(
-      oneApi(upstream.url, {
-        sync: { parameters, encoding },
-        raw: { parameters },
-        cached: { parameters, encoding, cache: { maxAge: 600_000 } },
-        stream: { parameters, encoding, mode: 'stream' },
-        async: { parameters, encoding, mode: 'async' },
-      }),
+      oneApi(
+        upstream.url,
+        {
+          sync: { parameters, encoding },
+          raw: { parameters },
+          cached: { parameters, encoding, cache: { maxAge: 600_000 } },
+          stream: { parameters, encoding, mode: 'stream' },
+          async: { parameters, encoding, mode: 'async' },
+        },
+        { server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } } },
+      ),
     );
   });
   after(async () => {
@@ -78,7 +82,7 @@ describe('200 requests at once all verify', () => {
   it('async: all that the store has room for, the others get 503; and again once these were read', async () => {
     for (const first of [0, 200]) {
       const outcomes = await many(200, async (i) => {
-        const response = await service.post('api/async', { q: first + i });
+        const response = await service.post('api/async', { q: first + i }, { 'X-Forwarded-For': `203.0.113.${i % 8}` });
         if (response.status !== 503) return { i, submission: await submitted(response) };
         assert.deepEqual(await response.json(), { error: 'Service Unavailable' });
         return undefined;

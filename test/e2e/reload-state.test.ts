@@ -52,8 +52,12 @@ async function start(t: TestContext, config: Config, env: Record<string, string>
 
 describe('async records live on', () => {
   const config = (endpoints: Record<string, Block>, more: Block = {}) => oneApi(upstream.url, endpoints, more);
+  const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
   const both = () =>
-    config({ price: { mode: 'async', encoding }, held: { mode: 'async', encoding } }, { api: { timeout: 30_000 } });
+    config(
+      { price: { mode: 'async', encoding }, held: { mode: 'async', encoding } },
+      { api: { timeout: 30_000 }, server },
+    );
 
   it('one that is complete is readable as it was', async (t) => {
     const service = await start(t, both());
@@ -90,7 +94,9 @@ describe('async records live on', () => {
 
   it('their number stays bounded: those of the config before take room', async (t) => {
     const service = await start(t, both());
-    const posts = await Promise.all(Array.from({ length: 99 }, () => service.post('api/held')));
+    const submit = (_: unknown, turn: number) =>
+      service.post('api/held', {}, { 'X-Forwarded-For': `203.0.113.${turn % 4}` });
+    const posts = await Promise.all(Array.from({ length: 99 }, submit));
     assert.deepEqual(new Set(posts.map(({ status }) => status)), new Set([202]));
     await reload(service, both());
     assert.equal((await service.post('api/held')).status, 202);
