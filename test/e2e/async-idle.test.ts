@@ -35,8 +35,7 @@ describe('async records whose time is over', () => {
     const harness = await testPlugin(modeAsyncWith(() => store));
     const submit = async (ip: string) => {
       const outcome = await harness.request({ ip }).stage('deliver', 'async', () => new Promise(() => undefined));
-      assert.ok('value' in outcome);
-      return JSON.parse(outcome.value.body).requestId;
+      assert.ok('value' in outcome && outcome.value.status === 202);
     };
     for (const ip of ['192.0.2.1', '192.0.2.2']) await submit(ip);
     clock.now += 9 * MINUTE;
