@@ -9,7 +9,9 @@ import {
   type Definition,
   definePlugin,
   type Exchange,
+  type Measure,
   millisecondsSchema,
+  type Outcome,
   perMethod,
   Refusal,
   type Services,
@@ -105,6 +107,8 @@ const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
 /** What the bucket of a request's client has said. An endpoint may accept several payments; a request draws once. */
 const drawn = new Slot<TokenTake>('x402Draw');
+/** The payment that a request has been let in for. */
+const redeemed = new Slot<string>('x402Payment');
 
 /** @returns what throws a refusal (401) for a client that has sent too many proofs. */
 function proofLimit(config: Services['config'], states: States): (exchange: Exchange) => Promise<void> {
@@ -144,6 +148,23 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
   });
 }
 
+/** Gives the payment of a refused request back, and counts what became of its proof. */
+function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
+  const refund = async (payment: string, refusal: Refusal, exchange: Exchange): Promise<void> => {
+    const given = await redemptions.refund(payment, !wantsRoom(refusal, exchange), exchange.requestId);
+    counted({ outcome: given ? 'refunded' : 'kept' }, 1);
+  };
+  return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
+    const payment = redeemed.get(exchange);
+    const take = drawn.get(exchange);
+    // A request is counted once, however many payments its endpoint accepts.
+    if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
+    // Who leaves has not been refused: else every request could be tried for free until its last byte.
+    if (payment === undefined || outcome.kind !== 'refused') return undefined;
+    return refund(payment, outcome.refusal, exchange);
+  };
+}
+
 interface Bounds {
   draw(exchange: Exchange): Promise<void>;
   readonly budget: number;
@@ -158,14 +179,8 @@ function behaviour(services: Services, memory: PaymentMemory, { draw, budget }: 
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
   const redemptions = new Redemptions({ memory, longestLife, now, log });
-  const counted = meters.counter({
-    name: 'x402_proofs_total',
-    help: 'Proofs of payment, by what became of them',
-    labels: ['outcome'],
-  });
-  /** What a request has been let in for. */
-  const redeemed = new Slot<string>('x402Payment');
-
+  const help = 'Proofs of payment, by what became of them';
+  const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'] });
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
@@ -180,33 +195,15 @@ function behaviour(services: Services, memory: PaymentMemory, { draw, budget }: 
     redeemed.set(exchange, payment);
     counted({ outcome: 'redeemed' }, 1);
   };
-  const refund = async (payment: string, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment, !wantsRoom(refusal, exchange), exchange.requestId);
-    counted({ outcome: given ? 'refunded' : 'kept' }, 1);
+  const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
+    const text = exchange.headers[HEADER];
+    if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
+    await draw(exchange);
+    const proof = parseProof(text);
+    checkWindow(proof, now());
+    await redeem(method, proof, exchange, call);
+    return true;
   };
-  return {
-    stop: () => client.close(),
-    hooks: {
-      authenticate: {
-        x402: async (method, exchange, call): Promise<true> => {
-          const text = exchange.headers[HEADER];
-          if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
-          await draw(exchange);
-          const proof = parseProof(text);
-          checkWindow(proof, now());
-          await redeem(method, proof, exchange, call);
-          return true;
-        },
-      },
-      settle: (outcome, exchange) => {
-        const payment = redeemed.get(exchange);
-        const take = drawn.get(exchange);
-        // A request is counted once, however many payments its endpoint accepts.
-        if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
-        // Who leaves has not been refused: else every request could be tried for free until its last byte.
-        if (payment === undefined || outcome.kind !== 'refused') return undefined;
-        return refund(payment, outcome.refusal, exchange);
-      },
-    },
-  };
+  const hooks = { authenticate: { x402: authenticate }, settle: settlement(redemptions, counted) };
+  return { stop: () => client.close(), hooks };
 }
