@@ -8,7 +8,7 @@ import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
-import { payer, payNative, proofHeader, type Question, RECIPIENT, relay, termsOn } from '../support/x402.ts';
+import { payer, payNative, proofHeader, type Question, relay, termsOn } from '../support/x402.ts';
 
 const PRICE = 1_000_000n;
 const NOT_FOUND = 'Payment not found';
@@ -115,14 +115,13 @@ describe('x402: `confirmations`, against reorganisations of the chain', () => {
   });
 
   it('a payment that comes back in another block has its confirmations from there on', async () => {
-    const sent = await alice.sendTransaction({ to: RECIPIENT, value: PRICE });
-    await sent.wait();
-    const raw = await chain.provider.send('eth_getRawTransactionByHash', [sent.hash]);
+    const paid = await payNative(alice, PRICE);
+    const raw = await chain.provider.send('eth_getRawTransactionByHash', [paid]);
     await mine(2);
     await chain.provider.send('anvil_reorg', [3, [[raw, 2]]]);
-    await notFound('three', sent.hash);
+    await notFound('three', paid);
     await mine(2);
-    await verifyRaw(await send('three', sent.hash), TEST_ADDRESS);
+    await verifyRaw(await send('three', paid), TEST_ADDRESS);
   });
 
   it('a node that does not say how long its chain is ends in a clear 401, and burns nothing', async () => {

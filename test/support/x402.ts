@@ -4,6 +4,7 @@ import {
   HDNodeWallet,
   type InterfaceAbi,
   solidityPackedKeccak256,
+  type TransactionResponse,
   type Wallet,
 } from 'ethers';
 import type { Chain } from './chain.ts';
@@ -25,11 +26,27 @@ export function payer(chain: Chain, index: number): HDNodeWallet {
 
 type Account = HDNodeWallet | Wallet;
 
+/**
+ * Resolves with the transaction's hash once the node shows all of it: it mines in the background, one part is there before the
+ * other, and what ethers waits for may have been by then.
+ */
+async function mined({ hash, provider }: TransactionResponse): Promise<string> {
+  const late = AbortSignal.timeout(60_000);
+  for (;;) {
+    const [receipt, transaction] = await Promise.all([
+      provider.getTransactionReceipt(hash),
+      provider.getTransaction(hash),
+    ]);
+    const block = receipt && (await provider.getBlock(receipt.blockNumber));
+    if (block && block.hash === receipt.blockHash && block.hash === transaction?.blockHash) return hash;
+    if (late.aborted) throw new Error(`the transaction ${hash} is not mined`);
+    await new Promise((done) => setTimeout(done, 10));
+  }
+}
+
 /** A native payment that is mined. */
 export async function payNative(from: Account, value: bigint, to = RECIPIENT): Promise<string> {
-  const sent = await from.sendTransaction({ to, value });
-  await sent.wait();
-  return sent.hash;
+  return mined(await from.sendTransaction({ to, value }));
 }
 
 export interface Token {
@@ -50,9 +67,7 @@ export async function deployToken(owner: Account): Promise<Token> {
   const send = async (from: Account, name: string, ...args: readonly unknown[]) => {
     const data = encoder.encodeFunctionData(name, args);
     // With a limit of its own the transaction is sent although it will be reverted.
-    const { hash, provider } = await from.sendTransaction({ to: address, data, gasLimit: 200_000 });
-    while ((await provider.getTransactionReceipt(hash)) === null) await new Promise((done) => setTimeout(done, 10));
-    return hash;
+    return mined(await from.sendTransaction({ to: address, data, gasLimit: 200_000 }));
   };
   await send(owner, 'mint', await owner.getAddress(), 10n ** 30n);
   return { address, abi: TestToken.abi, send };
