@@ -80,7 +80,9 @@ export class TokenBuckets implements ClientBuckets {
   take(key: string): TokenTake {
     const now = this.#elapsed() * this.#max;
     if (now >= this.#crowdFullAt) this.#crowd = undefined;
-    const fullAt = this.#fullAt.get(key, now) ?? Math.max(this.#crowd?.bound(key) ?? 0, now);
+    // A full bucket that is still there says more than the sketch does.
+    const own = this.#fullAt.get(key, Number.NEGATIVE_INFINITY);
+    const fullAt = Math.max(own ?? this.#crowd?.bound(key) ?? 0, now);
     const missing = fullAt - now + this.#window - this.#max * this.#window;
     if (missing > 0) return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
     this.#keep(key, fullAt + this.#window, now);
