@@ -249,6 +249,19 @@ describe('the budget', () => {
   it('is charged for reading what was returned, also when that is not too long', async () => {
     const exchange = newExchange();
     await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
+    const { remaining = PLENTY, spent = [] } = control.ledgers(exchange).get('p') ?? {};
+    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
+    assert.deepEqual(
+      spent.map(({ stage }) => stage),
+      ['onBeforeSign'],
+    );
+    assert.ok((spent[0]?.milliseconds ?? 0) >= 50, 'what is charged is noted, too');
+  });
+
+  it('is charged for reading what an inner stage returned', async () => {
+    const exchange = newExchange();
+    const result = slow('node', 50, '0x01');
+    await run('sign', () => Object.assign(result, { signature: '0x02' }), { exchange });
     const { remaining = PLENTY } = control.ledgers(exchange).get('p') ?? {};
     assert.ok(remaining <= PLENTY - 50, `${remaining}`);
   });
