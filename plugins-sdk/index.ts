@@ -1,5 +1,5 @@
 /** All that a plugin may import. */
-export * from './bounded-request.ts';
+
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './canonical-text.ts';
@@ -9,6 +9,7 @@ export * from './connection-limits.ts';
 export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';
+export * from './http-client/index.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';

@@ -1,5 +1,5 @@
-import { createHttpClient } from '../../plugins-sdk/bounded-request.ts';
 import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/hex.ts';
+import { createHttpClient } from '../../plugins-sdk/http-client/index.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for the whole answer. */

@@ -10,7 +10,7 @@ import {
   type HttpClient,
   RequestFailure,
   type RequestFailureKind,
-} from '../../plugins-sdk/bounded-request.ts';
+} from '../../plugins-sdk/http-client/index.ts';
 import { faults, jsonOfSize, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const MIB = 1_048_576;

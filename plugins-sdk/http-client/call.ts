@@ -1,0 +1,210 @@
+import type { Dispatcher } from 'undici';
+import {
+  BoundedBuffer,
+  type Coding,
+  type Compression,
+  codedLimit,
+  codingOf,
+  createDecoder,
+  type Decoder,
+  isWholeStream,
+  NO_BYTES,
+} from './body.ts';
+import type { Connection } from './connection.ts';
+import { CLOSED_BY_PEER, codeOf, describe, isBodilessMismatch } from './faults.ts';
+import type { Pool } from './pool.ts';
+import {
+  type BoundedRequest,
+  type BoundedResponse,
+  failure,
+  outgoingHeaders,
+  type RequestFailure,
+  type RequestFailureKind,
+} from './request.ts';
+
+/** A longer delay would make Node's timers fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export const CLIENT_CLOSED = 'the client is closed';
+export const CALLER_ABORTED = 'aborted by the caller';
+
+export type Outcome = BoundedResponse | RequestFailure;
+
+/**
+ * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal, and hands
+ * itself to the timer: a call costs one timer and, with a signal, one listener.
+ */
+export class Call implements Dispatcher.DispatchHandler {
+  /** Where it stands among the calls under way. */
+  place = 0;
+  readonly #request: BoundedRequest;
+  readonly #origin: string;
+  readonly #options: Dispatcher.DispatchOptions;
+  readonly #pool: Pool;
+  readonly #onOutcome: (outcome: Outcome) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #connection: Connection | undefined;
+  #decoder: Decoder | undefined;
+  #settled = false;
+  #bytesReadBefore = 0;
+  #status = 0;
+  #headers: BoundedResponse['headers'] = {};
+  #coding: Coding = 'identity';
+  #received: BoundedBuffer;
+
+  constructor(request: BoundedRequest, url: URL, pool: Pool, onOutcome: (outcome: Outcome) => void) {
+    this.#request = request;
+    this.#origin = url.origin;
+    this.#options = {
+      method: request.method,
+      path: url.pathname + url.search,
+      headers: outgoingHeaders(request.headers),
+      body: request.body ?? null,
+    };
+    this.#pool = pool;
+    this.#onOutcome = onOutcome;
+    this.#received = new BoundedBuffer(request.maxBytes);
+  }
+
+  start(): void {
+    const { timeout, signal } = this.#request;
+    this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER), this, timeout);
+    signal?.addEventListener('abort', this);
+    this.#pool.acquire(this);
+  }
+
+  /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
+  run(connection: Connection): void {
+    this.#connection = connection;
+    connection.client.dispatch(this.#options, this);
+  }
+
+  /** Called when the caller's signal aborts. */
+  handleEvent(): void {
+    this.fail('aborted', CALLER_ABORTED);
+  }
+
+  /** Ends the call without an answer; without effect when it has ended. */
+  fail(kind: RequestFailureKind, detail: string): void {
+    this.#settle(failure(kind, this.#request.method, this.#origin, detail));
+  }
+
+  onRequestStart(): void {
+    this.#bytesReadBefore = this.#connection?.bytesRead ?? 0;
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: BoundedResponse['headers']): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    if (this.#hasBody) this.#expectBody();
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    if (!this.#settled && !this.#received.append(chunk)) this.#failTooLarge();
+  }
+
+  onResponseEnd(): void {
+    // undici is still inside its parser here; when it is out, it is known whether more bytes followed the body.
+    queueMicrotask(() => this.#finishReceiving());
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    // undici calls this within its own bookkeeping, and for an invalid request even within dispatch.
+    queueMicrotask(() => this.#breakOff(error));
+  }
+
+  get #hasBody(): boolean {
+    return this.#request.method !== 'HEAD' && this.#status !== 204 && this.#status !== 304;
+  }
+
+  #expectBody(): void {
+    const { maxBytes } = this.#request;
+    const coding = codingOf(this.#headers['content-encoding']);
+    const limit = coding === 'identity' ? maxBytes : codedLimit(maxBytes);
+    if (!coding) {
+      this.fail('encoding', 'the answer has an unknown content encoding');
+    } else if (Number(this.#headers['content-length']) > limit) {
+      this.#failTooLarge();
+    } else {
+      this.#coding = coding;
+      this.#received = new BoundedBuffer(limit);
+    }
+  }
+
+  #finishReceiving(): void {
+    if (this.#settled || !this.#connection) return;
+    const { fault } = this.#connection;
+    if (fault) {
+      this.fail('network', describe(fault));
+    } else {
+      this.#pool.release(this.#connection);
+      this.#connection = undefined;
+      if (this.#coding === 'identity') this.#succeed(this.#received.bytes());
+      else this.#decompress(this.#coding, this.#received.bytes());
+    }
+  }
+
+  #breakOff(error: Error): void {
+    if (this.#settled) return;
+    if (this.#mayRepeat(error)) {
+      this.#connection?.client.dispatch(this.#options, this);
+    } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
+      this.#succeed(NO_BYTES);
+    } else {
+      this.fail('network', describe(error));
+    }
+  }
+
+  /** Once at most: the next socket is a new one. */
+  #mayRepeat(error: Error): boolean {
+    const connection = this.#connection;
+    return (
+      REPEATABLE.has(this.#request.method) &&
+      connection?.reused === true &&
+      connection.bytesRead === this.#bytesReadBefore &&
+      CLOSED_BY_PEER.has(codeOf(error))
+    );
+  }
+
+  #decompress(coding: Compression, coded: Buffer): void {
+    const body = new BoundedBuffer(this.#request.maxBytes);
+    const decoder = createDecoder(coding, coded);
+    this.#decoder = decoder;
+    decoder
+      .on('data', (chunk: Buffer) => {
+        if (!body.append(chunk)) this.#failTooLarge();
+      })
+      .on('error', () => this.fail('encoding', `the answer is not valid ${coding}`))
+      .on('end', () => {
+        if (isWholeStream(coding, coded, decoder.bytesWritten, body.length)) this.#succeed(body.bytes());
+        else this.fail('encoding', `the answer is more than one ${coding} stream`);
+      })
+      .end(coded);
+  }
+
+  #failTooLarge(): void {
+    this.fail('too-large', `the answer is larger than ${this.#request.maxBytes} bytes`);
+  }
+
+  #succeed(body: Buffer): void {
+    this.#settle({ status: this.#status, headers: this.#headers, body });
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    this.#request.signal?.removeEventListener('abort', this);
+    this.#decoder?.destroy();
+    if (this.#connection) this.#pool.discard(this.#connection);
+    else this.#pool.leave(this);
+    this.#onOutcome(outcome);
+  }
+}
+
+function failLate(call: Call, timeout: number): void {
+  call.fail('timeout', `no complete answer within ${Math.round(timeout)} ms`);
+}

@@ -1,0 +1,91 @@
+import type { buildConnector } from 'undici';
+import { undici } from '../lazy.ts';
+import { CALLER_ABORTED, Call, CLIENT_CLOSED } from './call.ts';
+import { Connection } from './connection.ts';
+import type { HttpClient, HttpClientOptions } from './index.ts';
+import { Pool } from './pool.ts';
+import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
+
+const DEFAULT_CONNECTIONS = 128;
+const DEFAULT_KEEP_ALIVE = 4000;
+
+export class PooledClient implements HttpClient {
+  readonly #limit: number;
+  readonly #open: (origin: string) => Connection;
+  readonly #pools = new Map<string, Pool>();
+  readonly #calls = new Calls();
+  #closed = false;
+
+  constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE }: HttpClientOptions) {
+    if (!Number.isSafeInteger(connections) || connections < 1) {
+      throw new RangeError('connections must be a positive integer');
+    }
+    this.#limit = connections;
+    let connector: buildConnector.connector | undefined;
+    this.#open = (origin) => {
+      // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
+      connector ??= undici().buildConnector({ timeout: 0 });
+      return new Connection(origin, connector, keepAliveTimeout);
+    };
+  }
+
+  request(request: BoundedRequest): Promise<BoundedResponse> {
+    return new Promise((resolve, reject) => {
+      // Before the clock of the call begins: the first one loads it.
+      undici();
+      const url = parseTarget(request);
+      if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
+      if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
+      const call = new Call(request, url, this.#poolOf(url.origin), (outcome) => {
+        this.#calls.delete(call);
+        if (outcome instanceof RequestFailure) reject(outcome);
+        else resolve(outcome);
+      });
+      this.#calls.add(call);
+      call.start();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const connections = [...this.#pools.values()].flatMap((pool) => [...pool.connections]);
+    for (const call of this.#calls.all()) call.fail('aborted', CLIENT_CLOSED);
+    await Promise.all(connections.map((connection) => connection.destroy()));
+  }
+
+  #poolOf(origin: string): Pool {
+    const known = this.#pools.get(origin);
+    if (known) return known;
+    const pool = new Pool(
+      this.#limit,
+      () => this.#open(origin),
+      () => this.#pools.delete(origin),
+    );
+    this.#pools.set(origin, pool);
+    return pool;
+  }
+}
+
+/**
+ * Calls under way, in no order. A `Set` of such turnover renews its table every few dozen calls, and each table points to the
+ * next: one that V8 has moved to its old generation keeps all that came later, until that is old too.
+ */
+class Calls {
+  readonly #calls: Call[] = [];
+
+  all(): readonly Call[] {
+    return [...this.#calls];
+  }
+
+  add(call: Call): void {
+    call.place = this.#calls.length;
+    this.#calls.push(call);
+  }
+
+  delete({ place }: Call): void {
+    const last = this.#calls.pop();
+    if (last === undefined || place === this.#calls.length) return;
+    this.#calls[place] = last;
+    last.place = place;
+  }
+}

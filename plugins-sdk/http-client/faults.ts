@@ -1,0 +1,32 @@
+import { undici } from '../lazy.ts';
+
+/** undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6). */
+export function isBodilessMismatch(error: Error, status: number, hasBody: boolean): boolean {
+  return status >= 200 && !hasBody && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
+}
+
+export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+const EXPLANATIONS = new Map([
+  ['ECONNREFUSED', 'the connection was refused'],
+  ['ECONNRESET', 'the connection was reset'],
+  ['EPIPE', 'the connection was closed'],
+  ['ENOTFOUND', 'the host name is unknown'],
+  ['EAI_AGAIN', 'the host name could not be looked up'],
+  ['UND_ERR_SOCKET', 'the connection was closed before the answer was complete'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
+  ['UND_ERR_INVALID_ARG', 'the request is not valid HTTP'],
+  ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
+]);
+
+/** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
+export function describe(error: Error): string {
+  if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
+  const code = codeOf(error);
+  return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
+}
+
+export function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(error.code) ? error.code : '';
+}

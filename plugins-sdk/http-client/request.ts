@@ -1,0 +1,87 @@
+import type { Departing } from '../kernel.ts';
+
+/** One HTTP request with its limits. */
+export interface BoundedRequest {
+  /** Sent as given; HTTP methods are upper-case. */
+  readonly method: string;
+  /** `http:` or `https:`, without user name and password. A fragment is not sent. */
+  readonly url: string | URL;
+  /** Sent with their names as given. `accept-encoding` is added when it is missing. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent as UTF-8. Its media type is the caller's business. */
+  readonly body?: string | undefined;
+  /** Milliseconds for everything together: the wait for a connection, connecting, the answer and its decompression. */
+  readonly timeout: number;
+  /** Largest acceptable body in bytes, after decompression. */
+  readonly maxBytes: number;
+  /** Aborting it ends the call and destroys its socket at once. */
+  readonly signal?: AbortSignal | Departing | undefined;
+}
+
+/** A complete answer, whatever its status: a redirect is not followed, a 500 is no failure. */
+export interface BoundedResponse {
+  readonly status: number;
+  /** Names in lower case, as received: `content-encoding` and `content-length` describe the body before decompression. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The decompressed body; empty for HEAD, 204 and 304. */
+  readonly body: Buffer;
+}
+
+/**
+ * Why a request gave no complete answer: `timeout` (the deadline passed), `aborted` (by the caller's signal or by
+ * closing the client), `too-large` (more than `maxBytes`), `encoding` (a content coding that is unknown or does not
+ * decompress to exactly one body), `network` (anything else, from an invalid URL to a body cut short).
+ */
+export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network' | 'encoding';
+
+/**
+ * The only error that {@link HttpClient.request} rejects with. Its message is fit for a log: it names the method and
+ * the origin, never the path, the query, a header or a body; it has no `cause` for the same reason.
+ */
+export class RequestFailure extends Error {
+  override readonly name = 'RequestFailure';
+  readonly kind: RequestFailureKind;
+
+  constructor(kind: RequestFailureKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** A failure of a request whose origin is known. */
+export function failure(kind: RequestFailureKind, method: string, origin: string, detail: string): RequestFailure {
+  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`);
+}
+
+/** @throws RequestFailure unless the URL can be called */
+export function parseTarget({ method, url }: BoundedRequest): URL {
+  const target = url instanceof URL ? url : parseUrl(url);
+  if (!target) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
+  if (target.protocol !== 'http:' && target.protocol !== 'https:') {
+    throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
+  }
+  if (target.username || target.password) {
+    throw failure('network', method, target.origin, 'the URL must not contain a user name or password');
+  }
+  return target;
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Name, value, name, value… as undici takes them. */
+export function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
+  const list: string[] = [];
+  let negotiated = false;
+  for (const [name, value] of Object.entries(headers)) {
+    list.push(name, value);
+    negotiated ||= name.toLowerCase() === 'accept-encoding';
+  }
+  if (!negotiated) list.push('accept-encoding', 'gzip, deflate, br');
+  return list;
+}
