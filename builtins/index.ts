@@ -3,7 +3,7 @@ import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
 import { cache } from './cache/index.ts';
-import { callApi } from './call-api.ts';
+import { callApi } from './call-api/index.ts';
 import { cors } from './cors.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw.ts';

@@ -1,0 +1,50 @@
+import {
+  apiPath,
+  type CheckContext,
+  checkHeaderName,
+  type EndpointDraft,
+  error,
+  type Finding,
+  isHeaderValue,
+  keys,
+} from '../../plugins-sdk/index.ts';
+
+function checkUrl(endpoint: EndpointDraft): Finding[] {
+  const at = `${apiPath(endpoint)}.url`;
+  const text = keys.url.of(endpoint) ?? '';
+  if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];
+  if (url.username !== '' || url.password !== '') return [error(at, 'must hold no user name or password: use headers')];
+  if (/[?#]/.test(text)) return [error(at, 'must hold no query or fragment: use parameters')];
+  if (/[\s\\\p{Cc}]/u.test(text)) return [error(at, 'holds a character that must be percent-encoded')];
+  return [];
+}
+
+function checkPath(endpoint: EndpointDraft): Finding[] {
+  const path = keys.path.of(endpoint) ?? '';
+  const [pathname = ''] = path.split('?');
+  const at = `${endpoint.path}.path`;
+  if (path.includes('#')) return [error(at, 'must hold no fragment')];
+  if (/[\s\\]|[^\x21-\x7e]/.test(path)) return [error(at, 'holds a character that must be percent-encoded')];
+  if (pathname.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
+    return [error(at, 'must hold no . or .. segment')];
+  return [];
+}
+
+function checkHeaders(endpoint: EndpointDraft): Finding[] {
+  const at = `${apiPath(endpoint)}.headers`;
+  const headers = Object.entries(keys.headers.of(endpoint) ?? {});
+  const names = headers.map(([name]) => name.toLowerCase());
+  return headers.flatMap(([name, value], i) => [
+    ...(names.indexOf(name.toLowerCase()) < i ? [error(`${at}.${name}`, 'is there twice: case does not count')] : []),
+    ...checkHeaderName(`${at}.${name}`, name),
+    ...(isHeaderValue(value) ? [] : [error(`${at}.${name}`, 'holds a character that no header can carry')]),
+  ]);
+}
+
+/** What is wrong with the URLs, headers and paths of a config. Once per API: its endpoints share the block. */
+export function check({ endpoints }: CheckContext): Finding[] {
+  const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
+  return [...first.flatMap(checkUrl), ...first.flatMap(checkHeaders), ...endpoints.flatMap(checkPath)];
+}
