@@ -25,7 +25,11 @@ import {
 /** A longer delay would make Node's timers fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
+/** Methods whose requests may reach the server twice (RFC 9110, section 9.2.1). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** How often one call may be sent again. */
+const MOST_REPEATS = 2;
 
 export const CLIENT_CLOSED = 'the client is closed';
 export const CALLER_ABORTED = 'aborted by the caller';
@@ -48,7 +52,9 @@ export class Call implements Dispatcher.DispatchHandler {
   #connection: Connection | undefined;
   #decoder: Decoder | undefined;
   #settled = false;
-  #bytesReadBefore = 0;
+  /** Whether a part of the request may be on its way. */
+  #sending = false;
+  #repeats = 0;
   #status = 0;
   #headers: BoundedResponse['headers'] = {};
   #coding: Coding = 'identity';
@@ -68,6 +74,11 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#received = new BoundedBuffer(request.maxBytes);
   }
 
+  /** Whether the server may get the request twice. */
+  get isRepeatable(): boolean {
+    return REPEATABLE.has(this.#request.method);
+  }
+
   start(): void {
     const { timeout, signal } = this.#request;
     this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER), this, timeout);
@@ -78,7 +89,10 @@ export class Call implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which is this call's alone until it hands it back. */
   run(connection: Connection): void {
     this.#connection = connection;
-    connection.client.dispatch(this.#options, this);
+    // undici waits for the end of node's present turn, which may have begun before the server closed the connection. What
+    // could not be repeated waits one turn longer: then node has looked at its sockets again.
+    if (this.isRepeatable || connection.idleFor === undefined) this.#dispatch();
+    else setImmediate(() => this.#dispatch());
   }
 
   /** Called when the caller's signal aborts. */
@@ -92,7 +106,7 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(): void {
-    this.#bytesReadBefore = this.#connection?.bytesRead ?? 0;
+    this.#sending = true;
   }
 
   onResponseStart(_controller: unknown, status: number, headers: BoundedResponse['headers']): void {
@@ -118,6 +132,10 @@ export class Call implements Dispatcher.DispatchHandler {
 
   get #hasBody(): boolean {
     return this.#request.method !== 'HEAD' && this.#status !== 204 && this.#status !== 304;
+  }
+
+  #dispatch(): void {
+    if (!this.#settled) this.#connection?.client.dispatch(this.#options, this);
   }
 
   #expectBody(): void {
@@ -150,7 +168,9 @@ export class Call implements Dispatcher.DispatchHandler {
   #breakOff(error: Error): void {
     if (this.#settled) return;
     if (this.#mayRepeat(error)) {
-      this.#connection?.client.dispatch(this.#options, this);
+      this.#repeats += 1;
+      this.#sending = false;
+      this.#dispatch();
     } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
       this.#succeed(NO_BYTES);
     } else {
@@ -158,15 +178,10 @@ export class Call implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Once at most: the next socket is a new one. */
+  /** What was not sent, or was lost with a connection that had served others before; the next socket is a new one. */
   #mayRepeat(error: Error): boolean {
-    const connection = this.#connection;
-    return (
-      REPEATABLE.has(this.#request.method) &&
-      connection?.reused === true &&
-      connection.bytesRead === this.#bytesReadBefore &&
-      CLOSED_BY_PEER.has(codeOf(error))
-    );
+    if (this.#repeats === MOST_REPEATS || !CLOSED_BY_PEER.has(codeOf(error))) return false;
+    return !this.#sending || (this.isRepeatable && this.#connection?.idleFor !== undefined);
   }
 
   #decompress(coding: Compression, coded: Buffer): void {

@@ -9,6 +9,9 @@ import { type BoundedRequest, type BoundedResponse, failure, parseTarget, Reques
 const DEFAULT_CONNECTIONS = 128;
 const DEFAULT_KEEP_ALIVE = 4000;
 
+/** Origins that are remembered without a connection, for what is known of them. */
+const MOST_POOLS = 1000;
+
 export class PooledClient implements HttpClient {
   readonly #limit: number;
   readonly #open: (origin: string) => Connection;
@@ -56,13 +59,14 @@ export class PooledClient implements HttpClient {
   #poolOf(origin: string): Pool {
     const known = this.#pools.get(origin);
     if (known) return known;
-    const pool = new Pool(
-      this.#limit,
-      () => this.#open(origin),
-      () => this.#pools.delete(origin),
-    );
+    if (this.#pools.size >= MOST_POOLS) this.#forgetUnused();
+    const pool = new Pool(this.#limit, () => this.#open(origin));
     this.#pools.set(origin, pool);
     return pool;
+  }
+
+  #forgetUnused(): void {
+    for (const [origin, { connections }] of this.#pools) if (connections.size === 0) this.#pools.delete(origin);
   }
 }
 

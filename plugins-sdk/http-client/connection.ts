@@ -5,14 +5,15 @@ import { undici } from '../lazy.ts';
 /** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
 export class Connection {
   readonly client: Client;
-  /** Whether the present socket has carried a complete exchange before. */
-  reused = false;
   #socket: Socket | undefined;
+  /** When the last exchange on the present socket was complete, and how many bytes had come by then. */
+  #restingSince: number | undefined;
+  #bytesAtRest = 0;
 
   constructor(origin: string, connector: buildConnector.connector, keepAliveTimeout: number) {
     this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
-        this.reused = false;
+        this.#restingSince = undefined;
         // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
         const socket: unknown = connector(options, callback);
         this.#socket = socket instanceof Socket ? socket : undefined;
@@ -29,9 +30,16 @@ export class Connection {
     return this.#socket !== undefined && !this.#socket.destroyed;
   }
 
-  /** Bytes of HTTP that the present socket has received so far. */
-  get bytesRead(): number {
-    return this.#socket?.bytesRead ?? 0;
+  /** Called when an exchange is complete. */
+  rest(): void {
+    this.#restingSince = performance.now();
+    this.#bytesAtRest = this.#bytesRead;
+  }
+
+  /** Milliseconds since the last exchange, if nothing has come from the server since; undefined on a new socket, too. */
+  get idleFor(): number | undefined {
+    if (this.#restingSince === undefined || this.#bytesRead !== this.#bytesAtRest) return undefined;
+    return performance.now() - this.#restingSince;
   }
 
   /** What broke the socket, other than undici closing it in order. */
@@ -46,5 +54,10 @@ export class Connection {
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
     if (this.usable) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
     await closed;
+  }
+
+  /** Bytes of HTTP that the present socket has received so far. */
+  get #bytesRead(): number {
+    return this.#socket?.bytesRead ?? 0;
   }
 }

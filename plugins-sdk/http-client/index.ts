@@ -16,9 +16,10 @@ export interface HttpClient {
   /**
    * Sends one request and reads the whole answer.
    *
-   * A GET, HEAD or OPTIONS is sent once more, on a new connection, when the server closes a reused socket before the
-   * first byte of the answer: that is a keep-alive socket that ended on its way, not an answer (RFC 9110, section
-   * 9.2.2). Other methods are never repeated.
+   * A request of which nothing was sent, because its connection ended first, is sent again on a new one, twice at most.
+   * So is a GET, HEAD or OPTIONS when the server closes a reused connection before the first byte of the answer: that is
+   * a keep-alive connection that ended meanwhile, not an answer (RFC 9110, section 9.2.2). Other requests are never
+   * repeated once they may have been sent; they go out on connections only that the server can be expected to keep.
    *
    * A body whose end is the end of the connection (no length, not chunked: HTTP/1.0) is accepted when the connection
    * was closed in order, because nothing tells a cut there.

@@ -1,5 +1,7 @@
 import type { Call } from './call.ts';
 import type { Connection } from './connection.ts';
+import { CLOSED_BY_PEER, codeOf } from './faults.ts';
+import { IdleLifetime } from './idle-lifetime.ts';
 
 /**
  * The connections to one origin, each lent to one call at a time.
@@ -9,21 +11,21 @@ import type { Connection } from './connection.ts';
  */
 export class Pool {
   readonly connections = new Set<Connection>();
+  /** The one that was used last is last. */
   readonly #idle: Connection[] = [];
+  readonly #lifetime = new IdleLifetime();
   readonly #waiting = new Set<Call>();
   readonly #limit: number;
   readonly #open: () => Connection;
-  readonly #emptied: () => void;
 
-  constructor(limit: number, open: () => Connection, emptied: () => void) {
+  constructor(limit: number, open: () => Connection) {
     this.#limit = limit;
     this.#open = open;
-    this.#emptied = emptied;
   }
 
   /** Lends the call a connection, now or when its turn comes. */
   acquire(call: Call): void {
-    const connection = this.#idle.pop() ?? (this.connections.size < this.#limit ? this.#add() : undefined);
+    const connection = this.#reusable(call) ?? (this.connections.size < this.#limit ? this.#add() : undefined);
     if (connection) call.run(connection);
     else this.#waiting.add(call);
   }
@@ -36,7 +38,7 @@ export class Pool {
   /** Takes back a connection whose exchange is complete. */
   release(connection: Connection): void {
     if (connection.usable) {
-      connection.reused = true;
+      connection.rest();
       this.#idle.push(connection);
       this.#serveNext();
     } else {
@@ -46,17 +48,38 @@ export class Pool {
 
   /** Destroys a connection, and with it whatever still runs on it. */
   discard(connection: Connection): void {
-    this.connections.delete(connection);
-    connection.destroy();
+    this.#drop(connection);
     this.#serveNext();
-    if (this.connections.size === 0) this.#emptied();
+  }
+
+  /** What is lost with its connection must not go out on one that the server may be closing just now. */
+  #reusable(call: Call): Connection | undefined {
+    const last = this.#idle.at(-1);
+    if (last === undefined || call.isRepeatable || this.#lifetime.covers(last.idleFor ?? 0)) return this.#idle.pop();
+    if (this.connections.size === this.#limit) {
+      this.#idle.pop();
+      this.#drop(last);
+    }
+    // In the turn after the next, when node has looked at its sockets: until then one that was closed seems to be open.
+    setImmediate(() => setImmediate(() => this.#learn()));
+    return undefined;
+  }
+
+  #learn(): void {
+    const [oldest] = this.#idle;
+    if (oldest?.usable) this.#lifetime.survived(oldest.idleFor ?? 0);
   }
 
   #add(): Connection {
     const connection = this.#open();
     this.connections.add(connection);
-    connection.client.on('disconnect', () => this.#forgetIdle(connection));
+    connection.client.on('disconnect', (_origin, _targets, error) => this.#disconnected(connection, error));
     return connection;
+  }
+
+  #drop(connection: Connection): void {
+    this.connections.delete(connection);
+    connection.destroy();
   }
 
   #serveNext(): void {
@@ -66,7 +89,9 @@ export class Pool {
     this.acquire(next);
   }
 
-  #forgetIdle(connection: Connection): void {
+  #disconnected(connection: Connection, error: Error): void {
+    const { idleFor } = connection;
+    if (idleFor !== undefined && CLOSED_BY_PEER.has(codeOf(error))) this.#lifetime.ended(idleFor);
     const index = this.#idle.indexOf(connection);
     if (index < 0) return;
     this.#idle.splice(index, 1);

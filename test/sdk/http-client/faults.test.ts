@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { createHttpClient } from '../../../plugins-sdk/http-client/index.ts';
+import { faults, startUpstream } from '../../support/upstream.ts';
+import { CUT_SHORT, fails, getFails, send, text, upstream } from './setup.ts';
+
+describe('a broken answer', () => {
+  it('closed half-way is a failure', async () => {
+    upstream.on('/', faults.closeHalfWay());
+    await getFails('/', 'network', CUT_SHORT);
+  });
+
+  it('closed half-way is a failure after "connection: close" too, chunked or with a length', async () => {
+    const head = 'HTTP/1.1 200 OK\r\nConnection: close\r\n';
+    upstream.on('/chunked', faults.raw(`${head}Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n`));
+    upstream.on('/length', faults.raw(`${head}Content-Length: 2\r\n\r\n1`));
+    await getFails('/chunked', 'network', 'the answer is not valid HTTP');
+    await getFails('/length', 'network', 'the body is not as long as announced (UND_ERR_RES_CONTENT_LENGTH_MISMATCH)');
+  });
+
+  it('shorter than announced is a failure', async () => {
+    upstream.on('/', faults.lieAboutLength('{"v":1}', 100));
+    await getFails('/', 'network', CUT_SHORT);
+  });
+
+  it('longer than announced is a failure when more arrives with it', async () => {
+    upstream.on('/', faults.lieAboutLength('12345', 3));
+    await assert.rejects(send('/'), { name: 'RequestFailure', kind: 'network' });
+  });
+
+  it('reset at once is a failure, and is not asked for again on a new connection', async () => {
+    upstream.on('/', faults.reset());
+    await getFails('/', 'network', 'the connection was reset (ECONNRESET)');
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('without length is whole when the connection was closed in order, and a failure when it was reset', async () => {
+    upstream.on('/closed', faults.raw('HTTP/1.0 200 OK\r\n\r\n{"v":1}'));
+    upstream.on('/reset', (req) => {
+      req.socket.write('HTTP/1.0 200 OK\r\n\r\n{"v":1');
+      setTimeout(() => req.socket.resetAndDestroy(), 50);
+    });
+    assert.equal(await text('/closed'), '{"v":1}');
+    await getFails('/reset', 'network', 'the connection was reset (ECONNRESET)');
+  });
+
+  it('that is not HTTP is a failure that quotes nothing of it', async () => {
+    upstream.on('/', faults.raw('HELLO secret\r\n\r\n'));
+    await getFails('/', 'network', 'the answer is not valid HTTP');
+  });
+
+  it('with headers without end is a failure', async () => {
+    upstream.on('/', faults.raw(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`));
+    await getFails('/', 'network', 'the headers of the answer are too large (UND_ERR_HEADERS_OVERFLOW)');
+  });
+
+  it('from nobody is a failure', async () => {
+    const gone = await startUpstream();
+    await gone.close();
+    const call = send('', { url: `${gone.url}/path?query` });
+    await fails(call, 'network', `GET ${gone.url} failed: the connection was refused (ECONNREFUSED)`);
+  });
+
+  it('from whom every connection is reset before anything was sent is asked for three times', async (t) => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      // The first bytes are those of the TLS handshake.
+      socket.on('error', () => {}).once('data', () => socket.resetAndDestroy());
+    });
+    t.after(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    assert.ok(address && typeof address === 'object');
+    const url = `https://127.0.0.1:${address.port}`;
+    const call = send('', { url, method: 'POST', body: '{}' });
+    await fails(call, 'network', `POST ${url} failed: the connection was reset (ECONNRESET)`);
+    assert.equal(connections, 3);
+  });
+
+  it('that goes on after its end is not taken for the answer to the next call', async () => {
+    const whole = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    upstream.on('/two', (req) => {
+      req.socket.write(whole('1'));
+      setTimeout(() => req.socket.write(whole('poison')), 30);
+    });
+    upstream.text('/', '2');
+    assert.equal(await text('/two'), '1');
+    await upstream.until(() => upstream.sockets === 0);
+    assert.equal(await text('/'), '2');
+  });
+
+  it('does not spoil the next call', async () => {
+    upstream.on('/bad', faults.closeHalfWay());
+    upstream.json('/good', 1);
+    for (let round = 0; round < 3; round += 1) {
+      await assert.rejects(send('/bad'), { kind: 'network' });
+      assert.equal(await text('/good'), '1');
+    }
+  });
+});
+
+describe('an invalid request', () => {
+  const REFUSED = 'the request is not valid HTTP (UND_ERR_INVALID_ARG)';
+
+  it('fails without quoting a header, the path or the query', async () => {
+    await getFails('/?q=secret', 'network', REFUSED, { headers: { 'x-key': 'secret\r\nx: y' } });
+    await getFails('/?q=secret', 'network', REFUSED, { headers: { 'x key': 'secret' } });
+    await getFails('/?q=secret', 'network', REFUSED, { headers: { 'x-key': 'secret\u{1f600}' } });
+    await getFails('/?q=secret', 'network', REFUSED, { headers: { 'transfer-encoding': 'chunked' } });
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  it('fails by its URL', async () => {
+    await fails(send('', { url: 'no url secret' }), 'network', 'GET failed: the URL is not valid');
+    const scheme = 'GET failed: the URL must start with http:// or https://';
+    await fails(send('', { url: 'file:///etc/passwd' }), 'network', scheme);
+    await fails(
+      send('', { url: 'http://user:secret@host.invalid/' }),
+      'network',
+      'GET http://host.invalid failed: the URL must not contain a user name or password',
+    );
+  });
+
+  it('is a wrong number of connections', () => {
+    for (const connections of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => createHttpClient({ connections }), RangeError);
+    }
+  });
+});
