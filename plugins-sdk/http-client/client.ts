@@ -1,7 +1,7 @@
-import type { buildConnector } from 'undici';
+import { borrowHostNames, returnHostNames } from '../host-names/index.ts';
 import { undici } from '../lazy.ts';
 import { CALLER_ABORTED, Call, CLIENT_CLOSED } from './call.ts';
-import { Connection } from './connection.ts';
+import { Connection, type Means, meansWith } from './connection.ts';
 import type { HttpClient, HttpClientOptions } from './index.ts';
 import { Pool } from './pool.ts';
 import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
@@ -17,6 +17,7 @@ export class PooledClient implements HttpClient {
   readonly #open: (origin: string) => Connection;
   readonly #pools = new Map<string, Pool>();
   readonly #calls = new Calls();
+  #means: Means | undefined;
   #closed = false;
 
   constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE }: HttpClientOptions) {
@@ -24,12 +25,7 @@ export class PooledClient implements HttpClient {
       throw new RangeError('connections must be a positive integer');
     }
     this.#limit = connections;
-    let connector: buildConnector.connector | undefined;
-    this.#open = (origin) => {
-      // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
-      connector ??= undici().buildConnector({ timeout: 0 });
-      return new Connection(origin, connector, keepAliveTimeout);
-    };
+    this.#open = (origin) => new Connection(origin, this.#reach(), keepAliveTimeout);
   }
 
   request(request: BoundedRequest): Promise<BoundedResponse> {
@@ -50,10 +46,18 @@ export class PooledClient implements HttpClient {
   }
 
   async close(): Promise<void> {
+    const isFirst = !this.#closed;
     this.#closed = true;
     const connections = [...this.#pools.values()].flatMap((pool) => [...pool.connections]);
     for (const call of this.#calls.all()) call.fail('aborted', CLIENT_CLOSED);
+    if (isFirst && this.#means !== undefined) returnHostNames();
     await Promise.all(connections.map((connection) => connection.destroy()));
+  }
+
+  /** What connections are made with, from the first one on. */
+  #reach(): Means {
+    this.#means ??= meansWith(borrowHostNames());
+    return this.#means;
   }
 
   #poolOf(origin: string): Pool {

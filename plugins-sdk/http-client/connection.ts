@@ -1,22 +1,38 @@
 import { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
+import type { HostNames } from '../host-names/index.ts';
 import { undici } from '../lazy.ts';
+
+/** What connections are made with: the same for all of a client. */
+export interface Means {
+  readonly names: HostNames;
+  readonly connector: buildConnector.connector;
+}
+
+export function meansWith(names: HostNames): Means {
+  // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
+  return { names, connector: undici().buildConnector({ timeout: 0, lookup: names.lookup }) };
+}
 
 /** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
 export class Connection {
   readonly client: Client;
+  #leave: (() => void) | undefined;
   #socket: Socket | undefined;
   /** When the last exchange on the present socket was complete, and how many bytes had come by then. */
   #restingSince: number | undefined;
   #bytesAtRest = 0;
 
-  constructor(origin: string, connector: buildConnector.connector, keepAliveTimeout: number) {
+  constructor(origin: string, { names, connector }: Means, keepAliveTimeout: number) {
     this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
         this.#restingSince = undefined;
-        // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
-        const socket: unknown = connector(options, callback);
-        this.#socket = socket instanceof Socket ? socket : undefined;
+        this.#leave = names.find(options.hostname, (error) => {
+          if (error) return queueMicrotask(() => callback(error, null));
+          // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
+          const socket: unknown = connector(options, callback);
+          this.#socket = socket instanceof Socket ? socket : undefined;
+        });
       },
       allowH2: false,
       // The call's deadline covers both.
@@ -50,6 +66,7 @@ export class Connection {
 
   /** Resolves when the socket is closed. */
   async destroy(): Promise<void> {
+    this.#leave?.();
     const closed = this.client.destroy();
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
     if (this.usable) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));

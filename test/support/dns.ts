@@ -3,9 +3,18 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { AUTHORITATIVE_ANSWER, decode, encode, type Question, TRUNCATED_RESPONSE } from 'dns-packet';
 
-/** How a name is answered: the strings of each TXT record, or what is wrong with it. */
+/** The addresses of a name; a type that is missing here is one without records. */
+export interface DnsAddresses {
+  readonly A?: readonly string[] | 'silence';
+  readonly AAAA?: readonly string[] | 'silence';
+  /** Seconds; 300 by default. */
+  readonly ttl?: number;
+}
+
+/** How a name is answered: the strings of each TXT record, its addresses, or what is wrong with it. */
 export type DnsAnswer =
   | readonly (readonly string[])[]
+  | DnsAddresses
   | 'NXDOMAIN'
   | 'SERVFAIL'
   | 'REFUSED'
@@ -22,6 +31,8 @@ export interface DnsServer {
   readonly address: string;
   /** What was asked, as `<transport> <type> <name>`. */
   readonly questions: string[];
+  /** Sets or replaces the answer of a name. */
+  set(name: string, answer: DnsAnswer): void;
   close(): Promise<void>;
 }
 
@@ -32,11 +43,12 @@ const RCODES = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 /** Starts a server of these names; others do not exist. What does not fit into a datagram is truncated, and sent over TCP. */
 export async function startDns(names: Readonly<Record<string, DnsAnswer>>): Promise<DnsServer> {
   const questions: string[] = [];
+  const answers = new Map(Object.entries(names));
   const answer = (query: Buffer, transport: 'udp' | 'tcp'): Buffer | undefined => {
     const { id = 0, questions: [question] = [] } = decode(query);
     if (question === undefined) return undefined;
     questions.push(`${transport} ${question.type} ${question.name}`);
-    return respond(id, question, names[question.name.toLowerCase()] ?? 'NXDOMAIN', transport);
+    return respond(id, question, answers.get(question.name.toLowerCase()) ?? 'NXDOMAIN', transport);
   };
   const udp = createSocket('udp4', (query, { port, address }) => {
     const response = answer(query, 'udp');
@@ -47,6 +59,7 @@ export async function startDns(names: Readonly<Record<string, DnsAnswer>>): Prom
   return {
     address: `127.0.0.1:${port}`,
     questions,
+    set: (name, answer) => void answers.set(name, answer),
     close: async () => {
       udp.close();
       tcp.close();
@@ -62,12 +75,31 @@ function respond(id: number, question: Question, answer: DnsAnswer, transport: '
   if (answer === 'NXDOMAIN' || answer === 'SERVFAIL' || answer === 'REFUSED') {
     return encode({ ...head, flags: RCODES[answer] });
   }
-  const response = encode({ ...head, flags: AUTHORITATIVE_ANSWER, answers: answersTo(question, answer) });
+  const answers =
+    typeof answer === 'object' && !isTexts(answer) ? addresses(question, answer) : texts(question, answer);
+  if (answers === undefined) return undefined;
+  const response = encode({ ...head, flags: AUTHORITATIVE_ANSWER, answers });
   const fits = transport === 'tcp' || response.length <= DATAGRAM;
   return fits ? response : encode({ ...head, flags: AUTHORITATIVE_ANSWER | TRUNCATED_RESPONSE });
 }
 
-function answersTo({ name }: Question, answer: 'alias' | readonly (readonly string[])[]) {
+function isTexts(answer: DnsAddresses | readonly (readonly string[])[]): answer is readonly (readonly string[])[] {
+  return Array.isArray(answer);
+}
+
+/** Undefined for a type that is not answered. */
+function addresses({ name, type }: Question, answer: DnsAddresses) {
+  const list = type === 'A' || type === 'AAAA' ? (answer[type] ?? []) : [];
+  if (list === 'silence') return undefined;
+  return list.map((data) => ({
+    type: type === 'A' ? ('A' as const) : ('AAAA' as const),
+    name,
+    ttl: answer.ttl ?? 300,
+    data,
+  }));
+}
+
+function texts({ name }: Question, answer: 'alias' | readonly (readonly string[])[]) {
   const txt = (owner: string, strings: readonly string[]) => ({
     type: 'TXT' as const,
     name: owner,

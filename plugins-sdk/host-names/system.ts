@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { LookupAddress } from 'node:dns';
+import { within } from '../within.ts';
+
+/** Milliseconds for one name. */
+const DEADLINE = 15_000;
+/** Milliseconds without a question after which the process ends. */
+const IDLE = 10_000;
+
+const PROGRAM = `
+const { lookup } = require('node:dns');
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+process.on('message', (host) => lookup(host, { all: true }, (_, addresses = []) => process.send({ host, addresses })));
+`;
+
+/** The variables that system resolvers look at, and no others: the environment may hold secrets. */
+const VARIABLES = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'SystemRoot'];
+
+interface Reply {
+  readonly host: string;
+  readonly addresses: readonly LookupAddress[];
+}
+
+/**
+ * Asks the system's own resolver (getaddrinfo), which knows sources besides DNS, such as multicast DNS and directories. It
+ * blocks a thread for as long as it takes, nothing can stop it, and node does not end before it has: so it has a process
+ * of its own, with threads of its own, which is there only while it is asked.
+ */
+export class SystemResolver {
+  readonly #waiting = new Map<string, (addresses: readonly LookupAddress[]) => void>();
+  #child: ChildProcess | undefined;
+  #idle: NodeJS.Timeout | undefined;
+
+  /** The addresses of a name that is not being asked for already; none when the system does not know it. */
+  async find(host: string): Promise<readonly LookupAddress[]> {
+    clearTimeout(this.#idle);
+    this.#child ??= this.#start();
+    const child = this.#child;
+    const answer = new Promise<readonly LookupAddress[]>((resolve) => this.#waiting.set(host, resolve));
+    child.send(host, (error) => {
+      if (error) this.#end(child);
+    });
+    try {
+      return await within(DEADLINE, answer, () => []);
+    } finally {
+      this.#waiting.delete(host);
+      if (this.#waiting.size === 0) this.#idle = setTimeout(() => this.close(), IDLE).unref();
+    }
+  }
+
+  close(): void {
+    if (this.#child !== undefined) this.#end(this.#child);
+  }
+
+  #start(): ChildProcess {
+    const env = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
+    const child = spawn(process.execPath, ['-e', PROGRAM], {
+      // libuv lets look-ups have half of them.
+      env: { ...env, UV_THREADPOOL_SIZE: '128' },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      windowsHide: true,
+    });
+    child.on('message', ({ host, addresses }: Reply) => this.#waiting.get(host)?.(addresses));
+    child.on('error', () => this.#end(child));
+    child.on('exit', () => this.#end(child));
+    // Whoever waits has reasons of its own to stay.
+    child.unref();
+    child.channel?.unref();
+    return child;
+  }
+
+  /** Nobody gets an answer from it any more. */
+  #end(child: ChildProcess): void {
+    child.kill('SIGKILL');
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    clearTimeout(this.#idle);
+    for (const answer of this.#waiting.values()) answer([]);
+  }
+}
