@@ -9,6 +9,8 @@ import { API_KEY, reasons, startFheService } from './service.ts';
 /** A way for a relayer, or the node beside it, to fail. */
 export interface Failure {
   readonly name: string;
+  /** How the service is told to reach it; by its address where there is none. */
+  readonly host?: string;
   readonly sabotage: (relayer: Relayer) => void;
   /** All of the reason in the log. */
   readonly reason: RegExp;
@@ -27,11 +29,13 @@ export function assertFailures(title: string, failures: readonly Failure[]): voi
     });
     after(() => upstream.close());
 
-    for (const { name, sabotage, reason } of failures) {
+    for (const { name, host = '127.0.0.1', sabotage, reason } of failures) {
       it(name, async () => {
         const relayer = await startRelayer({ keys, signers: 2 });
         sabotage(relayer);
-        const service = await startFheService(relayer, upstream);
+        const named = (url: string) => url.replace('127.0.0.1', host);
+        const [rpcUrl, relayerUrl] = [named(relayer.rpcUrl), named(relayer.relayerUrl)];
+        const service = await startFheService({ rpcUrl, relayerUrl }, upstream);
         try {
           await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
           const [why] = reasons(service);

@@ -15,6 +15,13 @@ const cases: readonly Failure[] = [
     reason: /^connecting to the relayer: HTTP error! status: 401$/,
   },
   {
+    // The system's own resolver does not know it.
+    name: 'a relayer with a name below localhost that refuses the API key',
+    host: 'relayer.localhost',
+    sabotage: ({ upstream }) => upstream.json(paths.keyUrl, { message: API_KEY }, 401),
+    reason: /^connecting to the relayer: HTTP error! status: 401$/,
+  },
+  {
     name: 'a relayer that answers in HTML',
     sabotage: ({ upstream }) => upstream.on(paths.keyUrl, faults.html()),
     reason: /^connecting to the relayer: Relayer didn't return a JSON, because: .+$/,
