@@ -19,7 +19,7 @@ export * from './prepare.ts';
 export * from './probes.ts';
 export * from './public-endpoint.ts';
 export * from './public-hooks.ts';
-export * from './semaphore.ts';
+export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
 export type { Signer } from './signer.ts';
 export * from './slots.ts';
 export { type Closable, StateKey, type States } from './state.ts';

@@ -1,4 +1,4 @@
-import { type Json, type Parameters, Slot } from './kernel.ts';
+import { type Json, type Parameters, type Refusal, Slot } from './kernel.ts';
 
 /**
  * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
@@ -47,3 +47,14 @@ export interface SentRequest {
 
 /** Left by the plugin that calls the API, at `callApi`. */
 export const sentRequest = new Slot<SentRequest>('sentRequest');
+
+/** What a request has gone through before it is its turn to call the API. */
+export interface VainWait {
+  /** Milliseconds that it has waited for the calls of others. */
+  readonly waited: number;
+  /** How the call that it waited for has ended, when it is to end in the same way. */
+  readonly refusal?: Refusal | undefined;
+}
+
+/** Left at `lookup` by the plugin that has requests wait for each other; without it there was no such wait. */
+export const vainWait = new Slot<VainWait>('vainWait');

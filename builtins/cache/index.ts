@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import {
   type Answer,
+  type Awaitable,
   canonicalJson,
   configKey,
   DEFAULT_TIMEOUT,
@@ -12,15 +13,18 @@ import {
   type Finding,
   keys,
   millisecondsSchema,
+  type Outcome,
   perEndpoint,
+  type Refusal,
   resolvedParameters,
   Slot,
   StateKey,
   Type,
+  vainWait,
   warning,
 } from '../../plugins-sdk/index.ts';
 import { type Cache, CacheEntries } from './entries.ts';
-import { Flights, type Land } from './flights.ts';
+import { Flights, type Landing, type Turn } from './flights.ts';
 
 const cacheKey = configKey(
   'shared',
@@ -70,21 +74,16 @@ function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>
   };
 }
 
-/** The end of a request's wait for others: its client leaves, or it has waited as long as its own call may take. */
-function patienceOf({ departure, endpoint }: Exchange) {
-  let end = (): void => undefined;
-  const ended = new Promise<undefined>((resolve) => {
-    end = () => resolve(undefined);
-  });
-  const listener = { handleEvent: end };
-  if (departure.aborted) end();
-  else departure.addEventListener('abort', listener);
-  const timer = setTimeout(end, keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
-  const release = () => {
-    clearTimeout(timer);
-    departure.removeEventListener('abort', listener);
-  };
-  return { ended, release };
+type Land = (landing: Landing<Answer, Refusal>) => void;
+
+/** Whoever leaves takes along what its request came to. */
+function landingOf(outcome: Outcome, { abandoned }: Exchange): Landing<Answer, Refusal> {
+  if (abandoned || outcome.kind === 'abandoned') return undefined;
+  return outcome.kind === 'signed' ? { result: outcome.answer } : { failure: outcome.refusal };
+}
+
+function timeoutOf(endpoint: Endpoint): number {
+  return keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT;
 }
 
 /** What is unwise about the cache of an endpoint. */
@@ -119,22 +118,24 @@ export const cache = definePlugin({
     });
     const ttl = perEndpoint(endpoints, ttlOf);
     const key = new Slot<string>('cache key');
-    const flights = new Flights<Answer>();
-    const leading = new Slot<Land<Answer>>('cache flight');
-    /** Many clients that want what nobody has yet cost one upstream call. */
-    const share = async (text: string, exchange: Exchange): Promise<Answer | undefined> => {
-      let release = (): void => undefined;
-      const joined = await flights.join(text, () => {
-        const patience = patienceOf(exchange);
-        release = patience.release;
-        return patience.ended;
-      });
-      release();
-      const shared = joined !== undefined && typeof joined !== 'function';
-      lookups({ outcome: shared ? 'shared' : 'miss' }, 1);
-      if (shared) return joined;
-      if (joined !== undefined) leading.set(exchange, joined);
+    const flights = new Flights<Answer, Refusal>();
+    const landing = new Slot<Land>('cache flight');
+    const take = (turn: Turn<Answer, Refusal> | undefined, exchange: Exchange): Answer | undefined => {
+      lookups({ outcome: turn === undefined || 'land' in turn ? 'miss' : 'shared' }, 1);
+      if (turn === undefined) return undefined;
+      if ('result' in turn) return turn.result;
+      if ('failure' in turn) {
+        vainWait.set(exchange, { waited: 0, refusal: turn.failure });
+      } else {
+        landing.set(exchange, turn.land);
+        if (turn.waited > 0) vainWait.set(exchange, { waited: turn.waited });
+      }
       return undefined;
+    };
+    /** Many clients that want what nobody has yet cost one upstream call. */
+    const share = (text: string, exchange: Exchange): Awaitable<Answer | undefined> => {
+      const turn = flights.join(text, timeoutOf(exchange.endpoint), exchange.departure);
+      return turn instanceof Promise ? turn.then((late) => take(late, exchange)) : take(turn, exchange);
     };
     const hit = (found: Answer | undefined): Answer | undefined => {
       if (found !== undefined) lookups({ outcome: 'hit' }, 1);
@@ -157,8 +158,7 @@ export const cache = definePlugin({
           if (text === undefined || exchange.abandoned) return;
           await entries.set(text, answer, { ttl: ttl(exchange.endpoint), size: answer.json.length * 2 });
         },
-        settle: (outcome, exchange) =>
-          leading.get(exchange)?.(outcome.kind === 'signed' && !exchange.abandoned ? outcome.answer : undefined),
+        settle: (outcome, exchange) => landing.get(exchange)?.(landingOf(outcome, exchange)),
       },
     };
   },

@@ -1,6 +1,5 @@
 import {
   type ApiResponse,
-  configKey,
   createHttpClient,
   definePlugin,
   type Exchange,
@@ -8,27 +7,18 @@ import {
   keys,
   type Meters,
   perEndpoint,
-  Refusal,
-  type Release,
   RequestFailure,
   type RequestParts,
   resolvedParameters,
-  Semaphore,
-  SlotTimeout,
-  StateKey,
   sentRequest,
-  Type,
+  vainWait,
 } from '../../plugins-sdk/index.ts';
 import { undici, warmUp } from '../../plugins-sdk/lazy.ts';
+import type { SlotPool } from '../../plugins-sdk/semaphore.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
+import { checkSlots, limitOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 import { baseUrl, prepare, type Target, urlOf } from './target.ts';
-
-const maxCalls = configKey(
-  'settings',
-  'maxConcurrentApiCalls',
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Simultaneous upstream calls; default 50' })),
-);
 
 /** Bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
@@ -37,17 +27,15 @@ function refuse(error: unknown): never {
   throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`) : error;
 }
 
-async function slot(slots: Semaphore, timeout: number, exchange: Exchange): Promise<Release> {
-  try {
-    return await slots.acquire(timeout, exchange.signal);
-  } catch (error) {
-    if (error instanceof SlotTimeout) throw new Refusal(503, 'Server busy', { reason: error.message });
-    throw failed('the client left while it waited for a slot');
-  }
+interface Upstream {
+  readonly client: HttpClient;
+  readonly target: Target;
+  /** Milliseconds. */
+  readonly timeout: number;
 }
 
-function call(client: HttpClient, target: Target, parts: RequestParts, exchange: Exchange): Promise<ApiResponse> {
-  const { method, timeout } = target;
+function call({ client, target, timeout }: Upstream, parts: RequestParts, exchange: Exchange): Promise<ApiResponse> {
+  const { method } = target;
   const url = urlOf(target, parts);
   const headers = target.headersOf(parts);
   const { body } = parts;
@@ -56,9 +44,7 @@ function call(client: HttpClient, target: Target, parts: RequestParts, exchange:
   return client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal }).then(accept, refuse);
 }
 
-const kept = new StateKey<Semaphore>('upstream slots');
-
-function instruments(meters: Meters, slots: Semaphore) {
+function instruments(meters: Meters, slots: SlotPool) {
   meters.gauge({ name: 'upstream_slots_in_use', help: 'Upstream calls under way' }, () => slots.inUse);
   meters.gauge(
     { name: 'upstream_slots_waiting', help: 'Requests that wait for an upstream slot' },
@@ -78,31 +64,37 @@ export const callApi = definePlugin({
   name: 'call-api',
   budget: 'none',
   required: true,
-  keys: [keys.url, keys.headers, keys.timeout, keys.path, keys.method, maxCalls],
+  keys: [keys.url, keys.headers, keys.timeout, keys.path, keys.method, maxCalls, maxCallsOfApi],
   identity: {
     url: baseUrl,
     path: (endpoint) => keys.path.of(endpoint) ?? '',
     method: (endpoint) => keys.method.of(endpoint) ?? 'GET',
   },
-  check,
+  check: (context) => [...check(context), ...checkSlots(context)],
   setup({ endpoints, config, states, meters }) {
-    const limit = maxCalls.in(config) ?? 50;
-    const slots = states.keep(kept, String(limit), () => new Semaphore(limit));
-    const measured = instruments(meters, slots);
+    const pool = slotsFor(endpoints, config, states);
+    const measured = instruments(meters, pool);
     const prepared = perEndpoint(endpoints, prepare);
-    const client = createHttpClient({ connections: limit });
+    const slotsOf = perEndpoint(endpoints, ({ api }) => pool.of(api));
+    const client = createHttpClient({ connections: limitOf(config) });
     return {
       start: () => warmUp(undici),
       stop: () => client.close(),
       hooks: {
         callApi: async (parameters, exchange) => {
+          const { waited = 0, refusal } = vainWait.get(exchange) ?? {};
+          if (refusal !== undefined) throw refusal;
           const target = prepared(exchange.endpoint);
           const parts = resolvedParameters.require(exchange).place(parameters);
-          const release = slots.tryAcquire() ?? (await slot(slots, target.timeout, exchange));
+          const slots = slotsOf(exchange.endpoint);
+          // For others, for a slot and for its own answer nobody waits longer than twice the timeout.
+          const patience = Math.max(target.timeout - waited, 0);
+          const timeout = Math.max(Math.min(target.timeout, 2 * target.timeout - waited), 1);
+          const release = slots.tryAcquire() ?? (await slot(slots, patience, exchange));
           const started = performance.now();
           let outcome: 'ok' | 'failed' = 'failed';
           try {
-            const answer = await call(client, target, parts, exchange);
+            const answer = await call({ client, target, timeout }, parts, exchange);
             outcome = 'ok';
             return answer;
           } finally {

@@ -38,6 +38,7 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
           url: upstream.url,
           auth: free,
           timeout: 30_000,
+          maxConcurrentCalls: 2,
           endpoints: [{ name: 'held', path: '/held', parameters: [{ name: 'n' }] }],
         },
         {

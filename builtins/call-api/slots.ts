@@ -1,0 +1,71 @@
+import {
+  apiPath,
+  type CheckContext,
+  configKey,
+  type Endpoint,
+  type Exchange,
+  type Finding,
+  Refusal,
+  type Release,
+  SlotTimeout,
+  StateKey,
+  type States,
+  Type,
+  warning,
+} from '../../plugins-sdk/index.ts';
+import { type Party, SlotPool } from '../../plugins-sdk/semaphore.ts';
+import { failed } from './answer.ts';
+
+function callsSchema(description: string) {
+  return Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }));
+}
+
+export const maxCalls = configKey(
+  'settings',
+  'maxConcurrentApiCalls',
+  callsSchema('Simultaneous upstream calls; default 50'),
+);
+export const maxCallsOfApi = configKey(
+  'api',
+  'maxConcurrentCalls',
+  callsSchema('Simultaneous upstream calls of this API; default all but the last quarter, or all for the only API'),
+);
+
+type Config = CheckContext['config'];
+
+export function limitOf(config: Config): number {
+  return maxCalls.in(config) ?? 50;
+}
+
+/** Limits that can never be reached. */
+export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
+  const limit = limitOf(config);
+  const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
+  return first
+    .filter((endpoint) => (maxCallsOfApi.of(endpoint) ?? 0) > limit)
+    .map((endpoint) =>
+      warning(
+        `${apiPath(endpoint)}.maxConcurrentCalls`,
+        `has no effect above settings.maxConcurrentApiCalls, which is ${limit}`,
+      ),
+    );
+}
+
+const kept = new StateKey<SlotPool>('upstream slots');
+
+/** The slots of all APIs; they begin anew when a limit or the APIs change. */
+export function slotsFor(endpoints: readonly Endpoint[], config: Config, states: States): SlotPool {
+  const limit = limitOf(config);
+  const apis = new Map(endpoints.map((endpoint) => [endpoint.api, maxCallsOfApi.of(endpoint)]));
+  return states.keep(kept, JSON.stringify([limit, [...apis]]), () => new SlotPool(limit, apis));
+}
+
+/** @throws Refusal 503 when no slot came free within so many milliseconds. */
+export async function slot(slots: Party, milliseconds: number, exchange: Exchange): Promise<Release> {
+  try {
+    return await slots.acquire(milliseconds, exchange.departure);
+  } catch (error) {
+    if (error instanceof SlotTimeout) throw new Refusal(503, 'Server busy', { reason: error.message });
+    throw failed('the client left while it waited for a slot');
+  }
+}

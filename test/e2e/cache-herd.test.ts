@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused, endpointUrl, eventually, postText } from '../support/http.ts';
+import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const CLIENTS = 400;
+
+it(`${CLIENTS} clients that want the same of an upstream that hangs cost three calls at most, and are told the truth`, async (t) => {
+  const upstream = await startUpstream({ '/e': faults.hang() });
+  t.after(() => upstream.close());
+  const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest', 'onError']) });
+  const api = { timeout: 3000, cache: { maxAge: 60_000 } };
+  const service = await startTestService(oneApi(upstream.url, { e: {} }, { api, settings: { plugins } }), { files });
+  t.after(() => service.stop());
+  let arrived = 0;
+  acts.set('arrivals onHttpRequest', () => {
+    arrived += 1;
+  });
+  let told = 0;
+  acts.set('arrivals onError', ({ stage, status }) => {
+    if (stage === 'callApi' && status === 502) told += 1;
+  });
+  const url = endpointUrl(service, 'api/e');
+  const answers = Array.from({ length: CLIENTS }, () => postText(url, '{}'));
+  await eventually(() => arrived === CLIENTS || undefined, 'all clients');
+  for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
+  assert.ok(upstream.requests.length <= 3, `${upstream.requests.length} calls`);
+  await eventually(() => told === CLIENTS || undefined, 'all errors');
+});

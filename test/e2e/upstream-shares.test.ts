@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import { errorsOf, warningsOf } from '../support/config.ts';
+import { eventually } from '../support/http.ts';
+import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+interface Api {
+  readonly name: string;
+  readonly [key: string]: unknown;
+}
+
+const list = (url: string, apis: readonly Api[]) =>
+  apis.map((api) => ({
+    url,
+    auth: { type: 'free' },
+    timeout: 60_000,
+    endpoints: [{ name: 'e', path: `/${api.name}`, parameters: [{ name: 'n' }] }],
+    ...api,
+  }));
+
+/** APIs of one upstream that answers only when it is told to, but for `/quick`. */
+async function start(t: TestContext, slots: number, apis: readonly Api[]) {
+  const held: ServerResponse[] = [];
+  const upstream = await startUpstream({ '*': (_, res) => void held.push(res) });
+  upstream.json('/quick', { value: 1 });
+  t.after(() => upstream.close());
+  const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onBeforeApiCall']) });
+  const config = { settings: { maxConcurrentApiCalls: slots, plugins }, apis: list(upstream.url, apis) };
+  const service = await startTestService(config, { files });
+  t.after(() => service.stop());
+  let arrived = 0;
+  acts.set('arrivals onBeforeApiCall', () => {
+    arrived += 1;
+  });
+  const called = (api: string) => upstream.requests.filter(({ path }) => path.startsWith(`/${api}`)).length;
+  return {
+    service,
+    called,
+    /** So many requests for an API, of which `calls` are made; the others have come as far as to wait. */
+    ask: async (api: string, count: number, calls: number) => {
+      const before = arrived;
+      const answers = Array.from({ length: count }, (_, n) => service.post(`${api}/e`, { n }));
+      await eventually(() => (arrived === before + count && called(api) >= calls) || undefined, `${calls} calls`);
+      assert.equal(called(api), calls);
+      return answers;
+    },
+    quick: async () => verifyRaw(await service.post('quick/e'), service.signer.address),
+    release: async (answers: readonly Promise<Response>[]) => {
+      const timer = setInterval(() => {
+        for (const res of held.splice(0)) res.end('{"value":1}');
+      }, 5);
+      for (const answer of answers) await verifyRaw(await answer, service.signer.address);
+      clearInterval(timer);
+    },
+  };
+}
+
+describe('upstream slots that several APIs share', () => {
+  for (const [slots, calls] of [
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 3],
+    [8, 6],
+    [10, 7],
+  ] as const) {
+    it(`of ${slots} one API takes ${calls} while there is another`, async (t) => {
+      const { ask, quick, release } = await start(t, slots, [{ name: 'hanging' }, { name: 'quick' }]);
+      const answers = await ask('hanging', slots + 5, calls);
+      if (calls < slots) await quick();
+      await release(answers);
+      await quick();
+    });
+  }
+
+  it('a second API that hangs leaves a part to the third', async (t) => {
+    const apis = [{ name: 'hanging' }, { name: 'stuck' }, { name: 'quick' }];
+    const { ask, quick, release } = await start(t, 8, apis);
+    const hanging = await ask('hanging', 20, 6);
+    const stuck = await ask('stuck', 20, 1);
+    for (let turn = 0; turn < 5; turn++) await quick();
+    await release([...hanging, ...stuck]);
+  });
+
+  it('two APIs that are busy use them all', async (t) => {
+    const { ask, release } = await start(t, 8, [{ name: 'one' }, { name: 'two' }]);
+    const one = await ask('one', 4, 4);
+    const two = await ask('two', 6, 4);
+    await release([...one, ...two]);
+  });
+
+  it('the only API takes them all', async (t) => {
+    const { ask, release } = await start(t, 4, [{ name: 'hanging' }]);
+    await release(await ask('hanging', 8, 4));
+  });
+
+  it('`maxConcurrentCalls` says how many an API may take: fewer, or all', async (t) => {
+    const apis = [{ name: 'one', maxConcurrentCalls: 1 }, { name: 'all', maxConcurrentCalls: 4 }, { name: 'quick' }];
+    const { ask, quick, release } = await start(t, 4, apis);
+    const one = await ask('one', 3, 1);
+    await quick();
+    await release(one);
+    await release(await ask('all', 6, 4));
+  });
+
+  it('`maxConcurrentCalls` is a positive integer, and is best no more than there are slots', async () => {
+    const config = (value: unknown) => ({
+      settings: { maxConcurrentApiCalls: 5 },
+      apis: list('http://127.0.0.1:1', [{ name: 'a', maxConcurrentCalls: value }]),
+    });
+    assert.deepEqual(await warningsOf(config(5)), []);
+    assert.deepEqual(await warningsOf(config(6)), [
+      'apis[0].maxConcurrentCalls: has no effect above settings.maxConcurrentApiCalls, which is 5',
+    ]);
+    for (const bad of [0, -1, 1.5, '2', null]) assert.equal((await errorsOf(config(bad))).length, 1, String(bad));
+  });
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type Release, SlotPool } from '../../plugins-sdk/semaphore.ts';
+
+const LONG = 60_000;
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+function poolOf(limit: number, parties: Readonly<Record<string, number | undefined>>): SlotPool {
+  return new SlotPool(limit, new Map(Object.entries(parties)));
+}
+
+function takeAll(pool: SlotPool, name: string): number {
+  let taken = 0;
+  while (pool.of(name).tryAcquire() !== undefined) taken += 1;
+  return taken;
+}
+
+describe('slots that are shared', () => {
+  it('go to one party but for the last quarter, and to the only one as a whole', () => {
+    assert.equal(takeAll(poolOf(50, { a: undefined }), 'a'), 50);
+    const pool = poolOf(50, { a: undefined, b: undefined });
+    assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), pool.inUse], [37, 13, 50]);
+  });
+
+  it('of which there are few go to as many parties as there are', () => {
+    const pool = poolOf(3, { a: undefined, b: undefined, c: undefined, d: undefined });
+    assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), takeAll(pool, 'c')], [2, 1, 0]);
+    const one = poolOf(1, { a: undefined, b: undefined });
+    assert.deepEqual([takeAll(one, 'a'), takeAll(one, 'b')], [1, 0]);
+  });
+
+  it('are kept for those who hold little: a second party leaves the third its part', () => {
+    const pool = poolOf(50, { a: undefined, b: undefined, c: undefined });
+    assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), takeAll(pool, 'c')], [37, 7, 6]);
+  });
+
+  it('go to a party with a limit of its own up to that', () => {
+    const pool = poolOf(8, { few: 2, all: 8, other: undefined });
+    assert.deepEqual([takeAll(pool, 'few'), takeAll(pool, 'all'), takeAll(pool, 'other')], [2, 6, 0]);
+  });
+
+  it('that come free go to the first who may have one, whoever came before', async () => {
+    const pool = poolOf(4, { a: undefined, b: undefined });
+    const [first] = [1, 2, 3].map(() => pool.of('a').tryAcquire());
+    const order: string[] = [];
+    const wait = async (name: string, label: string) => {
+      const release = await pool.of(name).acquire(LONG);
+      order.push(label);
+      return release;
+    };
+    const waiting = [wait('a', 'a1'), wait('b', 'b1'), wait('b', 'b2'), wait('a', 'a2')];
+    await settle();
+    assert.deepEqual([order, pool.waiting], [['b1'], 3]);
+    first?.();
+    await settle();
+    assert.deepEqual(order, ['b1', 'a1']);
+    (await waiting[1])?.();
+    await settle();
+    assert.deepEqual(order, ['b1', 'a1', 'b2']);
+  });
+
+  it('know their parties, and positive integers', () => {
+    assert.throws(() => poolOf(1, {}).of('a'), { message: 'no slots are shared with "a"' });
+    for (const bad of [0, -1, 1.5, Number.NaN]) {
+      assert.throws(() => poolOf(bad, { a: undefined }), RangeError);
+      assert.throws(() => poolOf(1, { a: bad }), RangeError);
+    }
+  });
+
+  it('are never more than there are, nor idle while somebody may have one; each party has its part of the last quarter', async () => {
+    const steps = fc.array(fc.tuple(fc.nat(4), fc.boolean()), { maxLength: 60 });
+    const run = async (limit: number, count: number, sequence: readonly (readonly [number, boolean])[]) => {
+      const names = Array.from({ length: count }, (_, i) => `p${i}`);
+      const pool = new SlotPool(limit, new Map(names.map((name) => [name, undefined])));
+      // A single slot cannot be kept for two.
+      const part = limit === 1 ? 0 : count > 1 ? Math.floor(Math.ceil(limit / 4) / (count - 1)) : limit;
+      const most = count > 1 ? Math.max(1, limit - Math.ceil(limit / 4)) : limit;
+      const held = new Map(names.map((name) => [name, [] as Release[]]));
+      for (const [which, takes] of sequence) {
+        const name = `p${which % count}`;
+        const mine = held.get(name) ?? [];
+        if (takes) {
+          const [before, had] = [mine.length, pool.of(name).inUse];
+          const granted = pool
+            .of(name)
+            .acquire(LONG)
+            .then((release) => mine.push(release));
+          granted.catch(() => undefined);
+          await settle();
+          if (had < part) assert.equal(mine.length, before + 1, `${name} holds ${had} of its part of ${part}`);
+        } else {
+          mine.shift()?.();
+          await settle();
+        }
+        const inUse = names.map((each) => pool.of(each).inUse);
+        assert.ok(pool.inUse <= limit && pool.inUse === inUse.reduce((sum, each) => sum + each, 0));
+        assert.ok(Math.max(...inUse) <= most, inUse.join());
+        for (const each of names)
+          assert.ok(pool.of(each).waiting === 0 || !pool.allows(pool.of(each)), `${each} waits for nothing`);
+      }
+    };
+    await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 16 }), fc.integer({ min: 1, max: 5 }), steps, run), {
+      numRuns: 200,
+    });
+  });
+});
