@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import { steadyClock } from '../../plugins-sdk/steady-clock.ts';
 
 /** How long an entry lives and how much it weighs. */
@@ -23,7 +24,7 @@ export interface Cache<V> {
 export interface CacheEntriesOptions {
   /** Most entries held; 10,000 by default. */
   readonly entries?: number;
-  /** Most bytes held, keys included; 64 MiB by default. */
+  /** Most bytes held, keys included; by default 64 MiB, or an eighth of V8's heap limit where that is less. */
   readonly bytes?: number;
   /** Milliseconds; the process's monotonic clock by default. */
   readonly now?: () => number;
@@ -34,6 +35,11 @@ interface Entry<V> {
   readonly weight: number;
   readonly expiresAt: number;
 }
+
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** What requests and the service itself need of a small heap comes first. */
+const PART_OF_HEAP = 1 / 8;
 
 /** One entry may take this part of all bytes, so that a single answer cannot empty the cache. */
 const LARGEST_PART = 1 / 8;
@@ -52,9 +58,9 @@ export class CacheEntries<V> implements Cache<V> {
   #newest: string | undefined;
   #bytes = 0;
 
-  constructor({ entries = 10_000, bytes = 64 * 1024 * 1024, now }: CacheEntriesOptions = {}) {
+  constructor({ entries = 10_000, bytes, now }: CacheEntriesOptions = {}) {
     this.#maxEntries = entries;
-    this.#maxBytes = bytes;
+    this.#maxBytes = bytes ?? Math.min(MOST_BYTES, getHeapStatistics().heap_size_limit * PART_OF_HEAP);
     this.#elapsed = steadyClock(now);
   }
 

@@ -4,7 +4,6 @@ import {
   type Awaitable,
   canonicalJson,
   configKey,
-  DEFAULT_TIMEOUT,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -13,18 +12,15 @@ import {
   type Finding,
   keys,
   millisecondsSchema,
-  type Outcome,
   perEndpoint,
-  type Refusal,
   resolvedParameters,
   Slot,
   StateKey,
   Type,
-  vainWait,
   warning,
 } from '../../plugins-sdk/index.ts';
 import { type Cache, CacheEntries } from './entries.ts';
-import { Flights, type Landing, type Turn } from './flights.ts';
+import { SharedMisses } from './shared-misses.ts';
 
 const cacheKey = configKey(
   'shared',
@@ -53,7 +49,18 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   return text.length <= SHORT ? text : hash('sha256', text, 'base64');
 }
 
-const kept = new StateKey<CacheEntries<Answer>>('cache');
+/** An answer, and when it expires: milliseconds of the process's monotonic clock. */
+interface Kept {
+  readonly answer: Answer;
+  readonly expiresAt: number;
+}
+
+const kept = new StateKey<CacheEntries<Kept>>('cache');
+
+/** The cache's name in `Cache-Status` (RFC 9211). */
+const NAME = 'signed-data-proxy';
+const MISS = `${NAME}; fwd=miss`;
+const SHARED = `${MISS}; collapsed`;
 
 /** Keys of `server` that no answer depends on. Others may be a plugin's. */
 const IRRELEVANT = {
@@ -72,18 +79,6 @@ function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>
     const { endpoints: __, ...api } = shared;
     return hash('sha256', `${common}${JSON.stringify([own, api])}`, 'base64').slice(0, 22);
   };
-}
-
-type Land = (landing: Landing<Answer, Refusal>) => void;
-
-/** Whoever leaves takes along what its request came to. */
-function landingOf(outcome: Outcome, { abandoned }: Exchange): Landing<Answer, Refusal> {
-  if (abandoned || outcome.kind === 'abandoned') return undefined;
-  return outcome.kind === 'signed' ? { result: outcome.answer } : { failure: outcome.refusal };
-}
-
-function timeoutOf(endpoint: Endpoint): number {
-  return keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT;
 }
 
 /** What is unwise about the cache of an endpoint. */
@@ -106,8 +101,8 @@ export const cache = definePlugin({
   setup({ endpoints, config, states, meters }) {
     const ttlOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
     if (endpoints.every((endpoint) => ttlOf(endpoint) === 0)) return {};
-    const memory = states.keep(kept, '', () => new CacheEntries<Answer>());
-    const entries: Cache<Answer> = memory;
+    const memory = states.keep(kept, '', () => new CacheEntries<Kept>());
+    const entries: Cache<Kept> = memory;
     const version = perEndpoint(endpoints, versions(config));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => memory.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => memory.bytes);
@@ -118,28 +113,17 @@ export const cache = definePlugin({
     });
     const ttl = perEndpoint(endpoints, ttlOf);
     const key = new Slot<string>('cache key');
-    const flights = new Flights<Answer, Refusal>();
-    const landing = new Slot<Land>('cache flight');
-    const take = (turn: Turn<Answer, Refusal> | undefined, exchange: Exchange): Answer | undefined => {
-      lookups({ outcome: turn === undefined || 'land' in turn ? 'miss' : 'shared' }, 1);
-      if (turn === undefined) return undefined;
-      if ('result' in turn) return turn.result;
-      if ('failure' in turn) {
-        vainWait.set(exchange, { waited: 0, refusal: turn.failure });
-      } else {
-        landing.set(exchange, turn.land);
-        if (turn.waited > 0) vainWait.set(exchange, { waited: turn.waited });
-      }
-      return undefined;
-    };
-    /** Many clients that want what nobody has yet cost one upstream call. */
-    const share = (text: string, exchange: Exchange): Awaitable<Answer | undefined> => {
-      const turn = flights.join(text, timeoutOf(exchange.endpoint), exchange.departure);
-      return turn instanceof Promise ? turn.then((late) => take(late, exchange)) : take(turn, exchange);
-    };
-    const hit = (found: Answer | undefined): Answer | undefined => {
-      if (found !== undefined) lookups({ outcome: 'hit' }, 1);
-      return found;
+    const status = new Slot<string>('cache status');
+    const misses = new SharedMisses((exchange, shared) => {
+      lookups({ outcome: shared ? 'shared' : 'miss' }, 1);
+      status.set(exchange, shared ? SHARED : MISS);
+    });
+    const answerFrom = (found: Kept | undefined, text: string, exchange: Exchange): Awaitable<Answer | undefined> => {
+      if (found === undefined) return misses.join(text, exchange);
+      lookups({ outcome: 'hit' }, 1);
+      const seconds = Math.floor((found.expiresAt - performance.now()) / 1000);
+      status.set(exchange, `${NAME}; hit; ttl=${seconds}`);
+      return found.answer;
     };
     return {
       hooks: {
@@ -149,16 +133,22 @@ export const cache = definePlugin({
           key.set(exchange, text);
           const found = entries.get(text);
           return found instanceof Promise
-            ? found.then((answer) => hit(answer) ?? share(text, exchange))
-            : (hit(found) ?? share(text, exchange));
+            ? found.then((late) => answerFrom(late, text, exchange))
+            : answerFrom(found, text, exchange);
         },
         store: async (answer, exchange) => {
           const text = key.get(exchange);
           // Whoever leaves early ends the work on the answer: it may lack a proof that others will want.
           if (text === undefined || exchange.abandoned) return;
-          await entries.set(text, answer, { ttl: ttl(exchange.endpoint), size: answer.json.length * 2 });
+          const maxAge = ttl(exchange.endpoint);
+          const entry = { answer, expiresAt: performance.now() + maxAge };
+          await entries.set(text, entry, { ttl: maxAge, size: answer.json.length * 2 });
         },
-        settle: (outcome, exchange) => landing.get(exchange)?.(landingOf(outcome, exchange)),
+        settle: (outcome, exchange) => misses.settle(outcome, exchange),
+        respond: (headers, exchange) => {
+          const known = status.get(exchange);
+          return known === undefined ? undefined : { ...headers, 'Cache-Status': known };
+        },
       },
     };
   },

@@ -57,6 +57,9 @@ describe('clients that miss the cache at the same time share one upstream call',
     await calls(1);
     await settled(20);
     held[0]?.(200);
+    const statuses = await Promise.all(answers.map(async (answer) => (await answer).headers.get('cache-status')));
+    const collapsed = Array<string>(19).fill('signed-data-proxy; fwd=miss; collapsed');
+    assert.deepEqual(statuses.toSorted(), ['signed-data-proxy; fwd=miss', ...collapsed]);
     const texts = await Promise.all(answers.map(async (answer) => (await answer).text()));
     assert.equal(new Set(texts).size, 1);
     await verifyEncoded(JSON.parse(texts[0] ?? ''), service.signer.address);

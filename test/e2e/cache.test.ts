@@ -73,6 +73,16 @@ describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisi
     assert.equal(upstream.requests.length, 1);
   });
 
+  it('says in `Cache-Status` what came from it, and for how many seconds more (RFC 9211)', async () => {
+    const status = async (endpoint: string, q: string) =>
+      (await service.post(`api/${endpoint}`, { q })).headers.get('cache-status');
+    assert.equal(await status('encoded', 'status'), 'signed-data-proxy; fwd=miss');
+    assert.match((await status('encoded', 'status')) ?? '', /^signed-data-proxy; hit; ttl=5\d\d$/);
+    assert.equal(await status('none', 'status'), 'signed-data-proxy; fwd=miss');
+    const health = await fetch(`${service.url}/health`);
+    assert.equal(health.headers.get('cache-status'), null);
+  });
+
   it('the key has the resolved values: a default is the same as that value sent, undeclared names are nothing', async () => {
     const body = await text('encoded', { q: 'k', limit: 5 });
     for (const same of [
