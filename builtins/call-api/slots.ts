@@ -28,7 +28,7 @@ export const maxCalls = configKey(
 export const maxCallsOfApi = configKey(
   'api',
   'maxConcurrentCalls',
-  callsSchema('Simultaneous upstream calls of this API; default all but the last quarter, or all for the only API'),
+  callsSchema('Simultaneous upstream calls of this API; default all but the last quarter, and all for an only API'),
 );
 
 type Config = CheckContext['config'];
