@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Flights, type Turn } from '../../../builtins/cache/flights.ts';
-import { Departure } from '../../../kernel/departure.ts';
+import { Departure, depart } from '../../../kernel/departure.ts';
 
 const LONG = 60_000;
 
@@ -82,7 +82,7 @@ describe('those who want the same at the same time', () => {
     const departure = new Departure();
     const leaving = join(LONG, departure);
     const staying = join();
-    departure.abort();
+    depart(departure);
     assert.equal(await leaving, undefined);
     assert.equal(await join(LONG, departure), undefined);
     land(undefined);
