@@ -7,12 +7,14 @@ import { startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 const CLIENTS = 400;
+/** So many come at once. */
+const WAVE = 50;
 
 it(`${CLIENTS} clients that want the same of an upstream that hangs cost three calls at most, and are told the truth`, async (t) => {
   const upstream = await startUpstream({ '/e': faults.hang() });
   t.after(() => upstream.close());
   const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest', 'onError']) });
-  const api = { timeout: 3000, cache: { maxAge: 60_000 } };
+  const api = { timeout: 5000, cache: { maxAge: 60_000 } };
   const service = await startTestService(oneApi(upstream.url, { e: {} }, { api, settings: { plugins } }), { files });
   t.after(() => service.stop());
   let arrived = 0;
@@ -24,8 +26,11 @@ it(`${CLIENTS} clients that want the same of an upstream that hangs cost three c
     if (stage === 'callApi' && status === 502) told += 1;
   });
   const url = endpointUrl(service, 'api/e');
-  const answers = Array.from({ length: CLIENTS }, () => postText(url, '{}'));
-  await eventually(() => arrived === CLIENTS || undefined, 'all clients');
+  const answers: Promise<Response>[] = [];
+  while (answers.length < CLIENTS) {
+    answers.push(...Array.from({ length: WAVE }, () => postText(url, '{}')));
+    await eventually(() => arrived === answers.length || undefined, `${answers.length} clients`);
+  }
   for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
   assert.ok(upstream.requests.length <= 3, `${upstream.requests.length} calls`);
   await eventually(() => told === CLIENTS || undefined, 'all errors');
