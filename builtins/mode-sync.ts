@@ -1,4 +1,6 @@
-import { definePlugin } from '../plugins-sdk/index.ts';
+import { answerHeaders, definePlugin } from '../plugins-sdk/index.ts';
+
+const none = Object.freeze({});
 
 /** The signed answer in the response itself. */
 export const modeSync = definePlugin({
@@ -6,5 +8,12 @@ export const modeSync = definePlugin({
   budget: 'none',
   required: true,
   modes: ['sync'],
-  setup: () => ({ hooks: { deliver: { sync: (run) => run().then((body) => ({ status: 200, body })) } } }),
+  setup: () => ({
+    hooks: {
+      deliver: {
+        sync: (run, exchange) =>
+          run().then((body) => ({ status: 200, headers: answerHeaders.get(exchange) ?? none, body })),
+      },
+    },
+  }),
 });

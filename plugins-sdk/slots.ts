@@ -58,3 +58,6 @@ export interface VainWait {
 
 /** Left at `lookup` by the plugin that has requests wait for each other; without it there was no such wait. */
 export const vainWait = new Slot<VainWait>('vainWait');
+
+/** Headers that go out with the answer itself; left at `lookup`, for modes that give the answer in their reply. */
+export const answerHeaders = new Slot<Readonly<Record<string, string>>>('answerHeaders');

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import {
   type Answer,
   type Awaitable,
+  answerHeaders,
   canonicalJson,
   configKey,
   definePlugin,
@@ -21,6 +22,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { type Cache, CacheEntries } from './entries.ts';
 import { SharedMisses } from './shared-misses.ts';
+import { collapsed, hit, missed } from './status.ts';
 
 const cacheKey = configKey(
   'shared',
@@ -56,11 +58,6 @@ interface Kept {
 }
 
 const kept = new StateKey<CacheEntries<Kept>>('cache');
-
-/** The cache's name in `Cache-Status` (RFC 9211). */
-const NAME = 'signed-data-proxy';
-const MISS = `${NAME}; fwd=miss`;
-const SHARED = `${MISS}; collapsed`;
 
 /** Keys of `server` that no answer depends on. Others may be a plugin's. */
 const IRRELEVANT = {
@@ -113,16 +110,14 @@ export const cache = definePlugin({
     });
     const ttl = perEndpoint(endpoints, ttlOf);
     const key = new Slot<string>('cache key');
-    const status = new Slot<string>('cache status');
     const misses = new SharedMisses((exchange, shared) => {
       lookups({ outcome: shared ? 'shared' : 'miss' }, 1);
-      status.set(exchange, shared ? SHARED : MISS);
+      answerHeaders.set(exchange, shared ? collapsed : missed);
     });
     const answerFrom = (found: Kept | undefined, text: string, exchange: Exchange): Awaitable<Answer | undefined> => {
       if (found === undefined) return misses.join(text, exchange);
       lookups({ outcome: 'hit' }, 1);
-      const seconds = Math.floor((found.expiresAt - performance.now()) / 1000);
-      status.set(exchange, `${NAME}; hit; ttl=${seconds}`);
+      answerHeaders.set(exchange, hit(found.expiresAt - performance.now()));
       return found.answer;
     };
     return {
@@ -145,10 +140,6 @@ export const cache = definePlugin({
           await entries.set(text, entry, { ttl: maxAge, size: answer.json.length * 2 });
         },
         settle: (outcome, exchange) => misses.settle(outcome, exchange),
-        respond: (headers, exchange) => {
-          const known = status.get(exchange);
-          return known === undefined ? undefined : { ...headers, 'Cache-Status': known };
-        },
       },
     };
   },

@@ -1,0 +1,29 @@
+type Headers = Readonly<Record<string, string>>;
+
+/** The cache's name in `Cache-Status` (RFC 9211). */
+const NAME = 'signed-data-proxy';
+
+function statusOf(parameters: string): Headers {
+  return Object.freeze({ 'Cache-Status': `${NAME}; ${parameters}` });
+}
+
+/** Made for this request. */
+export const missed = statusOf('fwd=miss');
+
+/** Made for another request at the same time. */
+export const collapsed = statusOf('fwd=miss; collapsed');
+
+/** So many are kept: what is frozen is checked once, which takes longer than all else that the header costs. */
+const MOST_HITS = 1000;
+const hits = new Map<number, Headers>();
+
+/** Made before. @param milliseconds for which it will be given out. */
+export function hit(milliseconds: number): Headers {
+  const seconds = Math.floor(milliseconds / 1000);
+  const known = hits.get(seconds);
+  if (known !== undefined) return known;
+  if (hits.size >= MOST_HITS) hits.clear();
+  const headers = statusOf(`hit; ttl=${seconds}`);
+  hits.set(seconds, headers);
+  return headers;
+}
