@@ -37,7 +37,7 @@ export class Dns {
   async find(host: string): Promise<Found | undefined> {
     const { rules, resolver } = this.#settings();
     for (const name of candidates(host, rules)) {
-      const found = await both(resolver, name);
+      const found = await addressesOf(resolver, name);
       if (found !== undefined) return found;
     }
     return undefined;
@@ -58,13 +58,14 @@ export class Dns {
 }
 
 /** Some servers do not answer questions for IPv6 at all: nobody with an IPv4 address waits long for those. */
-async function both(resolver: Resolver, name: string): Promise<Found | undefined> {
-  const six = settled(resolver.resolve6(name, { ttl: true }), 6);
+async function addressesOf(resolver: Resolver, name: string): Promise<Found | undefined> {
+  const asked = settled(resolver.resolve6(name, { ttl: true }), 6);
   const four = await settled(resolver.resolve4(name, { ttl: true }), 4);
-  const both = four.addresses.length === 0 ? await six : await within(RESOLUTION_DELAY, six, () => NOTHING);
-  const addresses = prefersIpv6() ? [...both.addresses, ...four.addresses] : [...four.addresses, ...both.addresses];
-  if (addresses.length > 0) return { addresses, ttl: Math.min(four.ttl, both.ttl) };
-  if (four.isLate || both.isLate) throw new NoAnswer();
+  const six = four.addresses.length === 0 ? await asked : await within(RESOLUTION_DELAY, asked, () => NOTHING);
+  const [first, second] = prefersIpv6() ? [six, four] : [four, six];
+  const addresses = [...first.addresses, ...second.addresses];
+  if (addresses.length > 0) return { addresses, ttl: Math.min(four.ttl, six.ttl) };
+  if (four.isLate || six.isLate) throw new NoAnswer();
   return undefined;
 }
 
