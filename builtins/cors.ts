@@ -47,7 +47,7 @@ export const cors = definePlugin({
       'Access-Control-Allow-Headers': ['Content-Type', ...credentials].join(', '),
       'Access-Control-Max-Age': PREFLIGHT_SECONDS,
     };
-    const exposed = { 'Access-Control-Expose-Headers': 'Retry-After, X-Request-Id' };
+    const exposed = { 'Access-Control-Expose-Headers': 'Cache-Status, Retry-After, X-Request-Id' };
     const open = Object.freeze({ 'Access-Control-Allow-Origin': '*', ...exposed });
     const headersFor = (origin: string | undefined): Headers => {
       if (everyone) return open;
