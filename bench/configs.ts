@@ -27,3 +27,13 @@ export function largeConfig(upstream: string, count: number): string {
   const endpoints = Array.from({ length: count }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding }));
   return config(upstream, endpoints, {});
 }
+
+/** A raw endpoint, and one whose path is the requester's, for the documents of `documents.ts`. */
+export function largestConfig(upstream: string): string {
+  const parameters = [{ name: 'document', required: true }];
+  const endpoints = [
+    { name: 'raw', path: '/', parameters },
+    { name: 'path', path: '/path', parameters, encoding: { type: 'int256', path: '*' } },
+  ];
+  return config(upstream, endpoints, {});
+}

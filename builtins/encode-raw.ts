@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
   CanonicalJsonError,
@@ -8,6 +7,7 @@ import {
   type Encoded,
   type JsonText,
   keccak256,
+  LongResponse,
   Refusal,
   toHex,
 } from '../plugins-sdk/index.ts';
@@ -20,14 +20,20 @@ function refusalOf(error: unknown): unknown {
   return new Refusal(502, 'API call failed', { reason: error.message });
 }
 
-function encoded(value: JsonText): Encoded {
-  return { bytes: toHex(keccak256(Buffer.from(value.json))), field: 'rawData', value };
+function encoded(value: JsonText, bytes: Uint8Array): Encoded {
+  return { bytes: toHex(keccak256(bytes)), field: 'rawData', value };
 }
 
-async function encodeLarge({ data }: ApiResponse): Promise<Encoded> {
-  // Parsing the text has just taken its share of this turn of the event loop.
-  await setImmediate();
-  return encoded(await canonicalTextInSteps(data));
+async function encode(response: ApiResponse): Promise<Encoded> {
+  if (LongResponse.is(response)) {
+    const { text, bytes } = await response.canonical();
+    return encoded(text, bytes);
+  }
+  const { data, text: source } = response;
+  // What has no text was made by a plugin, and may be long.
+  const isShort = source !== undefined && source.length <= AT_ONCE;
+  const text = isShort ? canonicalText(data) : await canonicalTextInSteps(data);
+  return encoded(text, Buffer.from(text.json));
 }
 
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
@@ -39,8 +45,7 @@ export const encodeRaw = definePlugin({
     hooks: {
       encode: async (response) => {
         try {
-          if (response.text === undefined || response.text.length > AT_ONCE) return await encodeLarge(response);
-          return encoded(canonicalText(response.data));
+          return await encode(response);
         } catch (error) {
           throw refusalOf(error);
         }

@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isHex } from './hex.ts';
+import { LongResponse } from './json/long-response.ts';
 import { Answer, JsonText, plainObject, type Shapes, WrongShape } from './kernel.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -40,8 +41,8 @@ function yes(value: unknown): unknown {
   return value;
 }
 
-function hex(value: unknown): unknown {
-  ensure(isHex(value));
+function ciphertext(value: unknown): unknown {
+  ensure(isHex(value) && value !== '0x');
   return value;
 }
 
@@ -56,6 +57,9 @@ const FRAMING: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** Characters of headers, of which most clients take no more than twice as many. */
+const MAX_HEADERS = 8192;
+
 /** Frozen objects that were looked at once. */
 const known = new WeakSet<object>();
 
@@ -64,11 +68,14 @@ function headersOf(value: unknown): Headers {
   const given = membersOf(value);
   if (known.has(given)) return given as Headers;
   const headers: Record<string, string> = {};
+  let size = 0;
   for (const [name, text] of Object.entries(given)) {
     ensure(isString(text) && canBeSent(name, text), `the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
     headers[name] = text;
+    size += name.length + text.length;
   }
+  ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
   if (Object.isFrozen(given)) known.add(given);
   known.add(Object.freeze(headers));
   return headers;
@@ -139,6 +146,8 @@ function encodedOf(value: unknown): unknown {
 }
 
 function responseOf(value: unknown): unknown {
+  // To read all of its members would be to parse it.
+  if (LongResponse.is(value)) return value;
   const { status, data, text } = membersOf(value);
   ensure(isInteger(status) && data !== undefined && (text === undefined || isString(text)));
   return { status, data, ...(text === undefined ? {} : { text }) };
@@ -163,7 +172,7 @@ export const shapes: Shapes = {
   lookup: answerOf,
   callApi: responseOf,
   encode: encodedOf,
-  encrypt: hex,
+  encrypt: ciphertext,
   sign: signedOf,
   prove: (value) => plainObject(membersOf(value)),
   respond: headersAfter,

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { isUtf8 } from 'node:buffer';
 import {
   type ApiResponse,
   type Awaitable,
@@ -6,18 +6,20 @@ import {
   isDeeperThan,
   isFiniteJson,
   type Json,
+  JsonLimitError,
+  LongResponse,
   MAX_JSON_DEPTH,
   Refusal,
 } from '../../plugins-sdk/index.ts';
-import { parseJsonInSteps } from '../../plugins-sdk/parse-json.ts';
 
-/** Characters of JSON up to which parsing them is a matter of a few milliseconds. */
+/** Bytes of JSON up to which all that is done with them is a matter of a few milliseconds. */
 const AT_ONCE = 64 * 1024;
 
 /** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+const BLANK = /^[ \t\r\n]*$/;
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** What the client gets to know of a call that failed. */
 export function failed(reason: string): Refusal {
@@ -27,25 +29,21 @@ export function failed(reason: string): Refusal {
 /** @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle. */
 export function accept({ status, body }: BoundedResponse): Awaitable<ApiResponse> {
   if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
-  const text = decode(body);
-  if (/^[ \t\r\n]*$/.test(text)) return { status, data: null, text: '' };
+  if (!isUtf8(body)) throw failed('the body is not in UTF-8');
+  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
+  return bytes.length > AT_ONCE ? readLong(status, bytes) : read(status, bytes.toString());
+}
+
+function read(status: number, text: string): ApiResponse {
+  if (BLANK.test(text)) return { status, data: null, text: '' };
   if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
-  const take = (data: Json): ApiResponse => {
-    if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
-    return { status, data, text };
-  };
-  return text.length <= AT_ONCE ? take(parseJson(text)) : parseLongJson(text).then(take);
+  const data = parse(text);
+  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
+  return { status, data, text };
 }
 
-function decode(body: Buffer): string {
-  try {
-    return utf8.decode(body);
-  } catch {
-    throw failed('the body is not in UTF-8');
-  }
-}
-
-function parseJson(text: string): Json {
+function parse(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {
@@ -53,13 +51,11 @@ function parseJson(text: string): Json {
   }
 }
 
-async function parseLongJson(text: string): Promise<Json> {
+async function readLong(status: number, bytes: Buffer): Promise<ApiResponse> {
+  if (BLANK.test(bytes.toString('latin1'))) return { status, data: null, text: '' };
   try {
-    const data = await parseJsonInSteps(text);
-    // What comes next gets a turn of its own.
-    await setImmediate();
-    return data;
-  } catch {
-    throw failed('the body is no JSON');
+    return await LongResponse.read(status, bytes);
+  } catch (error) {
+    throw failed(error instanceof JsonLimitError ? error.message : 'the body is no JSON');
   }
 }

@@ -14,10 +14,10 @@ import {
   vainWait,
 } from '../../plugins-sdk/index.ts';
 import { undici, warmUp } from '../../plugins-sdk/lazy.ts';
-import type { SlotPool } from '../../plugins-sdk/semaphore.ts';
+import type { SlotPool } from '../../plugins-sdk/slot-pool.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
-import { checkSlots, limitOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
+import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 import { baseUrl, prepare, type Target, urlOf } from './target.ts';
 
 /** Bytes of an upstream answer, after decompression. */
@@ -42,6 +42,21 @@ function call({ client, target, timeout }: Upstream, parts: RequestParts, exchan
   sentRequest.set(exchange, { method, url, headers, body });
   const signal = exchange.departure;
   return client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal }).then(accept, refuse);
+}
+
+/** The part of its timeout that a call must have: one that cannot end well would only burden the upstream. */
+const SHORTEST_CALL = 1 / 2;
+
+/**
+ * Milliseconds for a slot and for a call. For others, for a slot and for its own answer nobody waits longer than twice the
+ * timeout.
+ * @throws Refusal 502 when the wait for others has left too little for a call.
+ */
+function timesOf(timeout: number, waited: number): { readonly forSlot: number; readonly timeout: number } {
+  const left = 2 * timeout - waited;
+  if (left < timeout * SHORTEST_CALL)
+    throw failed(`waiting ${Math.round(waited)} ms for the calls of others has left no time for its own`);
+  return { forSlot: Math.max(timeout - waited, 0), timeout: Math.min(timeout, left) };
 }
 
 function instruments(meters: Meters, slots: SlotPool) {
@@ -72,25 +87,30 @@ export const callApi = definePlugin({
   },
   check: (context) => [...check(context), ...checkSlots(context)],
   setup({ endpoints, config, states, meters }) {
-    const pool = slotsFor(endpoints, config, states);
+    const limits = limitsOf(endpoints, config);
+    const pool = slotsFor(limits, states);
     const measured = instruments(meters, pool);
     const prepared = perEndpoint(endpoints, prepare);
-    const slotsOf = perEndpoint(endpoints, ({ api }) => pool.of(api));
     const client = createHttpClient({ connections: limitOf(config) });
+    let takeBack: (() => void) | undefined;
     return {
-      start: () => warmUp(undici),
-      stop: () => client.close(),
+      start: () => {
+        takeBack = pool.change(limits);
+        return warmUp(undici);
+      },
+      stop: () => {
+        takeBack?.();
+        return client.close();
+      },
       hooks: {
         callApi: async (parameters, exchange) => {
           const { waited = 0, refusal } = vainWait.get(exchange) ?? {};
           if (refusal !== undefined) throw refusal;
           const target = prepared(exchange.endpoint);
           const parts = resolvedParameters.require(exchange).place(parameters);
-          const slots = slotsOf(exchange.endpoint);
-          // For others, for a slot and for its own answer nobody waits longer than twice the timeout.
-          const patience = Math.max(target.timeout - waited, 0);
-          const timeout = Math.max(Math.min(target.timeout, 2 * target.timeout - waited), 1);
-          const release = slots.tryAcquire() ?? (await slot(slots, patience, exchange));
+          const slots = pool.of(exchange.endpoint.api);
+          const { forSlot, timeout } = timesOf(target.timeout, waited);
+          const release = slots.tryAcquire() ?? (await slot(slots, forSlot, exchange));
           const started = performance.now();
           let outcome: 'ok' | 'failed' = 'failed';
           try {
@@ -98,8 +118,8 @@ export const callApi = definePlugin({
             outcome = 'ok';
             return answer;
           } finally {
-            measured(exchange, outcome, started);
             release();
+            measured(exchange, outcome, started);
           }
         },
       },

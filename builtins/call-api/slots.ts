@@ -13,7 +13,7 @@ import {
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { type Party, SlotPool } from '../../plugins-sdk/semaphore.ts';
+import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/slot-pool.ts';
 import { failed } from './answer.ts';
 
 function callsSchema(description: string) {
@@ -53,15 +53,18 @@ export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
 
 const kept = new StateKey<SlotPool>('upstream slots');
 
-/** The slots of all APIs; they begin anew when a limit or the APIs change. */
-export function slotsFor(endpoints: readonly Endpoint[], config: Config, states: States): SlotPool {
-  const limit = limitOf(config);
+export function limitsOf(endpoints: readonly Endpoint[], config: Config): SlotLimits {
   const apis = new Map(endpoints.map((endpoint) => [endpoint.api, maxCallsOfApi.of(endpoint)]));
-  return states.keep(kept, JSON.stringify([limit, [...apis]]), () => new SlotPool(limit, apis));
+  return { limit: limitOf(config), tenants: apis };
+}
+
+/** The slots of all APIs. Calls of the config before count, so that a reload never doubles what an upstream gets. */
+export function slotsFor(limits: SlotLimits, states: States): SlotPool {
+  return states.keep(kept, '', () => new SlotPool(limits));
 }
 
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
-export async function slot(slots: Party, milliseconds: number, exchange: Exchange): Promise<Release> {
+export async function slot(slots: SlotTenant, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
     return await slots.acquire(milliseconds, exchange.departure);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
+  type Awaitable,
   definePlugin,
   type Encoded,
   type Endpoint,
@@ -10,7 +11,9 @@ import {
   error,
   type Finding,
   inexactParameters,
+  type Json,
   keys,
+  LongResponse,
   Refusal,
   Slot,
   toHex,
@@ -35,8 +38,6 @@ import { encodeValues, type Item, ValueError } from './values.ts';
 
 /** A field that the operator leaves to the requester. */
 const DELEGATED = '*';
-/** Bytes up to which what follows is a matter of a few milliseconds. */
-const AT_ONCE = 64 * 1024;
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
 
 /** What is known of an endpoint's encoding before a request comes. */
@@ -144,35 +145,59 @@ function failed(reason: string): Refusal {
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
-function itemsOf(plan: Plan, { data, text }: ApiResponse, pathDelegated: boolean): Item[] {
+function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] {
   const budget = fullBudget();
-  const matches = plan.map(({ path }) => {
+  return plan.map(({ path }) => {
     const match = path.first(data, budget);
     // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
     if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
     return match;
   });
-  const tokens = text === undefined ? [] : exactNumbers(text, matches);
-  return plan.map(({ type, times }, index) => ({ type, value: matches[index]?.value, times, token: tokens[index] }));
 }
 
 /** The digits of each match that is a number: the text is read once, and not at all without them. */
-function exactNumbers(text: string, matches: readonly Match[]): readonly (string | undefined)[] {
+function exactNumbers(text: string | undefined, matches: readonly Match[]): readonly (string | undefined)[] {
+  if (text === undefined) return [];
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
   return locations.some((location) => location !== undefined) ? exactNumbersAt(text, locations) : [];
 }
 
-function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Uint8Array {
+/** @throws ValueError */
+function encoded(plan: Plan, matches: readonly Match[], text: string | undefined): Encoded {
+  const tokens = exactNumbers(text, matches);
+  const items = plan.map(({ type, times }, i): Item => ({ type, value: matches[i]?.value, times, token: tokens[i] }));
+  const value = toHex(encodeValues(items));
+  return { bytes: value, field: 'data', value };
+}
+
+/** @throws Refusal */
+function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awaitable<Encoded> {
   if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
+  const fail = (cause: unknown): never => {
+    throw refusalOf(cause, pathDelegated);
+  };
+  if (LongResponse.is(response)) return encodeLong(plan, response, pathDelegated).catch(fail);
   try {
-    return encodeValues(itemsOf(plan, response, pathDelegated));
+    return encoded(plan, find(plan, response.data, pathDelegated), response.text);
   } catch (cause) {
-    if (cause instanceof BudgetError && pathDelegated) {
-      throw new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
-    }
-    if (cause instanceof ValueError || cause instanceof PathError) throw failed(cause.message);
-    throw cause;
+    return fail(cause);
   }
+}
+
+/** Each step gets a turn of the event loop of its own, and so does what comes next: the hash and the signature. */
+async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
+  const data = await response.parsed();
+  await setImmediate();
+  const matches = find(plan, data, pathDelegated);
+  await setImmediate();
+  return setImmediate(encoded(plan, matches, response.text));
+}
+
+function refusalOf(cause: unknown, pathDelegated: boolean): unknown {
+  if (cause instanceof BudgetError && pathDelegated) {
+    return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
+  }
+  return cause instanceof ValueError || cause instanceof PathError ? failed(cause.message) : cause;
 }
 
 /** Extracts values by JSONPath and ABI-encodes them, as the operator pinned it or the requester chose. */
@@ -201,11 +226,7 @@ export const encodeAbiPlugin = definePlugin({
         encode: (response, exchange) => {
           const known = prepared.get(exchange.endpoint);
           if (known === undefined) return undefined;
-          const bytes = encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));
-          const value = toHex(bytes);
-          const encoded: Encoded = { bytes: value, field: 'data', value };
-          // Hashing and signing that much gets a turn of the event loop of its own.
-          return bytes.length > AT_ONCE ? setImmediate(encoded) : encoded;
+          return encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));
         },
       },
     };

@@ -60,6 +60,8 @@ const FULL_BUDGET = 400_000;
 /** Prices of what takes longer than looking at one value. */
 const SLICE_STEPS = 6;
 const MEMBER_STEPS = 3;
+/** Members from which listing the names takes long. */
+const WIDE = 256;
 const LIBRARY_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MAX_DEPTH = 512;
@@ -240,6 +242,7 @@ class Search {
   readonly #segments: readonly Segment[];
   readonly #budget: StepBudget;
   readonly #location: (string | number)[] = [];
+  readonly #names = new Map<object, readonly string[]>();
   #value: unknown;
 
   constructor(segments: readonly Segment[], budget: StepBudget) {
@@ -291,7 +294,7 @@ class Search {
       return false;
     }
     if (!isRecord(node)) return false;
-    const names = Object.keys(node);
+    const names = this.#namesOf(node);
     this.#spend(names.length * MEMBER_STEPS);
     for (const name of names) {
       const child = node[name];
@@ -299,6 +302,15 @@ class Search {
       if (this.#enters(name, child, next)) return true;
     }
     return false;
+  }
+
+  /** A wide object is often looked through again, and its names take as long to list as its values to visit. */
+  #namesOf(node: object): readonly string[] {
+    const known = this.#names.get(node);
+    if (known !== undefined) return known;
+    const names = Object.keys(node);
+    if (names.length > WIDE) this.#names.set(node, names);
+    return names;
   }
 
   #slices(slice: Extract<Selector, { kind: 'slice' }>, array: readonly unknown[], next: number): boolean {

@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { canonicalJson } from '../../../plugins-sdk/canonical-json.ts';
+import { LongResponse } from '../../../plugins-sdk/json/long-response.ts';
+import { JsonLimitError } from '../../../plugins-sdk/json/scan.ts';
+
+/** Beyond the length up to which a container is parsed at once. */
+const LONG = 40_000;
+
+const many = (member: (i: number) => string) => Array.from({ length: LONG / 4 }, (_, i) => member(i)).join(',');
+
+const read = (text: string) => LongResponse.read(200, Buffer.from(text));
+
+async function parsed(text: string): Promise<unknown> {
+  return (await read(text)).parsed();
+}
+
+async function canonical(text: string): Promise<string> {
+  const { text: canonicalText, bytes } = await (await read(text)).canonical();
+  assert.equal(Buffer.from(bytes).toString(), canonicalText.json);
+  return canonicalText.json;
+}
+
+async function outcome(text: string): Promise<unknown> {
+  try {
+    const value = await parsed(text);
+    return { value, canonical: await canonical(text) };
+  } catch (error) {
+    return error instanceof SyntaxError ? 'SyntaxError' : error;
+  }
+}
+
+function expected(text: string): unknown {
+  try {
+    const value = JSON.parse(text);
+    return { value, canonical: canonicalJson(value) };
+  } catch {
+    return 'SyntaxError';
+  }
+}
+
+async function assertSame(text: string): Promise<void> {
+  // Lone surrogates as they are have no UTF-8; as escapes they have.
+  assert.deepEqual(await outcome(text.toWellFormed()), expected(text.toWellFormed()));
+}
+
+/** JSON texts that are long, with white space anywhere. */
+const longText = fc
+  .tuple(
+    fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 12 }),
+    fc.constantFrom('', ' ', '\n', ' \t\r\n', ' '.repeat(17_000)),
+    fc.constantFrom('["x"]', '{"a":1}', '"long"', '12345', '[[],{}]'),
+    fc.integer({ min: 1, max: 9000 }),
+    fc.boolean(),
+  )
+  .map(([values, space, filler, repetitions, inObject]) => {
+    const long = `[${space}${Array(repetitions)
+      .fill(filler)
+      .join(`${space.slice(0, 2)},`)}${space}]`;
+    const members = values.flatMap((value) => [JSON.stringify(value), long]);
+    if (!inObject) return `${space}[${members.join(`,${space.slice(0, 3)}`)}]${space}`;
+    return `{${members.map((member, i) => `"k${i % 3}"${space} :${space}${member}`).join(`${space},`)}}`;
+  });
+
+describe('LongResponse', () => {
+  it('makes of long documents what JSON.parse and canonicalJson make of them', async () => {
+    const documents = [
+      `[${many(String)}]`,
+      `{${many((i) => `"${i.toString(36)}":${i}`)}}`,
+      `{${many((i) => `"k${i % 7}":[${i}]`)}}`,
+      `{${many((i) => `"${(i * 7919) % 100_003}":"${i}"`)}}`,
+      `[[${many(() => '[]')}],{"a":[${many(() => '{}')}],"b":2},3]`,
+      ` {"a" : [${many(() => ' "x,]}" ')}] , "b":{"c":[${many(() => '"\\\\"')}]}} `,
+      `[${' '.repeat(LONG)}]`,
+      `{${' '.repeat(LONG)}}`,
+      `["${'a,'.repeat(LONG)}",{"${'k'.repeat(LONG)}":[${many(() => 'null')}]}]`,
+      `${'['.repeat(200)}${many(() => '1e3')}${']'.repeat(200)}`,
+      `[${many(() => '"\\u005d\\ud800"')}]`,
+      '[]',
+      ' null ',
+      `"${'x'.repeat(LONG)}"`,
+      '1'.repeat(300),
+    ];
+    for (const document of documents) await assertSame(document);
+  });
+
+  it('keeps the order of keys, and of duplicates the last value', async () => {
+    const text = `{"z":0,"dup":1,${many((i) => `"k${i}":${i}`)},"dup":[${many(() => '2')}],"5":0,"z":3}`;
+    assert.equal(JSON.stringify(await parsed(text)), JSON.stringify(JSON.parse(text)));
+  });
+
+  it('takes `__proto__` for an ordinary key, long or short', async () => {
+    const long = many(() => '1');
+    for (const text of [`{"__proto__":[${long}],"a":1}`, `{"a":[${long}],"__proto__":{"b":1}}`]) {
+      const value = await parsed(text);
+      assert.deepEqual(Object.keys(value ?? {}).sort(), ['__proto__', 'a']);
+      assert.equal(Object.getPrototypeOf(value), Object.prototype);
+      assert.equal(JSON.stringify(value), JSON.stringify(JSON.parse(text)));
+    }
+  });
+
+  it('refuses what JSON.parse refuses', async () => {
+    const long = many(() => '1');
+    const documents = [
+      `[${long},]`,
+      `[,${long}]`,
+      `[${long},,${long}]`,
+      `[${long},${' '.repeat(LONG)},1]`,
+      `[${long}`,
+      `[${long}}`,
+      `[${long}]]`,
+      `[${long}] 1`,
+      `1 [${long}]`,
+      `[${long}]x`,
+      `[[${long}],]`,
+      `[[${long}] 1]`,
+      `[1 [${long}]]`,
+      `[[${long}][${long}]]`,
+      `["a":[${long}]]`,
+      `{[${long}]}`,
+      `{"a"[${long}]}`,
+      `{"a":"b":[${long}]}`,
+      `{"a":1 [${long}]}`,
+      `{1:[${long}]}`,
+      `{"a":[${long}],}`,
+      `{,"a":[${long}]}`,
+      `{"a":[${long}] "b":1}`,
+      `{${long}}`,
+      `{${many((i) => `"k${i}":${i}`)},}`,
+      `{${many((i) => `"k${i}":${i}`)},"a"}`,
+      `["${'a'.repeat(LONG)}]`,
+      `["${'a'.repeat(LONG)}\\"]`,
+      `[${long},01]`,
+      `[${long},\u00a01]`,
+      `[${many(() => '[}')}]`,
+      `[${many(() => '{"a":1]')}]`,
+      `]${long}[`,
+      '',
+      ' ',
+      '[',
+    ];
+    for (const document of documents) {
+      assert.equal(expected(document), 'SyntaxError', document.slice(0, 40));
+      assert.equal(await outcome(document), 'SyntaxError', document.slice(0, 40));
+    }
+  });
+
+  it('agrees with JSON.parse on any long text, whole or damaged', async () => {
+    const damage = fc.tuple(
+      fc.nat(),
+      fc.constantFrom('', ',', '"', '[', ']', '{', '}', ':', ' ', '\\', '1', 'x'),
+      fc.boolean(),
+    );
+    await fc.assert(
+      fc.asyncProperty(longText, fc.option(damage), async (text, change) => {
+        if (change === null) return assertSame(text);
+        const [position, character, replaces] = change;
+        const at = position % (text.length + 1);
+        return assertSame(text.slice(0, at) + character + text.slice(at + (replaces ? 1 : 0)));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  for (const work of ['read', 'parsed', 'canonical'] as const) {
+    it(`lets other work run in between: ${work}`, async () => {
+      const text = `{${many((i) => `"${(i * 7919) % 100_003}${'x'.repeat(100)}":1`)}}`;
+      const response = await read(text);
+      const turns = await turnsDuring(() => (work === 'read' ? read(text) : response[work]()));
+      assert.ok(turns > 10, `${turns} turns for a mebibyte`);
+    });
+  }
+
+  it('is parsed once, and `data` is what was parsed', async () => {
+    const response = await read(`[${many(String)}]`);
+    const data = await response.parsed();
+    assert.equal(await response.parsed(), data);
+    assert.equal(response.data, data);
+  });
+
+  it('is parsed for whoever cannot wait', async () => {
+    const text = `[${many(String)}]`;
+    const response = await read(text);
+    assert.deepEqual(response.data, JSON.parse(text));
+    assert.equal(response.data, response.data);
+    assert.equal(response.text, text);
+  });
+
+  it('has no numbers beyond doubles and no more than 256 levels', async () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    await read(nested(256));
+    await assert.rejects(read(nested(257)), new JsonLimitError('nested deeper than 256 levels'));
+    for (const number of ['1e308', '-1.7976931348623157e308', '1e0000000300', `1${'0'.repeat(308)}`, '1e-999']) {
+      assert.equal(await canonical(`[${number}]`), canonicalJson([Number(number)]));
+    }
+    for (const number of ['1e309', '-1e400', '1E+0309', `1${'0'.repeat(309)}`, `1${'0'.repeat(310)}.5e-1`]) {
+      await assert.rejects(read(`[${number}]`), new JsonLimitError('a number is too large for standard JSON'), number);
+    }
+  });
+});
+
+describe('the canonical form of JSON text', () => {
+  it('writes numbers as JavaScript does', async () => {
+    const numbers = [
+      '0',
+      '-0',
+      '-0.0',
+      '0.5',
+      '-0.5',
+      '0.05',
+      '1.0',
+      '1.50',
+      '100',
+      '-100',
+      '1e2',
+      '1E-7',
+      '0.0000001',
+    ];
+    const exact = ['123456789012345', '1234567890123456', '9007199254740993', '0.1234567890123456789', '1e20', '1e21'];
+    for (const number of [...numbers, ...exact]) assert.equal(await canonical(number), String(Number(number) + 0));
+  });
+
+  it('writes any number as JavaScript does', async () => {
+    const digits = fc.stringMatching(/^\d{1,20}$/).map((text) => text.replace(/^0+(?=\d)/, ''));
+    const number = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        digits,
+        fc.stringMatching(/^(?:\.\d{1,20})?$/),
+        fc.stringMatching(/^(?:[eE][+-]?\d{1,2})?$/),
+      )
+      .map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(number, async (text) => assert.equal(await canonical(text), JSON.stringify(JSON.parse(text)))),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('sorts keys by UTF-16 code units', async () => {
+    const keys = [
+      '',
+      'a',
+      'aa',
+      'ab',
+      'b',
+      '\u007f',
+      '\u0080',
+      '\ud7ff',
+      '\ue000',
+      '\uffff',
+      '😀',
+      '𐀀',
+      '\u{10ffff}',
+      'A',
+      ' ',
+    ];
+    const object = (list: readonly string[]) => `{${list.map((key) => `${JSON.stringify(key)}:1`).join(',')}}`;
+    const sorted = object([...keys].sort());
+    assert.equal(await canonical(object(keys)), sorted);
+    assert.equal(await canonical(object(keys.toReversed())), sorted);
+  });
+
+  it('is that of the value, whatever the keys', async () => {
+    const unit = fc.constantFrom(
+      'a',
+      'b',
+      'é',
+      '\ue000',
+      '😀',
+      '\\ud800',
+      '\\udfff',
+      '\\n',
+      '\\"',
+      '\\u0000',
+      '\\u0061',
+      '\\\\',
+      '!',
+      ' ',
+    );
+    const key = fc.array(unit, { maxLength: 12 }).map((units) => `"${units.join('')}"`);
+    const member = fc.tuple(
+      key,
+      fc.constantFrom('1', '{"b":[],"a":{}}', '[ "x" , null ]', '"\\u00e9"', '-0', 'true', 'false'),
+    );
+    const object = fc
+      .array(member, { maxLength: 60 })
+      .map((members) => `{${members.map(([k, v]) => `${k} : ${v}`).join(' ,')}}`);
+    await fc.assert(fc.asyncProperty(object, assertSame), { numRuns: 500 });
+  });
+
+  it('puts many keys in order, with common beginnings and duplicates', async () => {
+    for (const prefix of ['', 'k', 'x'.repeat(99), '😀', '\\n', '\\ud83d']) {
+      await assertSame(`{${many((i) => `"${prefix}${(i * 7919) % 5003}":${i}`)}}`);
+    }
+    await assertSame(`{${many((i) => `"k${i % 3}":${i}`)}}`);
+    await assertSame(`{"b":{"b":{"b":0,"a":1},"a":2},"a":[${many((i) => `{"b":${i},"a":0}`)}]}`);
+  });
+
+  it('outgrows its text', async () => {
+    assert.equal(await canonical(`[${many(() => '1e20')}]`), `[${many(() => '100000000000000000000')}]`);
+  });
+});
+
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let done = false;
+  const count = () => {
+    turns += 1;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  await work();
+  done = true;
+  return turns;
+}
