@@ -68,7 +68,8 @@ export class Answer extends JsonText {
     for (const [name, isSound] of Object.entries(MEMBERS)) {
       if (!isSound(members[name])) throw new TypeError(`an answer without a ${name}`);
     }
-    return new Answer(json);
+    // `with` needs the brace in front, a stream needs one line, and a line feed in JSON is nothing but space.
+    return new Answer(json.trim().replace(/[\r\n]/g, ' '));
   }
 
   /** The same JSON object with other members in front. */

@@ -9,7 +9,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type Parameters = Readonly<Record<string, Json>>;
 
 /** The client's address where a plugin knows better than the socket (a trusted proxy in front). */
-export const clientAddress = new Slot<string>('clientAddress');
+export const clientAddress = new Slot<string>('clientAddress', { once: true });
 
 export interface ExchangeInput {
   readonly method: string;
@@ -68,6 +68,8 @@ export class Exchange extends Slotted {
     super();
     this.#input = input;
     Object.freeze(input.headers);
+    // An own property would hide what the kernel reads.
+    Object.freeze(this);
   }
 
   static {
@@ -142,6 +144,8 @@ export class Exchange extends Slotted {
     return performance.now() - this.#startedAt;
   }
 }
+
+for (const { prototype } of [Exchange, Slotted]) Object.freeze(prototype);
 
 /** What the kernel alone may do to a request: plugins have no way to these functions. */
 export const control = {

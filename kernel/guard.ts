@@ -247,25 +247,31 @@ class Invocation {
   }
 
   #fail(error: unknown): void {
-    const { plugin, stage, closed, adapter, house } = this.#tap;
-    const isExhausted = Exhausted.is(error);
-    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
-    const refusal = adapter === undefined ? readRefusal(error) : undefined;
-    this.#tell(isExhausted ? 'exhausted' : refusal === undefined ? 'failed' : 'done');
-    const outcome = refusal ?? this.#refusalFor(error);
+    const { plugin, stage, closed, house } = this.#tap;
+    const { outcome, refusal } = this.#readThrown(error);
+    this.#tell(outcome);
     if (!closed) {
-      house.complain({ plugin, stage, requestId: this.#exchange.requestId, error: isExhausted ? outcome : error });
+      const { requestId } = this.#exchange;
+      house.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     }
-    this.#done(closed ? outcome : null);
+    this.#done(closed ? refusal : null);
   }
 
-  #refusalFor(error: unknown): Refusal {
+  /** Reading what was thrown may run the plugin's code, too. */
+  #readThrown(error: unknown): { readonly outcome: CallEvent['outcome']; readonly refusal: Refusal } {
     const { plugin, adapter } = this.#tap;
-    if (Exhausted.is(error)) return asRefusal(refusals.exhausted(plugin, error.message));
-    const reason = describe(error);
-    return asRefusal(
-      adapter === undefined ? refusals.internal(`plugin "${plugin}": ${reason}`) : refusals.dropped(plugin, reason),
-    );
+    if (Exhausted.is(error)) {
+      return { outcome: 'exhausted', refusal: asRefusal(refusals.exhausted(plugin, error.message)) };
+    }
+    if (this.#ledger !== undefined) this.#since = performance.now();
+    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
+    const said = adapter === undefined ? readRefusal(error) : undefined;
+    const reason = said === undefined ? describe(error) : '';
+    this.#charge();
+    if (this.#ledger?.exhausted) return this.#readThrown(this.#spent('in what it threw'));
+    if (said !== undefined) return { outcome: 'done', refusal: said };
+    const refusal = adapter ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
+    return { outcome: 'failed', refusal: asRefusal(refusal) };
   }
 
   /** Of plugins without a budget only failures are worth a word. */

@@ -33,6 +33,8 @@ export class Ledger implements Call {
     this.#budget = budget;
     this.#remaining = budget;
     this.#exchange = exchange;
+    // An own property would hide what the guard reads.
+    Object.freeze(this);
   }
 
   static {
@@ -72,3 +74,5 @@ export class Ledger implements Call {
     return this.#controller.signal;
   }
 }
+
+Object.freeze(Ledger.prototype);

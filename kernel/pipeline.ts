@@ -232,7 +232,7 @@ export class Pipeline {
   #settle(exchange: Exchange, state: State, outcome: Outcome): Awaitable<void> {
     if (state.settled) return undefined;
     state.settled = true;
-    return this.#ask('settle', outcome, exchange);
+    return this.#ask('settle', Object.freeze(outcome), exchange);
   }
 
   #observe(watching: Awaitable<unknown>): void {

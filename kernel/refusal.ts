@@ -96,28 +96,41 @@ function settled(refusal: Refusal): Refusal {
  * @returns nothing for anything else.
  */
 export function readRefusal(error: unknown): Refusal | undefined {
-  if (!isRefusal(error)) return undefined;
-  if (sound.has(error)) return error;
   try {
-    const { status, message, body, headers, reason, failure, fault } = error;
-    const text = String(message);
-    return settled(
-      new Refusal(status, text, {
-        body: plainObject(body ?? { error: text }),
-        headers: Object.freeze({ ...headers }),
-        reason: reason === undefined ? undefined : String(reason),
-        failure: failure !== false,
-        fault: fault === true,
-      }),
-    );
+    return isRefusal(error) ? read(error) : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** @throws where it is none that could be sent. */
+function read(error: Refusal): Refusal {
+  if (sound.has(error)) return error;
+  const { status, message, body, headers, reason, failure, fault } = error;
+  const text = String(message);
+  return settled(
+    new Refusal(status, text, {
+      body: plainObject(body ?? { error: text }),
+      headers: Object.freeze({ ...headers }),
+      reason: reason === undefined ? undefined : String(reason),
+      failure: failure !== false,
+      fault: fault === true,
+    }),
+  );
+}
+
 /** @returns a bare 500 for what is no refusal; its reason keeps the original text for the log. */
 export function asRefusal(error: unknown): Refusal {
-  return readRefusal(error) ?? settled(refusals.internal(describe(error)));
+  try {
+    if (isRefusal(error)) return read(error);
+  } catch (fault) {
+    return settled(refusals.internal(`${describe(error)} (thrown as a refusal, and none: ${messageOf(fault)})`));
+  }
+  return settled(refusals.internal(describe(error)));
+}
+
+function messageOf(error: unknown): string {
+  return describe(error instanceof Error ? error.message : error);
 }
 
 /** The refusal with the stage that refused: the innermost is the one to name. */

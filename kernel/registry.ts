@@ -115,7 +115,9 @@ export class Registry {
     if (!isPlain(plugin.hooks ?? {})) throw new RegistrationError(`plugin "${name}": "hooks" is no plain object`);
     if (this.#observer !== undefined)
       throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
-    this.#refuseDoubles(name, plugin.routes ?? []);
+    if (this.#registrations.some((other) => other.name === name))
+      throw new RegistrationError(`two plugins are named "${name}"`);
+    this.#claimRoutes(name, plugin.routes ?? []);
     for (const header of credentials) this.#hidden.add(header.toLowerCase());
     for (const [stage, tap] of Object.entries(plugin.hooks ?? {})) this.#tap(registration, stage, tap);
     this.#registrations.push(registration);
@@ -154,11 +156,14 @@ export class Registry {
     );
   }
 
-  #refuseDoubles(name: string, routes: readonly Route[]): void {
-    const double = this.#registrations.some((other) => other.name === name);
-    if (double) throw new RegistrationError(`two plugins are named "${name}"`);
-    for (const { method, path, admit, handle } of routes) {
-      const fail = (why: string) => new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
+  #claimRoutes(name: string, routes: unknown): void {
+    if (!Array.isArray(routes)) throw new RegistrationError(`plugin "${name}": "routes" is no list`);
+    for (const route of routes as readonly unknown[]) {
+      if (typeof route !== 'object' || route === null)
+        throw new RegistrationError(`plugin "${name}": a route is no object`);
+      const { method, path, admit, handle } = route as Partial<Route>;
+      const fail = (why: string) =>
+        new RegistrationError(`plugin "${name}": route ${String(method)} ${String(path)}: ${why}`);
       if (typeof method !== 'string' || typeof path !== 'string') throw fail('needs a method and a path');
       const claim = routeClaim(method, path);
       const owner = this.#claims.get(claim);

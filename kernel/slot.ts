@@ -9,15 +9,22 @@ export class Slotted {
   }
 }
 
+export interface SlotOptions {
+  /** Whether what was left stays as it is: for what decides where a request goes, and is known to other plugins. */
+  readonly once?: boolean;
+}
+
 /**
  * A typed token for what one plugin leaves on a request for another, or for its own later stages. Whoever holds the
  * token can read and write; nobody else can reach the value, and it is gone with the request.
  */
 export class Slot<T> {
   readonly name: string;
+  readonly #once: boolean;
 
-  constructor(name: string) {
+  constructor(name: string, { once = false }: SlotOptions = {}) {
     this.name = name;
+    this.#once = once;
   }
 
   get(exchange: Slotted): T | undefined {
@@ -25,8 +32,11 @@ export class Slot<T> {
     return valuesOf(exchange).get(this) as T | undefined;
   }
 
+  /** @throws when something was left already that must stay. */
   set(exchange: Slotted, value: T): void {
-    valuesOf(exchange).set(this, value);
+    const values = valuesOf(exchange);
+    if (this.#once && values.has(this)) throw new Error(`slot "${this.name}" is filled already`);
+    values.set(this, value);
   }
 
   /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */

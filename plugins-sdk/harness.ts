@@ -318,10 +318,14 @@ export class TestRequest {
 
 /** A request whose duration a test may choose. */
 class TestExchange extends Exchange {
-  duration: number | undefined;
+  #duration: number | undefined;
+
+  set duration(milliseconds: number | undefined) {
+    this.#duration = milliseconds;
+  }
 
   override elapsed(): number {
-    return this.duration ?? super.elapsed();
+    return this.#duration ?? super.elapsed();
   }
 }
 

@@ -10,6 +10,8 @@ export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';
 export * from './http-client/index.ts';
+export { LongResponse } from './json/long-response.ts';
+export { JsonLimitError } from './json/scan.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { configKey } from './define.ts';
+import { LONGEST_TIMER } from './timer.ts';
 
 /** An EVM address; its checksum, if it has one, is checked apart from the schema. */
 export function addressSchema(description: string) {
@@ -9,7 +10,7 @@ export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
 /** A time in milliseconds that a timer can hold. */
 export function millisecondsSchema(description: string) {
-  return Type.Integer({ minimum: 1, maximum: 2_147_483_647, description });
+  return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, description });
 }
 export const MillisecondsSchema = millisecondsSchema('milliseconds');
 

@@ -1,13 +1,15 @@
-/** What is counted or measured, in the terms of Prometheus and OpenTelemetry. */
-export interface MeterSpec<L extends string = string> {
-  /** Snake case, with the unit and without a prefix: `upstream_call_seconds`, `payments_total`. */
-  readonly name: string;
-  readonly help: string;
-  /** Names of the labels, in snake case. What they hold must be of bounded variety, never of a client's choice. */
-  readonly labels?: readonly L[];
-  /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
-  readonly buckets?: readonly number[];
-}
+import {
+  type Described,
+  described,
+  type Instrument,
+  instrumentOf,
+  isSame,
+  type Kind,
+  type MeterSpec,
+  namesOf,
+} from './instrument.ts';
+
+export type { Instrument, MeterSpec };
 
 export type Labels<L extends string = string> = Readonly<Record<L, string>>;
 
@@ -29,13 +31,7 @@ export interface Meters {
   connect(sink: MeterSink): void;
 }
 
-/** An instrument as a sink gets it. */
-export interface Instrument extends MeterSpec {
-  /** Most combinations of label values that are kept apart. */
-  readonly series: number;
-}
-
-/** Where measurements go: whoever exports metrics connects one. */
+/** Where measurements go: whoever exports metrics connects one. When it throws, the measurement is lost. */
 export interface MeterSink {
   counter(instrument: Instrument): Measure;
   histogram(instrument: Instrument): Measure;
@@ -43,16 +39,11 @@ export interface MeterSink {
   gauge(instrument: Instrument, read: () => number): void;
 }
 
-type Kind = 'counter' | 'histogram' | 'gauge';
-
-interface Described {
-  readonly kind: Kind;
-  readonly instrument: Instrument;
-}
-
 /** One that has been in force, and keeps its kind and labels until the end. */
 interface Exported extends Described {
   measure: Measure;
+  /** Whether the sink has failed with it: that is said once. */
+  isFaulty: boolean;
 }
 
 /** One of a set of plugins. */
@@ -69,24 +60,26 @@ const nothing = () => 0;
 /** Combinations of label values that an operator's plugin may have for one instrument. */
 export const MOST_SERIES = 1000;
 
-/** What Prometheus's text format makes of a histogram, besides its name. */
-const PARTS: Readonly<Record<Kind, readonly string[]>> = {
-  counter: [],
-  gauge: [],
-  histogram: ['_bucket', '_sum', '_count'],
-};
+/** Instruments that an operator's plugin may have. */
+export const MOST_INSTRUMENTS = 100;
 
-/** All names of an instrument in the text format. */
-function namesOf({ kind, instrument: { name } }: Described): string[] {
-  return [name, ...PARTS[kind].map((part) => name + part)];
-}
+/** Told when a sink fails: once for each of its instruments. */
+export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
-/** The instruments of one service. Without a sink measuring costs a call of an empty function. */
+/**
+ * The instruments of one service. Without a sink measuring costs a call of an empty function. A sink that throws loses what
+ * it was to measure, and nothing else: those who measure are in the middle of a request.
+ */
 export class MeterRegistry {
   readonly #exported = new Set<Exported>();
   readonly #byName = new Map<string, Exported>();
   #inForce: MeterSet | undefined;
   #sink: MeterSink | undefined;
+  readonly #sinkFailed: SinkFailed;
+
+  constructor(sinkFailed: SinkFailed = () => undefined) {
+    this.#sinkFailed = sinkFailed;
+  }
 
   /** The instruments of one set of plugins. */
   draft(): MeterSet {
@@ -97,12 +90,13 @@ export class MeterRegistry {
         this.#inForce = set;
       },
       connect: (sink) => this.#connect(sink),
+      sinkFailed: (exported, error) => this.#complain(exported, error),
     });
     return set;
   }
 
   #export({ kind, instrument }: Meter): Exported {
-    const exported = { kind, instrument, measure: unheard };
+    const exported = { kind, instrument, measure: unheard, isFaulty: false };
     this.#exported.add(exported);
     for (const name of namesOf(exported)) this.#byName.set(name, exported);
     this.#open(exported);
@@ -118,8 +112,20 @@ export class MeterRegistry {
   #open(exported: Exported): void {
     const { kind, instrument } = exported;
     if (this.#sink === undefined) return;
-    if (kind !== 'gauge') exported.measure = this.#sink[kind](instrument);
-    else this.#sink.gauge(instrument, () => (this.#inForce === undefined ? 0 : this.#inForce.read(instrument.name)));
+    exported.measure = unheard;
+    exported.isFaulty = false;
+    try {
+      if (kind !== 'gauge') exported.measure = this.#sink[kind](instrument);
+      else this.#sink.gauge(instrument, () => (this.#inForce === undefined ? 0 : this.#inForce.read(instrument.name)));
+    } catch (error) {
+      this.#complain(exported, error);
+    }
+  }
+
+  #complain(exported: Exported, error: unknown): void {
+    if (exported.isFaulty) return;
+    exported.isFaulty = true;
+    this.#sinkFailed(exported.instrument, error);
   }
 }
 
@@ -128,7 +134,20 @@ interface Registry {
   export(meter: Meter): Exported;
   commit(): void;
   connect(sink: MeterSink): void;
+  sinkFailed(exported: Exported, error: unknown): void;
 }
+
+/** What one plugin may measure with. */
+export interface MeterBounds {
+  /** Combinations of label values of each instrument. */
+  readonly series: number;
+  readonly instruments: number;
+}
+
+const BOUNDS: MeterBounds = { series: MOST_SERIES, instruments: MOST_INSTRUMENTS };
+
+/** What built-in plugins measure is in the config. */
+export const UNBOUNDED: MeterBounds = { series: Number.POSITIVE_INFINITY, instruments: Number.POSITIVE_INFINITY };
 
 /** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
 export class MeterSet {
@@ -145,13 +164,30 @@ export class MeterSet {
   /**
    * The instruments of one plugin of the set.
    * @param series most combinations of label values of each.
+   * @param instruments most of them.
    */
-  of(plugin: string, series = MOST_SERIES): Meters {
-    const ask = (kind: Kind, spec: MeterSpec) =>
-      this.#ask({ kind, plugin, instrument: instrumentOf(kind, spec, series), read: nothing });
+  of(plugin: string, { series, instruments }: MeterBounds = BOUNDS): Meters {
+    const own = new Set<string>();
+    const ask = (kind: Kind, spec: MeterSpec) => {
+      const instrument = instrumentOf(kind, spec, series);
+      if (own.size >= instruments && !own.has(instrument.name)) {
+        throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
+      }
+      const meter = this.#ask({ kind, plugin, instrument, read: nothing });
+      own.add(instrument.name);
+      return meter;
+    };
     const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec): Measure => {
       const meter = ask(kind, spec);
-      return (labels, value) => meter.exported?.measure(labels, value);
+      return (labels, value) => {
+        const { exported } = meter;
+        if (exported === undefined) return;
+        try {
+          exported.measure(labels, value);
+        } catch (error) {
+          this.#registry.sinkFailed(exported, error);
+        }
+      };
     };
     return {
       counter: (spec) => measuring('counter', spec),
@@ -198,35 +234,4 @@ export class MeterSet {
     if (this.#committed) meter.exported = this.#registry.export(meter);
     return meter;
   }
-}
-
-function isSame(one: Described, other: Described): boolean {
-  return described(one) === described(other);
-}
-
-function described({ kind, instrument: { name, labels = [], buckets = [] } }: Described): string {
-  const parts = { labels, buckets };
-  const told = Object.entries(parts).flatMap(([part, values]) =>
-    values.length === 0 ? [] : `${part} ${values.join(', ')}`,
-  );
-  return `the ${kind} "${name}"${told.length === 0 ? '' : ` with the ${told.join(' and the ')}`}`;
-}
-
-/** A copy that nobody can change. @throws Error that says what is wrong with it. */
-function instrumentOf(kind: Kind, { name, help, labels = [], buckets }: MeterSpec, series: number): Instrument {
-  const wrong = (what: string) => new Error(`the instrument "${name}" ${what}`);
-  if (!isSnakeCase(name)) throw new Error(`the name of the instrument "${name}" is not in snake case`);
-  if (typeof help !== 'string' || help === '') throw wrong('has no help');
-  const odd = labels.find((label, i) => !isSnakeCase(label) || label === 'le' || labels.indexOf(label) < i);
-  if (odd !== undefined) throw wrong(`cannot have a label "${odd}"`);
-  if (kind === 'gauge' && labels.length > 0) throw wrong('is a gauge, which has no labels');
-  if (buckets?.some((bound, i) => !Number.isFinite(bound) || bound <= (buckets[i - 1] ?? Number.NEGATIVE_INFINITY))) {
-    throw wrong('has buckets that do not ascend');
-  }
-  const copy = { name, help, labels: Object.freeze([...labels]), series };
-  return Object.freeze(buckets === undefined ? copy : { ...copy, buckets: Object.freeze([...buckets]) });
-}
-
-function isSnakeCase(name: unknown): name is string {
-  return typeof name === 'string' && /^[a-z][a-z0-9_]*$/.test(name);
 }

@@ -112,6 +112,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** Characters of a plugin's result, about as JSON text: what an upstream answer may hold. */
 const MAX_SIZE = 1024 * 1024;
 const MAX_DEPTH = 256;
+/** Characters of the text that a rejected client gets. */
+const MAX_MESSAGE = 8192;
 
 /**
  * A copy that is plain JSON through and through.
@@ -161,6 +163,7 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
   const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isObject(result) ? result : {};
   if (!isStatus(status, 400)) throw new WrongShape('"status" is no HTTP error status');
   if (typeof message !== 'string') throw new WrongShape('"message" is no string');
+  if (message.length > MAX_MESSAGE) throw new WrongShape(`"message" is longer than ${MAX_MESSAGE} characters`);
   return new Refusal(status, message, { reason: `rejected by plugin "${plugin}"` });
 }
 

@@ -4,7 +4,7 @@ import { type Json, type Parameters, type Refusal, Slot } from './kernel.ts';
  * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
  * at `read`, where there are such parameters.
  */
-export const inexactParameters = new Slot<ReadonlySet<string>>('inexactParameters');
+export const inexactParameters = new Slot<ReadonlySet<string>>('inexactParameters', { once: true });
 
 /** The parts of an upstream request that come from parameters. */
 export interface RequestParts {
@@ -30,10 +30,10 @@ export interface ResolvedParameters {
 }
 
 /** Left by the plugin that owns `parameters`, at `validate`. */
-export const resolvedParameters = new Slot<ResolvedParameters>('resolvedParameters');
+export const resolvedParameters = new Slot<ResolvedParameters>('resolvedParameters', { once: true });
 
 /** The reserved parameters that decide how this answer is encoded, in a fixed order; left at `validate`. */
-export const encodingChoice = new Slot<readonly string[]>('encodingChoice');
+export const encodingChoice = new Slot<readonly string[]>('encodingChoice', { once: true });
 
 /** A request as it went upstream. Its headers and, with secret parameters, all of it may hold the operator's credentials. */
 export interface SentRequest {
@@ -46,7 +46,7 @@ export interface SentRequest {
 }
 
 /** Left by the plugin that calls the API, at `callApi`. */
-export const sentRequest = new Slot<SentRequest>('sentRequest');
+export const sentRequest = new Slot<SentRequest>('sentRequest', { once: true });
 
 /** What a request has gone through before it is its turn to call the API. */
 export interface VainWait {
@@ -57,7 +57,7 @@ export interface VainWait {
 }
 
 /** Left at `lookup` by the plugin that has requests wait for each other; without it there was no such wait. */
-export const vainWait = new Slot<VainWait>('vainWait');
+export const vainWait = new Slot<VainWait>('vainWait', { once: true });
 
 /** Headers that go out with the answer itself; left at `lookup`, for modes that give the answer in their reply. */
-export const answerHeaders = new Slot<Readonly<Record<string, string>>>('answerHeaders');
+export const answerHeaders = new Slot<Readonly<Record<string, string>>>('answerHeaders', { once: true });

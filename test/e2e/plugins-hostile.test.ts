@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
@@ -137,6 +137,14 @@ const attempts = (exchange, call) => ({
   detach: () => exchange.detach(),
   ledgers: () => exchange.ledgers.clear(),
   departure: () => exchange.departure.abort(),
+  ...Object.fromEntries(
+    Object.entries({ endpoint: other, parameters: { symbol: 'EVIL' }, abandoned: true, requestId: '0x00' }).map(
+      ([name, value]) => ['own ' + name, () => Object.defineProperty(exchange, name, { value })],
+    ),
+  ),
+  'own class': () => Object.setPrototypeOf(exchange, { endpoint: other }),
+  'the class': () => Object.defineProperty(Object.getPrototypeOf(exchange), 'endpoint', { value: other }),
+  'own exhausted': () => Object.defineProperty(call, 'exhausted', { value: call.budget === undefined }),
   headers: () => { exchange.headers['x-api-key'] = 'k'; },
   'request id': () => { exchange.requestId = '0x00'; },
   refill: () => call.charge(-1e9),
@@ -153,7 +161,10 @@ const grab = (exchange, call = {}) => {
 export default {
   name: 'grabbing',
   budget: 10000,
-  setup: ({ endpoints }) => {
+  setup: ({ endpoints, credentials }) => {
+    for (const list of [endpoints, credentials]) {
+      try { list.push(list[0]); } catch { note('fixed', 'list'); }
+    }
     other = endpoints.find(({ name }) => name === 'other');
     return {
       observe: {
@@ -163,7 +174,10 @@ export default {
       },
       hooks: {
         validate: (_, exchange, call) => grab(exchange, call),
-        settle: (outcome, exchange, call) => grab(exchange, call),
+        settle: (outcome, exchange, call) => {
+          grab(exchange, call);
+          try { outcome.kind = 'abandoned'; } catch { note('refused', 'outcome'); }
+        },
       },
     };
   },
@@ -183,7 +197,6 @@ describe('what plugins see of a request', () => {
     const endpoints = { own: { encoding, parameters }, other: { parameters } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  beforeEach(() => notes.clear());
   after(async () => {
     await service.stop();
     await upstream.close();
@@ -200,7 +213,61 @@ describe('what plugins see of a request', () => {
     const answer = (await response.json()) as { endpointId: string };
     assert.equal(answer.endpointId, service.ids['api/other']);
     assert.equal(upstream.requests.at(-1)?.path, '/other?symbol=BTC');
-    assert.ok(notes.of('refused').length > 50);
+    assert.equal(notes.of('fixed').length, 2);
+    const refused = new Set(notes.of('refused').flat());
+    for (const name of ['own endpoint', 'own abandoned', 'own exhausted', 'the class', 'outcome']) {
+      assert.ok(refused.has(name), name);
+    }
+  });
+});
+
+/** Leaves something else where others have left where a request goes, who asks and what was asked. */
+const replacing = `
+import { clientAddress, resolvedParameters, sentRequest } from 'signed-data-proxy/plugins-sdk';
+const other = { path: '/other', query: '', headers: {}, cookie: undefined, body: undefined };
+const left = {
+  admit: [clientAddress, '10.0.0.1'],
+  validate: [resolvedParameters, { values: [], place: () => other }],
+  callApi: [sentRequest, { method: 'GET', url: 'http://other', headers: {}, body: undefined }],
+};
+export default {
+  name: 'replacing',
+  setup: () => ({
+    hooks: {},
+    observe: {
+      stage: ({ exchange, stage }) => {
+        const [slot, value] = left[stage] ?? [];
+        try { slot?.set(exchange, value); } catch (error) { globalThis.testNote('refused', error.message); }
+      },
+    },
+  }),
+};
+`;
+
+describe('what plugins leave for each other', () => {
+  it('cannot be replaced by a plugin that only looks', async () => {
+    const upstream = await startUpstream();
+    upstream.json('/own', { price: 7 });
+    upstream.json('/other', { price: 666 });
+    notes.clear();
+    const { files, plugins } = pluginFiles({ replacing });
+    const service = await startTestService(oneApi(upstream.url, { own: {} }, { settings: { plugins } }), { files });
+    try {
+      const response = await service.post('api/own');
+      assert.deepEqual(((await response.json()) as { rawData: unknown }).rawData, { price: 7 });
+      assert.deepEqual(
+        upstream.requests.map(({ path }) => path),
+        ['/own'],
+      );
+      const slots = ['clientAddress', 'resolvedParameters', 'sentRequest'];
+      assert.deepEqual(
+        notes.of('refused').flat(),
+        slots.map((name) => `slot "${name}" is filled already`),
+      );
+    } finally {
+      await service.stop();
+      await upstream.close();
+    }
   });
 });
 
@@ -209,7 +276,10 @@ const returning = `
 const changing = () => { let reads = 0; return { toJSON: () => (reads++ === 0 ? { a: 1 } : undefined) }; };
 const twice = (first, then) => { let reads = 0; return () => (reads++ === 0 ? first : then); };
 const flip = (object, name, first, then) => Object.defineProperty(object, name, { get: twice(first, then), enumerable: true });
+const bytes = (count) => '0x' + '11'.repeat(count);
+const kept = { node: bytes(20), endpointId: bytes(32), timestamp: 1, data: '0x00', signature: bytes(65) };
 const values = {
+  'lookup spaced': () => ({ json: '\\n' + JSON.stringify(kept, null, 2) }),
   'lookup no json': () => ({ json: 'not json' }),
   'lookup no answer': () => ({ json: '{"a":1}' }),
   'lookup a text': () => ({ json: '"0x"' }),
@@ -250,7 +320,8 @@ describe('what plugins return is JSON, or no answer', () => {
     upstream = await startUpstream();
     upstream.json('/raw', { price: 7 });
     const { files, plugins } = pluginFiles({ returning });
-    service = await startTestService(oneApi(upstream.url, { raw: {} }, { settings: { plugins } }), { files });
+    const endpoints = { raw: {}, stream: { path: '/stream', mode: 'stream' } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
   after(async () => {
     await service.stop();
@@ -266,6 +337,14 @@ describe('what plugins return is JSON, or no answer', () => {
       assert.deepEqual(((await response.json()) as { rawData: unknown }).rawData, { price: 7 });
     });
   }
+
+  it('lookup spaced: one line, whatever it was', async () => {
+    const plain = /^\{ {3}"node": "0x(?:11){20}",.*"signature": "0x(?:11){65}" \}$/;
+    assert.match(await (await ask('lookup spaced')).text(), plain);
+    const stream = await (await service.post('api/stream', {}, { 'x-value': 'lookup spaced' })).text();
+    const [, data] = /^(?:event: \w+\n)?data: (.*)\n\n$/.exec(stream) ?? [];
+    assert.equal((JSON.parse(data ?? '') as { timestamp: number }).timestamp, 1);
+  });
 
   it('prove flips: the proof is what it was at first', async () => {
     const response = await ask('prove flips');

@@ -148,6 +148,18 @@ describe('a route that cannot be served stops the start and names the plugin', (
     });
   }
 
+  for (const [routes, why] of [
+    ['5', 'plugin "odd": "routes" is no list'],
+    ['{}', 'plugin "odd": "routes" is no list'],
+    ['[null]', 'plugin "odd": a route is no object'],
+    ['[{ method: Symbol("m"), path: "/a" }]', 'plugin "odd": route Symbol(m) /a: needs a method and a path'],
+    ['[{ get method() { throw new Error("boom"); } }]', 'plugin "odd" cannot be registered: boom'],
+  ] as const) {
+    it(`no routes at all: ${routes}`, async () => {
+      assert.equal(await starting(`], routes: ${routes}, start: () => [`), why);
+    });
+  }
+
   for (const path of ['/{a', '/:', '/*', '/a(b', '/a?', '/:a:']) {
     it(`a pattern that cannot be read: ${path}`, async () => {
       const message = await starting(`{ method: 'GET', path: ${JSON.stringify(path)}, admit: false, ${handle} }`);

@@ -266,6 +266,17 @@ describe('the budget', () => {
     assert.ok(remaining <= PLENTY - 50, `${remaining}`);
   });
 
+  it('is charged for reading what was thrown', async () => {
+    const branded = () => Object.assign(slow('status', 30, 418), { [Symbol.for('signed-data-proxy.refusal')]: true });
+    const thrown = () => {
+      throw branded();
+    };
+    for (const fn of [thrown, async () => thrown()]) {
+      const { outcome } = await run('validate', fn, { budget: 20 });
+      assert.deepEqual(outcome, exhausted('its 20 ms were spent in what it threw'));
+    }
+  });
+
   it('aborts a signal that is first asked for when it has ended', async () => {
     let context: HookContext | undefined;
     const fn = (given: HookContext) => {
@@ -729,6 +740,7 @@ const wrong: Readonly<Record<string, ReadonlyArray<readonly [unknown, string]>>>
       (status) => [{ reject: true, status }, 'Error: "status" is no HTTP error status'] as const,
     ),
     ...[1, null, {}].map((message) => [{ reject: true, message }, 'Error: "message" is no string'] as const),
+    [{ reject: true, message: 'a'.repeat(8193) }, 'Error: "message" is longer than 8192 characters'],
     [throwingGetter('reject'), 'Error: boom'],
     [hostile(), 'Error: hostile'],
   ],
@@ -774,7 +786,7 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   lookup: [null, true, {}, { json: {} }],
   callApi: [null, {}, { status: 200 }, { status: 200.5, data: 1 }, { status: 200, data: undefined }],
   encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
-  encrypt: [null, '', '0x1', 1],
+  encrypt: [null, '', '0x', '0x1', 1],
   sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
   prove: [null, true, 'a'],
   respond: [null, true, 'a'],
@@ -817,6 +829,18 @@ describe('a result of the wrong shape', () => {
       }
     });
   }
+
+  it('is headers that no client takes', async () => {
+    const fits = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`x-${i}`, 'a'.repeat(90)]));
+    assert.deepEqual((await run('respond', () => fits)).outcome, { value: Object.assign({}, untouched.respond, fits) });
+    const { outcome, complaints } = await run('respond', () => ({ ...fits, 'x-80': 'a'.repeat(1024) }));
+    assert.deepEqual(outcome, { value: untouched.respond });
+    const message = 'Error: returned something of the wrong shape: the headers are longer than 8192 characters';
+    assert.deepEqual(
+      complaints.map(({ error }) => String(error)),
+      [message],
+    );
+  });
 
   it('cannot be: what observers return is nobody’s business', async () => {
     for (const stage of ['settle', 'store', 'onResponseSent', 'onError'] as const) {

@@ -168,6 +168,40 @@ describe('Meters', () => {
     assert.deepEqual([sink.opened.length, sink.measured.length], [1, 1]);
   });
 
+  it('outlive a sink that throws, which is said once for each instrument until another one is connected', () => {
+    const failed: [string, unknown][] = [];
+    const set = new MeterRegistry(({ name }, error) => failed.push([name, error])).draft();
+    set.commit();
+    const meters = set.of('p');
+    const boom = () => {
+      throw 'boom';
+    };
+    const calls = meters.counter(labelled);
+    const faulty = { counter: () => boom, histogram: boom, gauge: boom };
+    meters.connect(faulty);
+    const seconds = meters.histogram(timed);
+    meters.gauge(depth, () => 1);
+    for (let count = 0; count < 2; count++) {
+      calls({ outcome: 'ok' }, 1);
+      seconds({ api: 'a' }, 1);
+    }
+    assert.deepEqual(failed.splice(0), [
+      ['call_seconds', 'boom'],
+      ['queue', 'boom'],
+      ['calls_total', 'boom'],
+    ]);
+    const sink = new Notebook();
+    meters.connect(sink);
+    calls({ outcome: 'ok' }, 2);
+    assert.deepEqual([sink.measured, sink.read()], [[['counter', 'calls_total', { outcome: 'ok' }, 2]], { queue: 1 }]);
+    meters.connect(faulty);
+    calls({ outcome: 'ok' }, 3);
+    assert.deepEqual(
+      failed.map(([name]) => name),
+      ['call_seconds', 'queue', 'calls_total'],
+    );
+  });
+
   it('of two services are apart', () => {
     const [one, other] = [setUp().meters, setUp().meters];
     const sink = new Notebook();
@@ -330,6 +364,23 @@ describe('the name of an instrument', () => {
       assert.throws(() => setUp().meters.histogram(spec), new Error(message));
     });
   }
+
+  it('more than 100 buckets: an error', () => {
+    const buckets = Array.from({ length: 101 }, (_, i) => i);
+    setUp().meters.histogram({ name: 'wide', help: 'x', buckets: buckets.slice(1) });
+    const error = new Error('the instrument "wide" has more than 100 buckets');
+    assert.throws(() => setUp().meters.histogram({ name: 'wide', help: 'x', buckets }), error);
+  });
+
+  it('more than 100 instruments of a plugin: an error', () => {
+    const { set, meters } = setUp();
+    const ask = (i: number, own = meters) => own.counter({ name: `calls_${i}`, help: 'x' });
+    for (let i = 0; i < 100; i++) ask(i);
+    ask(0);
+    const message = 'the instrument "calls_100" is one too many: a plugin has at most 100';
+    assert.throws(() => ask(100), new Error(message));
+    ask(100, set.of('q'));
+  });
 
   it('labels of a gauge: an error', () => {
     const gauge = setUp().meters.gauge as (spec: MeterSpec, read: () => number) => void;

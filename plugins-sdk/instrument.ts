@@ -1,0 +1,70 @@
+/** What is counted or measured, in the terms of Prometheus and OpenTelemetry. */
+export interface MeterSpec<L extends string = string> {
+  /** Snake case, with the unit and without a prefix: `upstream_call_seconds`, `payments_total`. */
+  readonly name: string;
+  readonly help: string;
+  /** Names of the labels, in snake case. What they hold must be of bounded variety, never of a client's choice. */
+  readonly labels?: readonly L[];
+  /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
+  readonly buckets?: readonly number[];
+}
+
+/** An instrument as a sink gets it. */
+export interface Instrument extends MeterSpec {
+  /** Most combinations of label values that are kept apart. */
+  readonly series: number;
+}
+
+/** Buckets of a histogram: each is a series. */
+const MOST_BUCKETS = 100;
+
+export type Kind = 'counter' | 'histogram' | 'gauge';
+
+export interface Described {
+  readonly kind: Kind;
+  readonly instrument: Instrument;
+}
+
+/** What Prometheus's text format makes of a histogram, besides its name. */
+const PARTS: Readonly<Record<Kind, readonly string[]>> = {
+  counter: [],
+  gauge: [],
+  histogram: ['_bucket', '_sum', '_count'],
+};
+
+/** All names of an instrument in the text format. */
+export function namesOf({ kind, instrument: { name } }: Described): string[] {
+  return [name, ...PARTS[kind].map((part) => name + part)];
+}
+
+export function isSame(one: Described, other: Described): boolean {
+  return described(one) === described(other);
+}
+
+export function described({ kind, instrument: { name, labels = [], buckets = [] } }: Described): string {
+  const parts = { labels, buckets };
+  const told = Object.entries(parts).flatMap(([part, values]) =>
+    values.length === 0 ? [] : `${part} ${values.join(', ')}`,
+  );
+  return `the ${kind} "${name}"${told.length === 0 ? '' : ` with the ${told.join(' and the ')}`}`;
+}
+
+/** A copy that nobody can change. @throws Error that says what is wrong with it. */
+export function instrumentOf(kind: Kind, { name, help, labels = [], buckets }: MeterSpec, series: number): Instrument {
+  const wrong = (what: string) => new Error(`the instrument "${name}" ${what}`);
+  if (!isSnakeCase(name)) throw new Error(`the name of the instrument "${name}" is not in snake case`);
+  if (typeof help !== 'string' || help === '') throw wrong('has no help');
+  const odd = labels.find((label, i) => !isSnakeCase(label) || label === 'le' || labels.indexOf(label) < i);
+  if (odd !== undefined) throw wrong(`cannot have a label "${odd}"`);
+  if (kind === 'gauge' && labels.length > 0) throw wrong('is a gauge, which has no labels');
+  if (buckets?.some((bound, i) => !Number.isFinite(bound) || bound <= (buckets[i - 1] ?? Number.NEGATIVE_INFINITY))) {
+    throw wrong('has buckets that do not ascend');
+  }
+  if (buckets !== undefined && buckets.length > MOST_BUCKETS) throw wrong(`has more than ${MOST_BUCKETS} buckets`);
+  const copy = { name, help, labels: Object.freeze([...labels]), series };
+  return Object.freeze(buckets === undefined ? copy : { ...copy, buckets: Object.freeze([...buckets]) });
+}
+
+function isSnakeCase(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-z][a-z0-9_]*$/.test(name);
+}

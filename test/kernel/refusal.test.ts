@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { asRefusal, Refusal } from '../../kernel/refusal.ts';
+
+describe('what is thrown as a refusal and is none', () => {
+  const brand = { [Symbol.for('signed-data-proxy.refusal')]: true };
+  const cases: readonly (readonly [string, unknown, string])[] = [
+    [
+      'another status',
+      Object.assign(new Refusal(418, 't'), { status: 200 }),
+      't (thrown as a refusal, and none: a refusal with status 200)',
+    ],
+    ['no status', { ...brand, message: 'm' }, 'm (thrown as a refusal, and none: a refusal with status undefined)'],
+    [
+      'a body in JSON that is no object',
+      { ...brand, status: 418, message: 'm', body: [] },
+      'm (thrown as a refusal, and none: is no JSON object)',
+    ],
+  ];
+  for (const [name, thrown, reason] of cases) {
+    it(`${name}: a bare 500, and the log says what is wrong`, () => {
+      const refusal = asRefusal(thrown);
+      assert.deepEqual([refusal.status, refusal.message, refusal.reason], [500, 'Internal server error', reason]);
+    });
+  }
+});
