@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { backlogOf } from '../http/backlog.ts';
+import { backlogOf, closeQueue } from '../http/backlog.ts';
 import type { Connections } from '../http/connections.ts';
 
 /** Milliseconds between two looks at what is open. */
-const LOOK = 50;
+const LOOK = 20;
 /** Milliseconds that a server goes on accepting at most after its delay, while connections wait in the system's queue. */
 const PATIENCE = 10_000;
 
@@ -20,12 +20,19 @@ export async function drain(server: Server, connections: Connections, delay: num
   connections.drain();
   await setTimeout(delay);
   // One connection is accepted in each turn of the event loop: a busy service has a queue of them.
+  closeQueue(server);
   const last = performance.now() + PATIENCE;
-  while (backlogOf(server) > 0 && performance.now() < last) await setImmediate();
+  while (backlogOf(server) > 0 && performance.now() < last) {
+    await setTimeout(LOOK);
+    // Behind what was accepted in a turn: there the queue is empty, however often clients come again.
+    await setImmediate();
+  }
+  // At once, before somebody else comes. That of HTTP servers also destroys connections whose answer is written and not yet
+  // taken, and looks at no deadline any more.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const bytesRead = new Map<Socket, number>();
   const sweep = setInterval(() => connections.closeIdle(bytesRead), LOOK);
   connections.closeIdle(bytesRead);
-  // That of HTTP servers also destroys connections whose answer is written and not yet taken, and looks at no deadline any more.
-  await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  await closed;
   clearInterval(sweep);
 }

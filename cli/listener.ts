@@ -1,8 +1,7 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { descriptorLimit } from '../http/descriptors.ts';
-import { configKey, definePlugin, Type } from '../plugins-sdk/define.ts';
+import { configKey, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
+import type { Address } from '../plugins-sdk/listen.ts';
 
 const portKey = configKey(
   'server',
@@ -55,12 +54,15 @@ const trustKey = configKey('server', 'rateLimit.trustForwardedFor', Type.Optiona
 type Config = Readonly<Record<string, unknown>>;
 
 const DEFAULT_MAX = 16_384;
+const DEFAULT_CALLS = 50;
+/** Connections below which clients will miss them. */
+const FEW = 64;
 /** File descriptors for what is neither a client's nor an upstream's: files, the log, metrics. */
 const OWN_DESCRIPTORS = 64;
 
 /** File descriptors that upstream calls and the process itself leave for clients. */
 function descriptorsForClients(config: Config): number {
-  return descriptorLimit() - OWN_DESCRIPTORS - (callsKey.in(config) ?? 50);
+  return descriptorLimit() - OWN_DESCRIPTORS - (callsKey.in(config) ?? DEFAULT_CALLS);
 }
 
 /** How many connections a config allows. */
@@ -78,6 +80,27 @@ export function drainDelayOf(config: Config): number {
   return drainDelayKey.in(config) ?? 250;
 }
 
+function checkMax(config: Config): Finding[] {
+  const max = maxKey.in(config);
+  const left = Math.max(descriptorsForClients(config), 0);
+  if (max !== undefined) {
+    const message = `${max} connections are more than the file descriptors of the process allow (${left}): raise its limit (ulimit -n)`;
+    return max > left ? [warning('server.connections.max', message)] : [];
+  }
+  const { max: most } = connectionLimitsOf(config);
+  if (most >= FEW) return [];
+  const calls = `settings.maxConcurrentApiCalls (${callsKey.in(config) ?? DEFAULT_CALLS})`;
+  const message = `the process may have ${descriptorLimit()} file descriptors (ulimit -n), and ${calls} leaves them for ${most} connections of clients`;
+  return [warning('server.connections.max', message)];
+}
+
+function checkShare(config: Config): Finding[] {
+  const share = perAddressKey.in(config);
+  const { max } = connectionLimitsOf(config);
+  if (share === undefined || share <= max) return [];
+  return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
+}
+
 /** The service's own keys are contributed like a plugin's. */
 export const listener = definePlugin({
   name: 'listener',
@@ -85,39 +108,12 @@ export const listener = definePlugin({
   required: true,
   keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey],
   check({ config }) {
-    const max = maxKey.in(config);
-    const left = descriptorsForClients(config);
-    if (max === undefined || max <= left) return [];
-    const message = `${max} connections are more than the file descriptors of the process allow (${Math.max(left, 0)}): raise its limit (ulimit -n)`;
-    return [warning('server.connections.max', message)];
+    return [...checkMax(config), ...checkShare(config)];
   },
   setup: () => ({}),
 });
 
-/** Where to listen. */
-export interface Address {
-  readonly port: number;
-  readonly host: string;
-}
-
 /** The address that a config asks for. */
 export function addressOf(config: Config): Address {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1' };
-}
-
-/** @throws Error that names the address and why it cannot be had. */
-export function listen(server: Server, { port, host }: Address): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
-      reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-/** The URL of a server that listens. */
-export function urlOf(server: Server): string {
-  const { address, port, family } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -2,9 +2,11 @@ import { builtins } from '../builtins/index.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts';
 import { Connections } from '../http/connections.ts';
 import { createHttpServer } from '../http/server.ts';
+import { describe } from '../kernel/refusal.ts';
 import type { Description } from '../kernel/registry.ts';
 import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
 import { limitConnections } from '../plugins-sdk/index.ts';
+import { type Address, listen, urlOf } from '../plugins-sdk/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
@@ -12,7 +14,7 @@ import { assemble, messageOf } from './assemble.ts';
 import { drain } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
-import { type Address, addressOf, drainDelayOf, listen, listener, urlOf } from './listener.ts';
+import { addressOf, drainDelayOf, listener } from './listener.ts';
 import { compare } from './reload.ts';
 import { requestLog } from './request-log.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
@@ -112,7 +114,7 @@ class Server {
   readonly #signer: Signer;
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
-  readonly #meters = new MeterRegistry();
+  readonly #meters: MeterRegistry;
   readonly #server = createHttpServer();
   readonly #connections = new Connections(this.#server, (arrived) => this.#current.handle(arrived));
   /** Generations that still have requests, the present one included. */
@@ -132,6 +134,9 @@ class Server {
     this.#signer = signer;
     this.#log = log;
     this.#load = load;
+    this.#meters = new MeterRegistry(({ name }, error) =>
+      log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
+    );
     const limits = () => this.#current.connectionLimits;
     const refused = new RefusedConnections(log, limits);
     limitConnections(this.#server, limits, (limit) => refused.add(limit));

@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs';
-import type { Server } from 'node:net';
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { AddressInfo, Server } from 'node:net';
+import { endianness } from 'node:os';
 
-/** State of a listening socket in `/proc/net/tcp`. */
+/** State of a listening socket in `/proc/self/net/tcp`; `/proc/net` is not there with `ProcSubset=pid` of systemd. */
 const LISTENING = '0A';
+/** Bytes that are read at a time. Linux lists listening sockets first: the first few tell, however many connections there are. */
+const CHUNK = 16 * 1024;
 
 /**
  * Connections that the system has taken for a server and that wait to be accepted: closing the server resets them.
@@ -11,21 +14,61 @@ const LISTENING = '0A';
 export function backlogOf(server: Server): number {
   const address = server.address();
   if (typeof address !== 'object' || address === null) return 0;
-  const port = address.port.toString(16).toUpperCase().padStart(4, '0');
-  return linesOf('/proc/net/tcp', '/proc/net/tcp6').reduce((sum, line) => {
+  const wanted = kernelNameOf(address);
+  for (const line of linesOf(address.family === 'IPv6' ? '/proc/self/net/tcp6' : '/proc/self/net/tcp')) {
     // Number, local address, remote address, state, length of the send and of the receive queue.
-    const [, local = '', , state, queues = ''] = line.trim().split(/ +/);
-    const waits = state === LISTENING && local.endsWith(`:${port}`);
-    return sum + (waits ? Number.parseInt(queues.split(':')[1] ?? '0', 16) : 0);
-  }, 0);
+    const [, local, , state, queues = ''] = line.trim().split(/ +/, 5);
+    if (local === wanted && state === LISTENING) return Number.parseInt(queues.split(':')[1] ?? '0', 16);
+  }
+  return 0;
 }
 
-function linesOf(...files: readonly string[]): string[] {
-  return files.flatMap((file) => {
-    try {
-      return readFileSync(file, 'utf8').split('\n').slice(1);
-    } catch {
-      return [];
+/**
+ * Has the system take no more connections than the server accepts: whoever comes later asks again in a second (RFC 6298), and
+ * is refused when the server is closed by then. Without effect where the runtime does not let it be done.
+ */
+export function closeQueue(server: Server): void {
+  const handle: unknown = Reflect.get(server, '_handle');
+  if (typeof handle !== 'object' || handle === null) return;
+  const listen: unknown = Reflect.get(handle, 'listen');
+  if (typeof listen === 'function') Reflect.apply(listen, handle, [0]);
+}
+
+/** An address as the kernel writes it: in words of 32 bits, each in the byte order of the machine. */
+function kernelNameOf({ address, family, port }: AddressInfo): string {
+  const bytes = family === 'IPv6' ? bytesOfIpv6(address) : Buffer.from(address.split('.').map(Number));
+  if (endianness() === 'LE') bytes.swap32();
+  return `${bytes.toString('hex')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
+}
+
+function bytesOfIpv6(address: string): Buffer {
+  // A URL has it in groups of hexadecimal digits, whatever its form, and without a zone.
+  const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return Buffer.from([...before, ...zeros, ...after].map((group) => group.padStart(4, '0')).join(''), 'hex');
+}
+
+/** The lines of a file; what nobody asks for is not read. */
+function* linesOf(file: string): Generator<string> {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, 'r');
+  } catch {
+    return;
+  }
+  try {
+    const chunk = Buffer.alloc(CHUNK);
+    let rest = '';
+    for (let length = readSync(descriptor, chunk); length > 0; length = readSync(descriptor, chunk)) {
+      const lines = (rest + chunk.toString('latin1', 0, length)).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
     }
-  });
+  } finally {
+    closeSync(descriptor);
+  }
 }

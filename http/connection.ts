@@ -9,21 +9,21 @@ export interface ConnectionBounds {
   readonly unread: number;
   /** Milliseconds in which the client must take something of an answer. */
   readonly stall: number;
-  /** Milliseconds between two looks whether a client is there that ended its side. */
+  /** Milliseconds until the first look whether a client is there that ended its side; each further one comes twice as late. */
   readonly probe: number;
 }
 
 export const BOUNDS: ConnectionBounds = { requests: 16, unread: 1024 * 1024, stall: 30_000, probe: 100 };
 
-/** A client that is not read may have left, too; it is looked at less often. */
+/** A client that is not read may have left, too; it is looked at later. */
 const HELD_PROBES = 10;
+/** Looks for one response. Some clients fail at the sixth interim response, and node may send one of its own. */
+const MOST_PROBES = 4;
 
 /** A request that was read and has not begun. */
 export interface Waiting {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** When it came, as `performance.now()` tells it. */
-  readonly since: number;
 }
 
 /** What one client connection has under way. Node bounds neither the requests that it reads ahead nor what nobody reads. */
@@ -34,16 +34,32 @@ export class Connection {
   readonly #underWay = new Set<ServerResponse>();
   readonly #unread = new Map<ServerResponse, number>();
   #unreadBytes = 0;
+  /** Whether the client is being timed. */
+  #isTimed = false;
   #latest: ServerResponse | undefined;
   #whenIdle: (() => void) | undefined;
+  /** Whether the socket is not read because of what is under way; node pauses it for reasons of its own. */
+  #isHeld = false;
+  /** Bytes that the system had not taken at the last look. */
+  #queued = 0;
   #probe: NodeJS.Timeout | undefined;
+  /** The response that is waited for, and the looks for it. */
+  #probed: ServerResponse | undefined;
+  #probes = 0;
 
   constructor(socket: Socket, bounds: ConnectionBounds) {
     this.socket = socket;
     this.#bounds = bounds;
     // Whoever reads a body resumes the socket, and with it the flow of further requests.
     socket.on('resume', () => this.#hold());
-    socket.on('end', () => this.#probeIn(bounds.probe));
+    socket.on('end', () => {
+      clearTimeout(this.#probe);
+      this.#probe = undefined;
+      this.#startProbes();
+    });
+    // Node takes its own listeners off while a wish for another protocol waits, and an error that nobody hears ends the process.
+    socket.on('error', () => undefined);
+    socket.on('timeout', () => this.#isTimed && socket.destroy());
   }
 
   /** Requests that were read and have not begun. */
@@ -59,8 +75,22 @@ export class Connection {
     return this.#underWay.size < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
   }
 
-  get hasUnread(): boolean {
-    return this.#unread.size > 0;
+  /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
+  get unreadBytes(): number {
+    return this.#unreadBytes;
+  }
+
+  /** Whether the client could take an answer and has not: only the one that is being sent, which those behind it wait for. */
+  get isUnread(): boolean {
+    if (this.#unread.size === 0) return false;
+    const current = this.#current;
+    return current !== undefined && this.#unread.has(current);
+  }
+
+  /** The response that has the socket; those behind it wait for it. */
+  get #current(): ServerResponse | undefined {
+    for (const response of this.#underWay) if (response.socket !== null) return response;
+    return undefined;
   }
 
   enqueue(waiting: Waiting): void {
@@ -76,18 +106,27 @@ export class Connection {
     this.#underWay.add(response);
     this.#latest = response;
     this.#hold();
+    if (this.socket.readableEnded) this.#startProbes();
   }
 
   /** Whether no request came behind that of the response. */
   isLast(response: ServerResponse): boolean {
-    return this.#latest === response && this.#waiting.length === 0;
+    return this.#latest === response && this.#waiting.length === 0 && this.#whenIdle === undefined;
   }
 
-  /** The response was written, and the client has not taken it. */
+  /** The response was written, and is not out. */
   leaveUnread(response: ServerResponse, bytes: number): void {
     this.#unread.set(response, bytes);
     this.#unreadBytes += bytes;
-    this.socket.setTimeout(this.#bounds.stall);
+    this.#queued = queuedOf(this.socket);
+    this.#time();
+  }
+
+  /** Whether the client has taken something of an answer since the last one was left unread, or since this was asked last. */
+  hasTaken(): boolean {
+    const before = this.#queued;
+    this.#queued = queuedOf(this.socket);
+    return this.#queued < before;
   }
 
   /** Gives up what the client has not taken. @returns its bytes. */
@@ -104,11 +143,24 @@ export class Connection {
     this.#unread.delete(response);
     this.#unreadBytes -= bytes;
     this.#underWay.delete(response);
-    // What is under way now waits for others than the client.
-    if (bytes > 0 && this.#unread.size === 0 && this.#underWay.size > 0) this.socket.setTimeout(0);
-    if (!this.#isFull && this.socket.isPaused()) this.socket.resume();
+    this.#time();
+    if (this.#isHeld && !this.#isFull) {
+      this.#isHeld = false;
+      this.socket.resume();
+    }
     if (this.isIdle) this.#idle();
+    else if (this.#isUnheard) this.#startProbes();
     return bytes;
+  }
+
+  /** Time runs while the client leaves an answer unread, and not while what it asked for waits for others. */
+  #time(): void {
+    const { isUnread } = this;
+    if (isUnread === this.#isTimed) return;
+    this.#isTimed = isUnread;
+    if (isUnread) this.socket.setTimeout(this.#bounds.stall);
+    // One that waits for nothing is timed by node.
+    else if (!this.isIdle) this.socket.setTimeout(0);
   }
 
   /** Calls back once every request that was read is answered; never if the connection closes before. */
@@ -129,25 +181,39 @@ export class Connection {
 
   #hold(): void {
     if (!this.#isFull) return;
+    this.#isHeld = true;
     this.socket.pause();
-    if (this.#probe === undefined) this.#probeIn(this.#bounds.probe * HELD_PROBES);
+    this.#startProbes();
+  }
+
+  /** Whether the end of the connection would not be heard of. */
+  get #isUnheard(): boolean {
+    return this.socket.readableEnded || this.#isFull;
+  }
+
+  #startProbes(): void {
+    if (this.#probe !== undefined || this.isIdle) return;
+    const current = this.#current;
+    if (current !== this.#probed) this.#probes = 0;
+    this.#probed = current;
+    if (this.#probes >= MOST_PROBES) return;
+    const first = this.#bounds.probe * (this.socket.readableEnded ? 1 : HELD_PROBES);
+    this.#probe = setTimeout(() => this.#look(), first * 2 ** this.#probes);
   }
 
   /**
    * A client that sends no more may still read, or may be gone: its system says the same in both cases, until it is sent
-   * something. An interim response harms nobody who reads (RFC 9110, section 15.2).
+   * something. An interim response harms nobody who reads (RFC 9110, section 15.2), and TCP must do where a few told nothing.
    */
-  #probeIn(milliseconds: number): void {
-    clearTimeout(this.#probe);
-    this.#probe = setTimeout(() => {
-      this.#probe = undefined;
-      if (this.isIdle || !(this.socket.readableEnded || this.#isFull)) return;
-      for (const response of this.#underWay) {
-        const isCurrent = response.socket !== null && !response.headersSent;
-        if (isCurrent && response.req.httpVersion === '1.1') response.writeContinue();
-      }
-      this.#probeIn(milliseconds);
-    }, milliseconds);
+  #look(): void {
+    this.#probe = undefined;
+    if (this.isIdle || !this.#isUnheard) return;
+    const current = this.#current;
+    if (current === this.#probed) {
+      this.#probes += 1;
+      if (current?.headersSent === false && current.req.httpVersion === '1.1') current.writeContinue();
+    }
+    this.#startProbes();
   }
 
   /** Ends what was under way: node closes the response that it is sending, but none of those behind it. */
@@ -160,4 +226,11 @@ export class Connection {
       response.emit('close');
     }
   }
+}
+
+/** Bytes that were written and that the system has not taken: node counts a whole write as one, and shows its end alone. */
+function queuedOf(socket: Socket): number {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  const queued: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'writeQueueSize') : 0;
+  return typeof queued === 'number' ? queued : 0;
 }

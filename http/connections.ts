@@ -1,7 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BOUNDS, Connection, type ConnectionBounds, type Waiting } from './connection.ts';
-import { readAgain } from './upgrade.ts';
+import { namesOneHost } from './host.ts';
+import { Lateness } from './lateness.ts';
+import { putBack, readAgain, refuseTunnel } from './upgrade.ts';
+import { victimOf } from './victim.ts';
 
 /** What a server may have under way in all, and how long requests wait for their turn. */
 export interface ServerBounds extends ConnectionBounds {
@@ -13,7 +16,7 @@ export interface ServerBounds extends ConnectionBounds {
   readonly waiting: number;
   /** Milliseconds that a request waits, or that the event loop is late, before requests are shed. */
   readonly delay: number;
-  /** Bytes of all answers that clients have not taken; beyond, the slowest connection is closed. */
+  /** Bytes of all answers that clients have not taken; beyond, connections are closed. */
   readonly allUnread: number;
 }
 
@@ -25,9 +28,6 @@ const ALL_BOUNDS: ServerBounds = {
   delay: 1000,
   allUnread: 64 * 1024 * 1024,
 };
-
-/** Milliseconds between two looks at the event loop. */
-const LOOK = 100;
 
 /** A request whose turn has come. */
 export interface Arrived {
@@ -44,26 +44,36 @@ export interface Arrived {
 /** The connections of a server, whose requests begin in turns, a bounded number of them at a time. */
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
-  /** Those with a request that may begin, in their order. */
-  readonly #ready = new Set<Connection>();
-  /** Those with an answer that nobody takes; in front the one that has made no progress for longest. */
+  /** Those with a request that may begin, in their order, and since when. */
+  readonly #ready = new Map<Connection, number>();
+  /** Those with answers that are written and not out. */
+  readonly #holding = new Set<Connection>();
+  /** Those whose client leaves an answer unread; in front the one that has made no progress for longest. */
   readonly #slow = new Set<Connection>();
   readonly #handle: (arrived: Arrived) => void;
   readonly #bounds: ServerBounds;
+  readonly #now: () => number;
+  readonly #lateness: Lateness;
   #underWay = 0;
   #waiting = 0;
   #unread = 0;
   #begun = 0;
-  /** Milliseconds by which the event loop was late at the last look. */
-  #delay = 0;
+  #isScheduled = false;
   #isDraining = false;
 
   /**
    * @param handle gets each request when its turn comes, and must end its response.
    * @param bounds instead of the usual ones.
+   * @param now tells milliseconds that only grow.
    */
-  constructor(server: Server, handle: (arrived: Arrived) => void, bounds: Partial<ServerBounds> = {}) {
+  constructor(
+    server: Server,
+    handle: (arrived: Arrived) => void,
+    bounds: Partial<ServerBounds> = {},
+    now = () => performance.now(),
+  ) {
     this.#handle = handle;
+    this.#now = now;
     this.#bounds = { ...ALL_BOUNDS, ...bounds };
     const arrive = (request: IncomingMessage, response: ServerResponse) => this.#arrive(request, response);
     server.on('connection', (socket: Socket) => this.#of(socket));
@@ -71,10 +81,13 @@ export class Connections {
     // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
     server.on('checkExpectation', arrive);
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      this.#of(socket).whenIdle(() => readAgain(server, request, socket, head));
+      // At once: behind its end nothing can be put back.
+      putBack(request, socket, head);
+      this.#of(socket).whenIdle(() => readAgain(server, socket));
     });
-    const watch = this.#watchDelay();
-    server.once('close', () => clearInterval(watch));
+    server.on('connect', (_request, socket: Socket) => this.#of(socket).whenIdle(() => refuseTunnel(socket)));
+    this.#lateness = new Lateness(now);
+    server.once('close', () => this.#lateness.stop());
   }
 
   get size(): number {
@@ -116,18 +129,15 @@ export class Connections {
 
   #forget(connection: Connection): void {
     this.#slow.delete(connection);
+    this.#holding.delete(connection);
     this.#unread -= connection.forgetUnread();
   }
 
   #arrive(request: IncomingMessage, response: ServerResponse): void {
-    if (namesSeveralHosts(request)) {
-      response.writeHead(400, { Connection: 'close' }).end();
-      return;
-    }
     const connection = this.#of(request.socket);
-    const waiting = { request, response, since: performance.now() };
+    const waiting = { request, response };
     if (this.#ready.size === 0 && connection.waiting === 0 && connection.mayBegin && this.#isTurn()) {
-      this.#begin(connection, waiting);
+      this.#begin(connection, waiting, this.#now());
     } else if (this.#waiting >= this.#bounds.waiting && connection.waiting >= this.#bounds.requests) {
       connection.socket.destroy();
     } else {
@@ -142,55 +152,86 @@ export class Connections {
     if (this.#begun >= this.#bounds.begun) return false;
     this.#begun += 1;
     // Most turns begin a few requests: no call back for each of them.
-    if (this.#begun === Math.ceil(this.#bounds.begun / 4)) setImmediate(() => this.#turn());
+    if (this.#begun === Math.ceil(this.#bounds.begun / 4)) this.#schedule();
     return true;
   }
 
   #makeReady(connection: Connection): void {
-    if (connection.waiting === 0 || !connection.mayBegin || this.#ready.has(connection)) return;
-    this.#ready.add(connection);
-    if (this.#ready.size === 1) setImmediate(() => this.#turn());
+    if (connection.waiting === 0 || !connection.mayBegin) return;
+    // What waits behind answers of its own connection waits for its client's sake.
+    if (!this.#ready.has(connection)) this.#ready.set(connection, this.#now());
+    this.#schedule();
+  }
+
+  /** Once in a turn: a second call back would count from nothing again. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#turn();
+    });
   }
 
   #turn(): void {
     this.#begun = 0;
-    for (const connection of this.#ready) {
+    for (const [connection, since] of this.#ready) {
       if (!this.#isTurn()) break;
       this.#ready.delete(connection);
       const next = connection.dequeue();
       if (next === undefined) continue;
       this.#waiting -= 1;
-      this.#begin(connection, next);
+      this.#begin(connection, next, since);
       this.#makeReady(connection);
     }
+    if (this.#ready.size > 0) this.#schedule();
   }
 
-  #begin(connection: Connection, { request, response, since }: Waiting): void {
+  #begin(connection: Connection, { request, response }: Waiting, since: number): void {
     const { underWay, delay } = this.#bounds;
-    const late = Math.max(this.#delay, performance.now() - since) > delay;
+    const late = Math.max(this.#lateness.value, this.#now() - since) > delay;
     // One slow request is no overload.
-    const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#waiting > this.#bounds.begun);
+    const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#ready.size > this.#bounds.begun);
     this.#underWay += 1;
     connection.begin(response);
     response.once('close', () => this.#end(connection, response));
+    const written = (bytes: number) => this.#written(connection, response, bytes);
+    if (!namesOneHost(request)) {
+      response.writeHead(400, { Connection: 'close' }).end();
+      written(0);
+      return;
+    }
     this.#handle({
       request,
       response,
       overloaded,
-      written: (bytes) => this.#written(connection, response, bytes),
+      written,
       closes: () => this.#isDraining && connection.isLast(response),
     });
   }
 
   #written(connection: Connection, response: ServerResponse, bytes: number): void {
-    if (response.writableLength === 0) return;
+    if (response.writableLength === 0 || response.destroyed) return;
     connection.leaveUnread(response, bytes);
     this.#unread += bytes;
-    this.#slow.add(connection);
-    for (const slowest of this.#slow) {
-      if (this.#unread <= this.#bounds.allUnread) break;
-      this.#forget(slowest);
-      slowest.socket.destroy();
+    this.#holding.add(connection);
+    if (connection.isUnread) this.#slow.add(connection);
+    if (this.#unread > this.#bounds.allUnread) this.#makeRoom();
+  }
+
+  /** Closes connections until the bytes that wait are within their bound. */
+  #makeRoom(): void {
+    for (const connection of [...this.#slow]) {
+      if (!connection.hasTaken()) continue;
+      // A Set keeps the order in which its members came.
+      this.#slow.delete(connection);
+      this.#slow.add(connection);
+    }
+    while (this.#unread > this.#bounds.allUnread) {
+      const victim = victimOf(this.#slow, this.#holding);
+      if (victim === undefined) break;
+      this.#forget(victim);
+      victim.socket.destroy();
     }
   }
 
@@ -198,27 +239,10 @@ export class Connections {
     this.#underWay -= 1;
     const bytes = connection.end(response);
     this.#unread -= bytes;
-    if (bytes > 0) this.#slow.delete(connection);
-    if (connection.hasUnread) this.#slow.add(connection);
+    // What it has taken is progress: it goes to the back.
+    this.#slow.delete(connection);
+    if (connection.isUnread) this.#slow.add(connection);
+    if (connection.unreadBytes === 0) this.#holding.delete(connection);
     this.#makeReady(connection);
   }
-
-  #watchDelay(): NodeJS.Timeout {
-    let due = performance.now() + LOOK;
-    return setInterval(() => {
-      const now = performance.now();
-      this.#delay = now - due;
-      due = now + LOOK;
-    }, LOOK).unref();
-  }
-}
-
-/** Whoever is in front may have looked at another one than those behind do (RFC 9112, section 3.2). */
-function namesSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  return hosts > 1;
 }

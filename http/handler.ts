@@ -1,22 +1,20 @@
-import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
-import { control, Exchange } from '../kernel/exchange.ts';
+import { control, type Exchange } from '../kernel/exchange.ts';
 import { guardedRoute } from '../kernel/guard.ts';
 import { JsonText } from '../kernel/json-text.ts';
 import type { Call } from '../kernel/ledger.ts';
-import type { Later, Pipeline } from '../kernel/pipeline.ts';
+import type { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, type Refusal, refusals } from '../kernel/refusal.ts';
 import { RegistrationError, type Route, type Sealed } from '../kernel/registry.ts';
-import type { Arrival, Reply } from '../kernel/stages.ts';
+import type { Reply } from '../kernel/stages.ts';
 import type { Arrived } from './connections.ts';
 import { send } from './send.ts';
+import { type PathParameters, Visit } from './visit.ts';
 
 /** Told of what went wrong before and beside the pipeline: at the gate, in a route's handler, with a reply's form. */
 export type Failed = (exchange: Exchange, refusal: Refusal) => void;
-
-type Task = () => void;
-type PathParameters = Readonly<Record<string, string>>;
 
 /** What serves the requests of one route. */
 interface Target {
@@ -128,8 +126,8 @@ export class HttpHandler {
   }
 
   #serve(target: Target, arrived: Arrived, params: PathParameters, ctx?: Context): void {
-    const { request, response } = arrived;
-    const visit = new Visit(exchangeOf(request, target.route), arrived, params, this.#app, ctx);
+    const { response } = arrived;
+    const visit = new Visit(target.route, arrived, params, this.#app, ctx);
     response.once('close', () => {
       const isOut = response.writableFinished;
       if (!isOut) control.disconnect(visit.exchange);
@@ -195,68 +193,6 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** Requests that are with koa, which knows nothing of connections. */
 const inRouter = new WeakMap<IncomingMessage, Arrived>();
-
-/** One request at its route. */
-class Visit {
-  readonly exchange: Exchange;
-  readonly arrived: Arrived;
-  readonly params: PathParameters;
-  readonly arrival: Arrival;
-  readonly #tasks: Task[] = [];
-  #isOver = false;
-
-  constructor(exchange: Exchange, arrived: Arrived, params: PathParameters, app: Koa, ctx?: Context) {
-    this.exchange = exchange;
-    this.arrived = arrived;
-    this.params = params;
-    this.arrival = new KoaArrival(arrived, app, ctx);
-  }
-
-  /** Takes what must wait until the response is out. */
-  readonly later: Later = (task) => {
-    if (this.#isOver) task();
-    else this.#tasks.push(task);
-  };
-
-  close(): void {
-    this.#isOver = true;
-    for (const task of this.#tasks.splice(0)) task();
-  }
-}
-
-/** A request as `read` gets it. */
-class KoaArrival implements Arrival {
-  readonly request: IncomingMessage;
-  readonly #arrived: Arrived;
-  readonly #app: Koa;
-  #ctx: Context | undefined;
-
-  constructor(arrived: Arrived, app: Koa, ctx: Context | undefined) {
-    this.request = arrived.request;
-    this.#arrived = arrived;
-    this.#app = app;
-    this.#ctx = ctx;
-  }
-
-  /** Made when it is first asked for. */
-  get ctx(): Context {
-    this.#ctx ??= this.#app.createContext(this.#arrived.request, this.#arrived.response);
-    return this.#ctx;
-  }
-}
-
-function exchangeOf({ method = '', headers, socket }: IncomingMessage, route: string): Exchange {
-  return new Exchange({ method, route, headers: flatten(headers), socketAddress: socket.remoteAddress ?? '' });
-}
-
-function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
-  const flat: Record<string, string | undefined> = {};
-  for (const name in headers) {
-    const value = headers[name];
-    flat[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return flat;
-}
 
 /** Whether the request target can be read at all: koa parses it on demand and throws for such as `http://[/`. */
 function hasPath(ctx: Context): boolean {

@@ -3,7 +3,7 @@ import type { Arrived } from './connections.ts';
 
 /** Bytes of a body that nobody wants which are read, so that its sender gets the answer before the connection ends. */
 const DRAINED = 64 * 1024;
-/** Milliseconds for that. */
+/** Milliseconds in which the sender can read the answer. */
 const LINGER = 1000;
 
 /** A complete response; an empty body is none. */
@@ -44,7 +44,8 @@ function endAfterDrain(request: IncomingMessage, response: ServerResponse, body:
   };
   const count = (chunk: Buffer) => {
     left -= chunk.length;
-    if (left < 0) end();
+    // Closed with bytes unread, the connection would be reset, and its client might lose the answer before it has read it.
+    if (left < 0) request.pause();
   };
   const timer = setTimeout(end, LINGER);
   request.on('data', count).once('end', end).resume();

@@ -1,24 +1,13 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How often a connection may ask for another protocol: node leaves listeners behind each time. */
-const MOST_UPGRADES = 4;
-
-const upgrades = new WeakMap<Socket, number>();
-
 /**
- * Has a request that asks for another protocol read as if it did not: a server may ignore the wish (RFC 9110, section 7.8).
+ * Puts a request that asks for another protocol back, without the wish: a server may ignore it (RFC 9110, section 7.8).
  * Without a listener for it node drops whatever came behind such a request.
  *
  * @param head what came behind the headers.
  */
-export function readAgain(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
-  const count = (upgrades.get(socket) ?? 0) + 1;
-  if (count > MOST_UPGRADES) {
-    socket.destroy();
-    return;
-  }
-  upgrades.set(socket, count);
+export function putBack(request: IncomingMessage, socket: Socket, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -27,5 +16,19 @@ export function readAgain(server: Server, request: IncomingMessage, socket: Sock
   }
   const text = [...lines, '', ''].join('\r\n');
   socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]));
+}
+
+/** Has a server read what was put back, once it has answered all that came before. */
+export function readAgain(server: Server, socket: Socket): void {
+  // Node has forgotten that it timed an idle connection, and would not stop the time for the request.
+  socket.setTimeout(0);
   server.emit('connection', socket);
+}
+
+const NO_TUNNEL = '{"error":"Method Not Allowed"}';
+
+/** Answers CONNECT, of which node makes no request: this is no proxy (RFC 9110, section 9.3.6). */
+export function refuseTunnel(socket: Socket): void {
+  const headers = `Content-Type: application/json\r\nContent-Length: ${NO_TUNNEL.length}\r\nConnection: close`;
+  socket.end(`HTTP/1.1 405 Method Not Allowed\r\n${headers}\r\n\r\n${NO_TUNNEL}`);
 }

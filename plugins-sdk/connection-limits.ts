@@ -24,8 +24,9 @@ export function limitConnections(
   limits: () => ConnectionLimits,
   refused: (limit: ConnectionLimit) => void,
 ): void {
-  const all = new Set<Socket>();
-  const byAddress = new Map<string, Set<Socket>>();
+  const all = new Group();
+  const byAddress = new Map<string, Group>();
+  const known = new WeakSet<Socket>();
   const forget = (socket: Socket, key: string) => {
     const ofAddress = byAddress.get(key);
     all.delete(socket);
@@ -34,24 +35,47 @@ export function limitConnections(
   };
   server.prependListener('connection', (socket: Socket) => {
     // A server that takes a socket up again after an upgrade announces it anew.
-    if (all.has(socket)) return;
+    if (known.has(socket)) return;
     const key = clientKey(socket.remoteAddress ?? '');
-    const ofAddress = byAddress.get(key) ?? new Set();
+    const ofAddress = byAddress.get(key) ?? new Group();
     const { max, perAddress } = limits();
     const reached = ofAddress.size >= perAddress ? 'perAddress' : all.size >= max ? 'max' : undefined;
     if (reached !== undefined) {
       refused(reached);
-      const silent = firstSilent(reached === 'max' ? all : ofAddress);
+      const silent = (reached === 'max' ? all : ofAddress).firstSilent();
       (silent ?? socket).destroy();
       if (silent === undefined) return;
     }
+    known.add(socket);
     all.add(socket);
-    byAddress.set(key, ofAddress.add(socket));
+    ofAddress.add(socket);
+    byAddress.set(key, ofAddress);
     socket.once('close', () => forget(socket, key));
   });
 }
 
-function firstSilent(sockets: Iterable<Socket>): Socket | undefined {
-  for (const socket of sockets) if (socket.bytesRead === 0 && !socket.destroyed) return socket;
-  return undefined;
+/** Connections that count together. */
+class Group {
+  size = 0;
+  /** Those that had sent nothing when they were last looked at, in the order in which they came. */
+  readonly #silent = new Set<Socket>();
+
+  add(socket: Socket): void {
+    this.size += 1;
+    this.#silent.add(socket);
+  }
+
+  delete(socket: Socket): void {
+    this.size -= 1;
+    this.#silent.delete(socket);
+  }
+
+  /** The one that has sent nothing for longest. Whoever has sent something is looked at once. */
+  firstSilent(): Socket | undefined {
+    for (const socket of this.#silent) {
+      if (socket.bytesRead === 0 && !socket.destroyed) return socket;
+      this.#silent.delete(socket);
+    }
+    return undefined;
+  }
 }

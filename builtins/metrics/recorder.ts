@@ -80,6 +80,9 @@ export class Recorder implements MeterSink {
     return (labels, value) => {
       if (this.#closed) return;
       try {
+        // One of these would stay in every sum from then on.
+        if (!Number.isFinite(value))
+          throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
         measure(bounded(labels), value);
       } catch (error) {
         this.#complain(instrument, error);

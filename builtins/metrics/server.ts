@@ -1,14 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { JsonText, type Log, limitConnections, type Reply } from '../../plugins-sdk/index.ts';
+import { type ConnectionLimit, JsonText, type Log, limitConnections, type Reply } from '../../plugins-sdk/index.ts';
+import { type Address, listen, urlOf } from '../../plugins-sdk/listen.ts';
+import { oneByOne } from '../../plugins-sdk/one-by-one.ts';
+
+/** Milliseconds in which refused connections are worth one line. */
+const QUIET = 60_000;
 
 /** What is served at a path. */
 export type Pages = Readonly<Record<string, () => Reply | Promise<Reply>>>;
-
-/** Where to listen. */
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
@@ -32,6 +31,7 @@ export class MetricsServer {
   #server: Server | undefined;
   #starting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
+  #isQuiet = false;
 
   constructor(address: Address, log: Log) {
     this.#address = address;
@@ -55,6 +55,15 @@ export class MetricsServer {
     return this.#closing;
   }
 
+  #refused(limit: ConnectionLimit): void {
+    if (this.#isQuiet) return;
+    this.#isQuiet = true;
+    this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] });
+    setTimeout(() => {
+      this.#isQuiet = false;
+    }, QUIET).unref();
+  }
+
   async #answer({ url = '', method }: IncomingMessage, pages: Pages): Promise<Reply> {
     const path = url.split('?', 1)[0] ?? '';
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
@@ -69,32 +78,19 @@ export class MetricsServer {
   }
 
   async #listen(pages: Pages): Promise<void> {
-    const { host, port } = this.#address;
-    const server = createServer(DEADLINES, (request, response) => {
+    const handle = oneByOne((request, response) => {
       void this.#answer(request, pages).then((reply) => send(response, reply));
     });
+    const server = createServer(DEADLINES, handle);
     limitConnections(
       server,
       () => CONNECTIONS,
-      () => undefined,
+      (limit) => this.#refused(limit),
     );
     // None of them may hold a connection for nothing.
     server.timeout = 30_000;
     this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
-        reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
-      });
-      server.listen(port, host, resolve);
-    });
+    await listen(server, this.#address);
     this.#log.info(`metrics on ${urlOf(server)}/metrics`);
   }
-}
-
-function urlOf(server: Server): string {
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('the metrics server does not listen');
-  const { address: host, port, family } = address;
-  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }

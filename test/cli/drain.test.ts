@@ -51,18 +51,25 @@ function post(url: string, path: string, agent: Agent): Promise<{ outcome: numbe
 }
 
 describe('SIGTERM', () => {
-  it('loses no request that was sent, on a connection that was not accepted yet either', async (t) => {
-    const { running, url, path } = await startService(t);
+  it('loses no request that was sent, on a connection that a busy service has not accepted yet either', async (t) => {
+    const { running, url, path } = await startService(t, ', connections: { max: 2000, perAddress: 2000 }');
+    const busy = Array.from({ length: 30 }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      while (!(await post(url, path, agent)).ends);
+    });
+    await running.output(/^(?:.+\n){250}/);
     // While it stands still, its system takes the connections and what comes on them.
     running.child.kill('SIGSTOP');
     const sent = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-    const clients = Array.from({ length: 80 }, () => openRaw(url));
+    // As many as node has the system queue.
+    const clients = Array.from({ length: 511 }, () => openRaw(url));
     await Promise.all(clients.map((client) => client.sent(sent)));
     running.child.kill('SIGTERM');
     running.child.kill('SIGCONT');
     for (const text of await Promise.all(clients.map(({ closed }) => closed))) {
       assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n/);
     }
+    await Promise.all(busy);
     assert.equal((await running.ended).code, 0);
   });
 
@@ -75,12 +82,28 @@ describe('SIGTERM', () => {
         if (outcome !== 200 || ends) return [outcome, ends];
       }
     });
-    await running.output(/(?:.+\n){250}/);
+    await running.output(/^(?:.+\n){250}/);
     running.child.kill('SIGTERM');
     assert.deepEqual(
       await Promise.all(clients),
       Array.from({ length: 60 }, () => [200, true]),
     );
+    assert.equal((await running.ended).code, 0);
+  });
+
+  it('resets nobody who connects again and again until it is closed', async (t) => {
+    const { running, url, path } = await startService(t);
+    const clients = Array.from({ length: 40 }, async () => {
+      for (;;) {
+        const { outcome } = await post(url, path, new Agent());
+        if (outcome !== 200) return outcome;
+      }
+    });
+    await running.output(/^(?:.+\n){250}/);
+    running.child.kill('SIGTERM');
+    const outcomes = await Promise.all(clients);
+    // The system may take one more in the very moment of closing.
+    assert.ok(outcomes.filter((outcome) => outcome !== 'ECONNREFUSED').length <= 1, outcomes.join());
     assert.equal((await running.ended).code, 0);
   });
 
@@ -143,6 +166,11 @@ describe('file descriptors', () => {
   });
 
   it('that are used up are worth a line, and so is a limit that lets it happen', async (t) => {
+    const few = await limited(t, 130);
+    await few.output(
+      /WARN server\.connections\.max: the process may have 130 file descriptors \(ulimit -n\), and settings\.maxConcurrentApiCalls \(50\) leaves them for 12 connections of clients\n/,
+    );
+    few.child.kill('SIGKILL');
     const running = await limited(t, 100, ', connections: { max: 1000, perAddress: 1000 }');
     const url = await urlOf(running);
     await running.output(

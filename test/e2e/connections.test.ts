@@ -98,6 +98,10 @@ describe('connections (server.connections)', () => {
       warning,
       /^server\.connections\.max: 1000000 connections are more than the file descriptors of the process allow \(\d+\): raise its limit \(ulimit -n\)$/,
     );
+    assert.deepEqual(
+      (await warningsOf(config({ max: 10, perAddress: 11 }))).filter((line) => line.startsWith('server')),
+      ['server.connections.perAddress: is never reached: all addresses together may have 10'],
+    );
   });
 });
 

@@ -105,8 +105,10 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
     assert.equal(parseResponse(text).body, '{"error":"Not Found"}');
   });
 
-  it('CONNECT is closed without a word: this is no proxy', async () => {
-    assert.equal(await exchangeRaw(service.url, 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n'), '');
+  it('CONNECT is a 405 that closes: this is no proxy', async () => {
+    const text = await exchangeRaw(service.url, 'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n');
+    const { status, headers, body } = parseResponse(text);
+    assert.deepEqual([status, headers.connection, body], [405, 'close', '{"error":"Method Not Allowed"}']);
   });
 
   it('none of all that reached the upstream, and the service is well', async () => {

@@ -235,6 +235,7 @@ describe('metrics at the start and the end of a service', () => {
         'odder',
       ]);
       assert.equal(complaints.find(({ fields }) => fields.instrument === 'odd')?.fields.error, 'no value');
+      assert.equal(complaints.find(({ fields }) => fields.instrument === 'odd_seconds')?.fields.error, 'measured NaN');
     } finally {
       await service.stop();
       await upstream.close();

@@ -1,10 +1,32 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { type Arrived, Connections, type ServerBounds } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
+
+export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+export const MEBIBYTE = 'x'.repeat(1024 * 1024);
+
+/** One request for each path. */
+export function gets(...paths: readonly string[]): string {
+  return paths.map((path) => GET.replace('/', path)).join('');
+}
+
+/** Requests for `/0`, `/1` and so on. */
+export function pipelined(count: number): string {
+  return gets(...Array.from({ length: count }, (_, i) => `/${i}`));
+}
+
+/** A client that reads nothing until it is told to. */
+export function deaf(t: TestContext, url: string, bytes: string, localAddress = '127.0.0.1'): Socket {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress });
+  socket.pause().on('error', () => undefined);
+  socket.write(bytes);
+  t.after(() => socket.destroy());
+  return socket;
+}
 
 /** A server whose connections have the bounds of the test. */
 export interface TestServer {
@@ -14,15 +36,21 @@ export interface TestServer {
   readonly arrived: Arrived[];
   /** Responses that have ended or lost their connection. */
   readonly closed: ReadonlySet<ServerResponse>;
+  /** The one whose turn has come for this path. */
+  at(path: string): Promise<Arrived>;
   /** Resolves when the condition holds. */
   until(condition: () => boolean): Promise<void>;
 }
 
-/** @param answer what becomes of each request; without it, the test answers. */
+/**
+ * @param answer what becomes of each request; without it, the test answers.
+ * @param now the clock of the server; without it, the real one.
+ */
 export async function startTestServer(
   t: TestContext,
   bounds: Partial<ServerBounds>,
   answer: (arrived: Arrived) => void = () => undefined,
+  now?: () => number,
 ): Promise<TestServer> {
   const arrived: Arrived[] = [];
   const closed = new Set<ServerResponse>();
@@ -35,6 +63,7 @@ export async function startTestServer(
       answer(one);
     },
     bounds,
+    now,
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +75,14 @@ export async function startTestServer(
   const until = async (condition: () => boolean) => {
     while (!condition()) await setTimeout(5);
   };
-  return { url: `http://127.0.0.1:${port}`, connections, arrived, closed, until };
+  const at = async (path: string) => {
+    for (;;) {
+      const found = arrived.find(({ request }) => request.url === path);
+      if (found !== undefined) return found;
+      await setTimeout(5);
+    }
+  };
+  return { url: `http://127.0.0.1:${port}`, connections, arrived, closed, at, until };
 }
 
 /** Answers with a body, as the service does. */

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { it } from 'node:test';
+import { MetricsServer } from '../../builtins/metrics/server.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+
+it('a client of the metrics that pipelines and reads nothing gets one page made at a time', async (t) => {
+  let url = '';
+  const nothing = () => undefined;
+  const log: Log = {
+    debug: nothing,
+    info: (message) => {
+      url = message.replace('metrics on ', '');
+    },
+    warn: nothing,
+    error: nothing,
+  };
+  const server = new MetricsServer({ host: '127.0.0.1', port: 0 }, log);
+  t.after(() => server.close());
+  const pages: string[] = [];
+  const page = (name: string, body: string) => async () => {
+    pages.push(name);
+    return { status: 200, body };
+  };
+  // More than the system's buffers take.
+  await server.start({ '/metrics': page('metrics', 'x'.repeat(16 * 1024 * 1024)), '/health': page('health', '{}') });
+  const client = connect(Number(new URL(url).port), '127.0.0.1').pause();
+  client.on('error', nothing);
+  t.after(() => client.destroy());
+  client.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500));
+  while (pages.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < 10; i++) assert.equal((await fetch(url.replace('metrics', 'health'))).status, 200);
+  assert.deepEqual(pages, ['metrics', ...Array.from({ length: 10 }, () => 'health')]);
+});
+
+it('more clients of the metrics than it holds are refused, with one line in the log', async (t) => {
+  let url = '';
+  const warnings: unknown[] = [];
+  const nothing = () => undefined;
+  const log: Log = {
+    debug: nothing,
+    info: (message) => {
+      url = message.replace('metrics on ', '');
+    },
+    warn: (message, fields) => void warnings.push([message, fields]),
+    error: nothing,
+  };
+  const server = new MetricsServer({ host: '127.0.0.1', port: 0 }, log);
+  t.after(() => server.close());
+  await server.start({});
+  let closed = 0;
+  for (let i = 0; i < 35; i++) {
+    const client = connect(Number(new URL(url).port), '127.0.0.1').on('error', nothing);
+    client.on('close', () => {
+      closed += 1;
+    });
+    t.after(() => client.destroy());
+  }
+  while (closed < 3) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(warnings, [['connections to the metrics refused', { perAddress: 32 }]]);
+});

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { it } from 'node:test';
+import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
+import { listen, urlOf } from '../../plugins-sdk/listen.ts';
+
+it('a connection that is refused costs no look at each of those that stay', async (t) => {
+  let looks = 0;
+  let refused = 0;
+  const accepted: Socket[] = [];
+  const server = createServer((socket) => {
+    accepted.push(socket);
+    // As if each of them had sent something.
+    Object.defineProperty(socket, 'bytesRead', {
+      get: () => {
+        looks += 1;
+        return 1;
+      },
+    });
+  });
+  limitConnections(
+    server,
+    () => ({ max: 1000, perAddress: 20 }),
+    () => {
+      refused += 1;
+    },
+  );
+  await listen(server, { host: '127.0.0.1', port: 0 });
+  const port = Number(new URL(urlOf(server)).port);
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    t.after(() => socket.destroy());
+    await once(socket, 'connect');
+    return socket;
+  };
+  t.after(() => {
+    for (const socket of accepted) socket.destroy();
+    server.close();
+  });
+  for (let i = 0; i < 20; i++) await open();
+  for (let i = 0; i < 30; i++) {
+    const socket = await open();
+    await once(socket.resume(), 'close');
+  }
+  assert.deepEqual([refused, looks], [30, 20]);
+});
