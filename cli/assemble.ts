@@ -1,8 +1,8 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
 import { describe } from '../kernel/refusal.ts';
-import { RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
+import { type Registration, RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
-import { type MeterSet, MOST_SERIES } from '../plugins-sdk/meters.ts';
+import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { publicHooks } from '../plugins-sdk/public-hooks.ts';
 import { shapes } from '../plugins-sdk/shapes.ts';
 
@@ -21,17 +21,27 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Seal
       log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
     },
   });
-  const { config, endpoints } = loaded;
-  const credentials = loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []);
+  const { config } = loaded;
+  const endpoints = Object.freeze(loaded.endpoints);
+  const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
   for (const choice of loaded.plugins) {
     const { definition, budget, operator } = choice;
-    // What built-in plugins count by is in the config.
-    const own = meters.of(definition.name, operator ? MOST_SERIES : Number.POSITIVE_INFINITY);
+    const own = operator ? meters.of(definition.name) : meters.of(definition.name, UNBOUNDED);
     const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials, meters: own });
     warnOfSigning(choice, plugin, loaded, surroundings);
-    registry.register({ name: definition.name, budget, credentials: definition.credentials, plugin });
+    register(registry, { name: definition.name, budget, credentials: definition.credentials, plugin });
   }
   return registry.seal();
+}
+
+function register(registry: Registry, registration: Registration): void {
+  try {
+    registry.register(registration);
+  } catch (error) {
+    // What a plugin made of itself may throw when it is read.
+    if (error instanceof RegistrationError) throw error;
+    throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${messageOf(error)}`);
+  }
 }
 
 function setUp({ definition, source, config }: PluginChoice, services: Services): Behaviour {

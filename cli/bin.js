@@ -44,6 +44,9 @@ async function startFromSource() {
   await import(new URL('./main.ts', import.meta.url).href);
 }
 
+// A reload that is asked for while the service starts: what it would read has not been read yet.
+if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
+
 const compiled = new URL('./main.js', import.meta.url);
 if (existsSync(compiled)) await import(compiled.href);
 else await startFromSource();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { LogSink } from './log-sink.ts';
 import { escapeUnprintable } from './text.ts';
@@ -48,7 +49,12 @@ function explain(reason: string): void {
 
 /** The error with the place where it was thrown: plugins share the process, and one must be found. */
 function textOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}${placeIn(error)}` : String(error);
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}${placeIn(error)}` : String(error);
+  } catch {
+    // A plugin may throw what cannot be read.
+    return 'an error that cannot be shown';
+  }
 }
 
 /** The file and line where an error was made, in brackets; nothing where only node's own code did it. */
@@ -66,7 +72,27 @@ const DEADLY = ['SIGKILL', 'SIGABRT', 'SIGQUIT', 'SIGSEGV', 'SIGTERM', 'SIGINT',
 
 function killsItself([pid, signal = 'SIGTERM']: readonly unknown[]): boolean {
   const deadly = DEADLY.find((known) => known === signal || constants.signals[known] === signal);
-  return pid === process.pid && deadly !== undefined && process.listenerCount(deadly) === 0;
+  return deadly !== undefined && process.listenerCount(deadly) === 0 && reachesItself(pid);
+}
+
+/** Whether a signal to this comes to the process: by its number, or to its group, which is 0 and the group's negative number. */
+function reachesItself(pid: unknown): boolean {
+  // Node takes whatever equals an integer, but not null.
+  const number = pid === null ? Number.NaN : Number(pid);
+  return number === process.pid || number === 0 || (number < -1 && -number === ownGroup());
+}
+
+function ownGroup(): number {
+  try {
+    // Behind the name, which may hold brackets and spaces of its own: the state, the parent, the group.
+    const [, , group] = readFileSync('/proc/self/stat', 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return Number(group);
+  } catch {
+    // Where the system does not tell, it is taken for the first of its group, as a service is.
+    return process.pid;
+  }
 }
 
 /** Has a line written before a call that ends the process: of most such calls no event tells, and of none who made it. */

@@ -1,6 +1,7 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { type Address, addressOf } from './listener.ts';
+import type { Address } from '../plugins-sdk/listen.ts';
+import { addressOf } from './listener.ts';
 
 /** What a reload changes and what it cannot change, a line each. */
 export interface Differences {

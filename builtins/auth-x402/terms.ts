@@ -40,6 +40,20 @@ const DEFAULT_EXPIRY = 300_000;
 /** Milliseconds that a payment may be older than the time that a client has to pay. */
 const GRACE = 600_000;
 
+/** Milliseconds between two blocks, where it is less than the {@link SLOW_BLOCK}. */
+const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
+  [10, 2000], // OP Mainnet
+  [56, 3000], // BNB Smart Chain
+  [100, 5000], // Gnosis
+  [137, 2000], // Polygon
+  [8453, 2000], // Base
+  [42161, 250], // Arbitrum One
+  [43114, 2000], // Avalanche
+]);
+
+/** Ethereum's. */
+const SLOW_BLOCK = 12_000;
+
 const UINT256_BITS = 256n;
 
 /** Milliseconds that a client has to pay. */
@@ -63,6 +77,22 @@ function checkUrl(path: string, text: string): Finding[] {
   }
 }
 
+/** Where a payment is too old before it counts, nobody ever gets an answer. */
+function checkConfirmations(at: string, terms: Terms): Finding[] {
+  const { confirmations = 1, network } = terms;
+  const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK;
+  const needed = (confirmations - 1) * blockTime;
+  const age = greatestAge(terms);
+  if (needed < age) return [];
+  const most = (milliseconds: number) => Math.ceil(milliseconds / blockTime);
+  const more =
+    expiryOf(terms) < LONGEST_VALIDITY
+      ? `, or for ${most(GRACE + LONGEST_VALIDITY)} with an "expiry" of ${LONGEST_VALIDITY}`
+      : '';
+  const message = `is never reached in time: with a block every ${blockTime / 1000} s it takes ${needed / 1000} s, and a payment is too old after ${age / 1000} s, which is 10 minutes and "expiry": ask for ${most(age)} at most${more}`;
+  return [warning(`${at}.confirmations`, message)];
+}
+
 function checkTerms(at: string, terms: Terms): Finding[] {
   const payable = BigInt(terms.amount) >> UINT256_BITS === 0n;
   return [
@@ -77,6 +107,7 @@ function checkTerms(at: string, terms: Terms): Finding[] {
     ...(expiryOf(terms) > LONGEST_VALIDITY
       ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
       : []),
+    ...checkConfirmations(at, terms),
   ];
 }
 

@@ -9,9 +9,15 @@ export interface CacheTerms {
   readonly size: number;
 }
 
+/** A value that was found, and for how many milliseconds more it will be: more than none. */
+export interface Found<V> {
+  readonly value: V;
+  readonly ttl: number;
+}
+
 /** Cached answers. Answers may be promises (a shared engine) or not (in memory): await them. */
 export interface Cache<V> {
-  get(key: string): V | undefined | Promise<V | undefined>;
+  get(key: string): Found<V> | undefined | Promise<Found<V> | undefined>;
   /**
    * Stores a value, in place of the one that its key had.
    *
@@ -74,21 +80,23 @@ export class CacheEntries<V> implements Cache<V> {
     return this.#bytes;
   }
 
-  get(key: string): V | undefined {
+  get(key: string): Found<V> | undefined {
+    // In each call: what the clock is set back by would else be taken off the time since the call before.
     const now = this.#elapsed();
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       return undefined;
     }
-    if (now < entry.expiresAt && key === this.#newest) {
-      return entry.value;
-    }
-    this.#drop(key, entry);
-    if (now >= entry.expiresAt) {
+    const ttl = entry.expiresAt - now;
+    if (ttl <= 0) {
+      this.#drop(key, entry);
       return undefined;
     }
-    this.#keep(key, entry);
-    return entry.value;
+    if (key !== this.#newest) {
+      this.#drop(key, entry);
+      this.#keep(key, entry);
+    }
+    return { value: entry.value, ttl };
   }
 
   set(key: string, value: V, { ttl, size }: CacheTerms): boolean {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import {
   type Answer,
-  type Awaitable,
   answerHeaders,
   canonicalJson,
   configKey,
@@ -12,16 +11,18 @@ import {
   encodingChoice,
   type Finding,
   keys,
+  type Meters,
   millisecondsSchema,
   perEndpoint,
   resolvedParameters,
   Slot,
   StateKey,
+  type Taps,
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { type Cache, CacheEntries } from './entries.ts';
-import { SharedMisses } from './shared-misses.ts';
+import { type Cache, CacheEntries, type Found } from './entries.ts';
+import { type Miss, SharedMisses } from './shared-misses.ts';
 import { collapsed, hit, missed } from './status.ts';
 
 const cacheKey = configKey(
@@ -51,13 +52,7 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   return text.length <= SHORT ? text : hash('sha256', text, 'base64');
 }
 
-/** An answer, and when it expires: milliseconds of the process's monotonic clock. */
-interface Kept {
-  readonly answer: Answer;
-  readonly expiresAt: number;
-}
-
-const kept = new StateKey<CacheEntries<Kept>>('cache');
+const kept = new StateKey<CacheEntries<Answer>>('cache');
 
 /** Keys of `server` that no answer depends on. Others may be a plugin's. */
 const IRRELEVANT = {
@@ -89,6 +84,67 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(`${path}.encoding.path`, message)];
 }
 
+const MISSES =
+  'Look-ups of answers that may be cached: hit, miss, shared with a request under way, or abandoned while waiting for one';
+
+/** Counts look-ups, and says in the answer's headers what they came to. */
+function lookupsIn(meters: Meters) {
+  const lookups = meters.counter({ name: 'cache_lookups_total', help: MISSES, labels: ['outcome'] });
+  return {
+    hit: (exchange: Exchange, ttl: number) => {
+      lookups({ outcome: 'hit' }, 1);
+      answerHeaders.set(exchange, hit(ttl));
+    },
+    miss: (exchange: Exchange, outcome: Miss) => {
+      lookups({ outcome }, 1);
+      answerHeaders.set(exchange, outcome === 'shared' ? collapsed : missed);
+    },
+  };
+}
+
+interface CacheOptions {
+  readonly entries: Cache<Answer>;
+  readonly meters: Meters;
+  /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
+  maxAge(endpoint: Endpoint): number;
+  /** Begins the keys of an endpoint's answers. */
+  version(endpoint: Endpoint): string;
+}
+
+function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
+  const key = new Slot<string>('cache key');
+  const lookups = lookupsIn(meters);
+  const misses = new SharedMisses(lookups.miss);
+  const answerFrom = (found: Found<Answer> | undefined, text: string, exchange: Exchange) => {
+    if (found === undefined) return misses.join(text, exchange);
+    lookups.hit(exchange, found.ttl);
+    return found.value;
+  };
+  return {
+    lookup: (_, exchange) => {
+      if (maxAge(exchange.endpoint) === 0) return undefined;
+      const text = version(exchange.endpoint) + keyOf(exchange.endpoint, exchange);
+      key.set(exchange, text);
+      const found = entries.get(text);
+      return found instanceof Promise
+        ? found.then((late) => answerFrom(late, text, exchange))
+        : answerFrom(found, text, exchange);
+    },
+    // The first of those who could encode it: it only takes notice.
+    encode: (_, exchange) => {
+      misses.answered(exchange);
+      return undefined;
+    },
+    store: async (answer, exchange) => {
+      const text = key.get(exchange);
+      // Whoever leaves early ends the work on the answer: it may lack a proof that others will want.
+      if (text === undefined || exchange.abandoned) return;
+      await entries.set(text, answer, { ttl: maxAge(exchange.endpoint), size: answer.json.length * 2 });
+    },
+    settle: (outcome, exchange) => misses.settle(outcome, exchange),
+  };
+}
+
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
@@ -96,51 +152,13 @@ export const cache = definePlugin({
   keys: [cacheKey],
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, config, states, meters }) {
-    const ttlOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
-    if (endpoints.every((endpoint) => ttlOf(endpoint) === 0)) return {};
-    const memory = states.keep(kept, '', () => new CacheEntries<Kept>());
-    const entries: Cache<Kept> = memory;
+    const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
+    if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
+    const entries = states.keep(kept, '', () => new CacheEntries<Answer>());
+    meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
+    meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
+    const maxAge = perEndpoint(endpoints, maxAgeOf);
     const version = perEndpoint(endpoints, versions(config));
-    meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => memory.size);
-    meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => memory.bytes);
-    const lookups = meters.counter({
-      name: 'cache_lookups_total',
-      help: 'Look-ups of answers that may be cached: hit, miss, or shared with a request under way',
-      labels: ['outcome'],
-    });
-    const ttl = perEndpoint(endpoints, ttlOf);
-    const key = new Slot<string>('cache key');
-    const misses = new SharedMisses((exchange, shared) => {
-      lookups({ outcome: shared ? 'shared' : 'miss' }, 1);
-      answerHeaders.set(exchange, shared ? collapsed : missed);
-    });
-    const answerFrom = (found: Kept | undefined, text: string, exchange: Exchange): Awaitable<Answer | undefined> => {
-      if (found === undefined) return misses.join(text, exchange);
-      lookups({ outcome: 'hit' }, 1);
-      answerHeaders.set(exchange, hit(found.expiresAt - performance.now()));
-      return found.answer;
-    };
-    return {
-      hooks: {
-        lookup: (_, exchange) => {
-          if (ttl(exchange.endpoint) === 0) return undefined;
-          const text = version(exchange.endpoint) + keyOf(exchange.endpoint, exchange);
-          key.set(exchange, text);
-          const found = entries.get(text);
-          return found instanceof Promise
-            ? found.then((late) => answerFrom(late, text, exchange))
-            : answerFrom(found, text, exchange);
-        },
-        store: async (answer, exchange) => {
-          const text = key.get(exchange);
-          // Whoever leaves early ends the work on the answer: it may lack a proof that others will want.
-          if (text === undefined || exchange.abandoned) return;
-          const maxAge = ttl(exchange.endpoint);
-          const entry = { answer, expiresAt: performance.now() + maxAge };
-          await entries.set(text, entry, { ttl: maxAge, size: answer.json.length * 2 });
-        },
-        settle: (outcome, exchange) => misses.settle(outcome, exchange),
-      },
-    };
+    return { hooks: hooksOf({ entries, meters, maxAge, version }) };
   },
 });

@@ -9,49 +9,63 @@ import {
   Slot,
   vainWait,
 } from '../../plugins-sdk/index.ts';
-import { Flights, type Landing, type Turn } from './flights.ts';
+import { type Joined, type Leader, type Settlement, SingleFlight } from './single-flight.ts';
 
-type Land = (landing: Landing<Answer, Refusal>) => void;
-
-/** Whoever leaves takes along what its request came to. */
-function landingOf(outcome: Outcome, { abandoned }: Exchange): Landing<Answer, Refusal> {
+/** A client that leaves takes along what its request came to. */
+function settlementOf(outcome: Outcome, { abandoned }: Exchange): Settlement<Answer, Refusal> {
   if (abandoned || outcome.kind === 'abandoned') return undefined;
   return outcome.kind === 'signed' ? { result: outcome.answer } : { failure: outcome.refusal };
 }
 
+/**
+ * What became of a request whose answer was not there: it asks the upstream, shares what another one has come to, be it a
+ * failure, or was abandoned by its client while it waited for that.
+ */
+export type Miss = 'miss' | 'shared' | 'abandoned';
+
 /** Many clients that want what nobody has yet cost one upstream call. */
 export class SharedMisses {
-  readonly #flights = new Flights<Answer, Refusal>();
-  readonly #landing = new Slot<Land>('cache flight');
-  readonly #told: (exchange: Exchange, shared: boolean) => void;
+  readonly #inFlight = new SingleFlight<Answer, Refusal>();
+  readonly #leader = new Slot<Leader<Answer, Refusal>>('cache leader');
+  readonly #told: (exchange: Exchange, miss: Miss) => void;
 
-  /** @param told whether a request has shared what another's has come to, be it a failure. */
-  constructor(told: (exchange: Exchange, shared: boolean) => void) {
+  constructor(told: (exchange: Exchange, miss: Miss) => void) {
     this.#told = told;
   }
 
   /** The answer that another request has got, or undefined when this one goes on: to its own call, or to a shared failure. */
   join(key: string, exchange: Exchange): Awaitable<Answer | undefined> {
-    const patience = keys.timeout.of(exchange.endpoint) ?? DEFAULT_TIMEOUT;
-    const turn = this.#flights.join(key, patience, exchange.departure);
-    return turn instanceof Promise ? turn.then((late) => this.#take(late, exchange)) : this.#take(turn, exchange);
+    const timeout = keys.timeout.of(exchange.endpoint) ?? DEFAULT_TIMEOUT;
+    const joined = this.#inFlight.join(key, timeout, exchange.departure);
+    return joined instanceof Promise ? joined.then((late) => this.#take(late, exchange)) : this.#take(joined, exchange);
+  }
+
+  /** The upstream has answered: those who wait need not ask it. */
+  answered(exchange: Exchange): void {
+    this.#leader.get(exchange)?.answered();
   }
 
   /** Tells those who wait what has become of the request that they wait for. */
   settle(outcome: Outcome, exchange: Exchange): void {
-    this.#landing.get(exchange)?.(landingOf(outcome, exchange));
+    this.#leader.get(exchange)?.settle(settlementOf(outcome, exchange));
   }
 
-  #take(turn: Turn<Answer, Refusal> | undefined, exchange: Exchange): Answer | undefined {
-    this.#told(exchange, turn !== undefined && !('land' in turn));
-    if (turn === undefined) return undefined;
-    if ('result' in turn) return turn.result;
-    if ('failure' in turn) {
-      vainWait.set(exchange, { waited: 0, refusal: turn.failure });
-    } else {
-      this.#landing.set(exchange, turn.land);
-      if (turn.waited > 0) vainWait.set(exchange, { waited: turn.waited });
+  #take(joined: Joined<Answer, Refusal> | undefined, exchange: Exchange): Answer | undefined {
+    if (joined === undefined) {
+      this.#told(exchange, 'abandoned');
+      return undefined;
     }
+    if ('settle' in joined) {
+      // Before anything else: a leader without it would never end the wait of the others.
+      this.#leader.set(exchange, joined);
+      if (joined.waited > 0) vainWait.set(exchange, { waited: joined.waited });
+      this.#told(exchange, 'miss');
+      return undefined;
+    }
+    this.#told(exchange, 'shared');
+    if ('result' in joined) return joined.result;
+    if ('failure' in joined) vainWait.set(exchange, { waited: 0, refusal: joined.failure });
+    else vainWait.set(exchange, { waited: joined.waited });
     return undefined;
   }
 }

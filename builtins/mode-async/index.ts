@@ -3,10 +3,12 @@ import {
   clientKey,
   type Definition,
   definePlugin,
+  type Exchange,
   isRefusal,
   type Log,
   Refusal,
   type Reply,
+  type Route,
   type Run,
   randomId,
   StateKey,
@@ -47,6 +49,28 @@ const SWEEP = 10_000;
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = modeAsyncWith(() => new AsyncStore());
 
+/** Answers with where to poll, and works on. */
+function deliverTo(store: AsyncRecords<Answer>, log: Log) {
+  return async (run: Run, exchange: Exchange): Promise<Reply> => {
+    const requestId = randomId();
+    const reserved = await store.reserve(requestId, clientKey(exchange.ip));
+    if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
+    finish(store, requestId, run, log).catch((error) =>
+      log.error('an async record was lost', { error: String(error) }),
+    );
+    return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
+  };
+}
+
+function pollRoute(store: AsyncRecords<Answer>): Route {
+  return {
+    method: 'GET',
+    path: '/requests/:requestId',
+    admit: true,
+    handle: (_, __, { requestId = '' }) => poll(store, requestId),
+  };
+}
+
 /** @param records makes the store of what clients may poll. */
 export function modeAsyncWith(records: () => AsyncStore<Answer>): Definition {
   return definePlugin({
@@ -66,27 +90,8 @@ export function modeAsyncWith(records: () => AsyncStore<Answer>): Definition {
           sweeping = setInterval(() => store.dropExpired(), SWEEP).unref();
         },
         stop: () => clearInterval(sweeping),
-        hooks: {
-          deliver: {
-            async: async (run, exchange) => {
-              const requestId = randomId();
-              const reserved = await store.reserve(requestId, clientKey(exchange.ip));
-              if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
-              finish(store, requestId, run, log).catch((error) =>
-                log.error('an async record was lost', { error: String(error) }),
-              );
-              return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
-            },
-          },
-        },
-        routes: [
-          {
-            method: 'GET',
-            path: '/requests/:requestId',
-            admit: true,
-            handle: (_, __, { requestId = '' }) => poll(store, requestId),
-          },
-        ],
+        hooks: { deliver: { async: deliverTo(store, log) } },
+        routes: [pollRoute(store)],
       };
     },
   });

@@ -1,7 +1,5 @@
 import { type Static, Type } from 'typebox';
-
-/** The longest that a timer can wait. */
-const LONGEST = 2_147_483_647;
+import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
 
 /** One entry of `settings.plugins`. */
 export const PluginEntrySchema = Type.Object(
@@ -13,7 +11,7 @@ export const PluginEntrySchema = Type.Object(
     timeout: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: LONGEST,
+        maximum: LONGEST_TIMER,
         description: 'Milliseconds per request for all its hooks; default 1000',
       }),
     ),

@@ -1,6 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
-import { networkInterfaces } from 'node:os';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { within } from '../within.ts';
 import { candidates, parsedFile, parseSearchRules, RESOLVER_FILE } from './files.ts';
 
@@ -90,6 +90,14 @@ async function settled(records: Promise<{ address: string; ttl: number }[]>, fam
 function prefersIpv6(): boolean {
   const order: string = dns.getDefaultResultOrder();
   if (order !== 'verbatim') return order === 'ipv6first';
-  const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
-  return own.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address));
+  return ownAddresses().some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address));
+}
+
+/** None where a sandbox keeps them from the process: they are asked for by a socket of the family AF_NETLINK. */
+function ownAddresses(): readonly NetworkInterfaceInfo[] {
+  try {
+    return Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  } catch {
+    return [];
+  }
 }

@@ -111,10 +111,7 @@ export class HostNames {
       this.#waiting.delete(host);
       const now = this.#now();
       this.#known.set(host, known, now + ttl, now);
-      for (const waiter of waiting) {
-        if (known instanceof UnknownHost) waiter(known, []);
-        else waiter(undefined, known);
-      }
+      for (const waiter of waiting) tell(waiter, known);
     };
     this.#resolve(host).then(
       ({ addresses, ttl }) => end(addresses, Math.min(Math.max(ttl, SHORTEST), LONGEST)),
@@ -137,6 +134,16 @@ export class HostNames {
     const addresses = await this.#system.find(host);
     if (addresses.length === 0) throw new UnknownHost('ENOTFOUND');
     return { addresses, ttl: UNTIMED };
+  }
+}
+
+/** One that fails keeps nobody else from its answer. */
+function tell(waiter: Waiter, known: readonly LookupAddress[] | UnknownHost): void {
+  try {
+    if (known instanceof UnknownHost) waiter(known, []);
+    else waiter(undefined, known);
+  } catch {
+    // It was told; what it makes of that is its own business.
   }
 }
 

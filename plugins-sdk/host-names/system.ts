@@ -4,7 +4,7 @@ import { within } from '../within.ts';
 
 /** Milliseconds for one name. */
 const DEADLINE = 15_000;
-/** Milliseconds without a question after which the process ends. */
+/** Milliseconds. */
 const IDLE = 10_000;
 
 const PROGRAM = `
@@ -31,20 +31,34 @@ export class SystemResolver {
   #child: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
 
-  /** The addresses of a name that is not being asked for already; none when the system does not know it. */
+  readonly #idleTime: number;
+
+  /** @param idleTime milliseconds without a question after which the process ends. */
+  constructor(idleTime = IDLE) {
+    this.#idleTime = idleTime;
+  }
+
+  /**
+   * The addresses of a name that is not being asked for already; none when the system does not know it.
+   * @throws when there is no process to ask.
+   */
   async find(host: string): Promise<readonly LookupAddress[]> {
     clearTimeout(this.#idle);
     this.#child ??= this.#start();
     const child = this.#child;
     const answer = new Promise<readonly LookupAddress[]>((resolve) => this.#waiting.set(host, resolve));
-    child.send(host, (error) => {
-      if (error) this.#end(child);
-    });
     try {
+      // Throws for a process that could not be started: without file descriptors it has no channel.
+      child.send(host, (error) => {
+        if (error) this.#end(child);
+      });
       return await within(DEADLINE, answer, () => []);
+    } catch (error) {
+      this.#end(child);
+      throw error;
     } finally {
       this.#waiting.delete(host);
-      if (this.#waiting.size === 0) this.#idle = setTimeout(() => this.close(), IDLE).unref();
+      if (this.#waiting.size === 0) this.#idle = setTimeout(() => this.close(), this.#idleTime).unref();
     }
   }
 

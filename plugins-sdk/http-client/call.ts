@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { LONGEST_TIMER } from '../timer.ts';
 import {
   BoundedBuffer,
   type Coding,
@@ -21,9 +22,6 @@ import {
   type RequestFailure,
   type RequestFailureKind,
 } from './request.ts';
-
-/** A longer delay would make Node's timers fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Methods whose requests may reach the server twice (RFC 9110, section 9.2.1). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -77,6 +75,11 @@ export class Call implements Dispatcher.DispatchHandler {
   /** Whether the server may get the request twice. */
   get isRepeatable(): boolean {
     return REPEATABLE.has(this.#request.method);
+  }
+
+  /** Whether it waits for the addresses of its server. */
+  get isLookingUp(): boolean {
+    return this.#connection?.isLookingUp === true;
   }
 
   start(): void {
@@ -221,5 +224,6 @@ export class Call implements Dispatcher.DispatchHandler {
 }
 
 function failLate(call: Call, timeout: number): void {
-  call.fail('timeout', `no complete answer within ${Math.round(timeout)} ms`);
+  const what = call.isLookingUp ? 'no address for the host name' : 'no complete answer';
+  call.fail('timeout', `${what} within ${Math.round(timeout)} ms`);
 }

@@ -18,6 +18,7 @@ export function meansWith(names: HostNames): Means {
 export class Connection {
   readonly client: Client;
   #leave: (() => void) | undefined;
+  #isLookingUp = false;
   #socket: Socket | undefined;
   /** When the last exchange on the present socket was complete, and how many bytes had come by then. */
   #restingSince: number | undefined;
@@ -27,11 +28,17 @@ export class Connection {
     this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
         this.#restingSince = undefined;
+        this.#isLookingUp = true;
         this.#leave = names.find(options.hostname, (error) => {
+          this.#isLookingUp = false;
           if (error) return queueMicrotask(() => callback(error, null));
-          // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
-          const socket: unknown = connector(options, callback);
-          this.#socket = socket instanceof Socket ? socket : undefined;
+          try {
+            // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
+            const socket: unknown = connector(options, callback);
+            this.#socket = socket instanceof Socket ? socket : undefined;
+          } catch (failure) {
+            callback(failure instanceof Error ? failure : new Error(String(failure)), null);
+          }
         });
       },
       allowH2: false,
@@ -40,6 +47,11 @@ export class Connection {
       bodyTimeout: 0,
       keepAliveTimeout,
     });
+  }
+
+  /** Whether the addresses of the server's name are still waited for. */
+  get isLookingUp(): boolean {
+    return this.#isLookingUp;
   }
 
   get usable(): boolean {

@@ -23,6 +23,7 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
       'uncaught exception: TypeError: one\\\\ntwo \\(at .*/p\\.mjs:\\d+:\\d+\\)\\)',
     ],
     ['what is no error', 'throw undefined;', 'uncaught exception: undefined'],
+    ['what has no text', 'throw Object.create(null);', 'uncaught exception: an error that cannot be shown'],
     ['a second one on top', 'setImmediate(() => { throw 2; }); throw 1;', 'uncaught exception: 1'],
   ];
   for (const [what, body, text] of cases) {
@@ -37,10 +38,14 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
   }
 
   it('but a promise that nobody awaits, which a client could provoke, is a line in the log only', async (t) => {
-    const running = await startIn(t, onSignal('Promise.reject(new Error("lost"));'));
+    const running = await startIn(
+      t,
+      onSignal('Promise.reject(new Error("lost")); Promise.reject(Object.create(null));'),
+    );
     await running.output(lastLine);
     running.child.kill('SIGUSR2');
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost \(at .*\)\n/);
+    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: an error that cannot be shown\n/);
     assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);
@@ -58,12 +63,15 @@ describe("code that is not the program's and ends the process leaves a line in t
     ['process.abort()', { code: null, signal: 'SIGABRT' }],
     ['process.kill(process.pid, "SIGKILL")', { code: null, signal: 'SIGKILL' }, 'process.kill(<pid>, SIGKILL)'],
     ['process.kill(process.pid, 9)', { code: null, signal: 'SIGKILL' }, 'process.kill(<pid>, 9)'],
+    ['process.kill(0, "SIGKILL")', { code: null, signal: 'SIGKILL' }, 'process.kill(0, SIGKILL)'],
+    ['process.kill("0", 9)', { code: null, signal: 'SIGKILL' }, 'process.kill(0, 9)'],
+    ['process.kill(-process.pid, "SIGKILL")', { code: null, signal: 'SIGKILL' }, 'process.kill(-<pid>, SIGKILL)'],
     ['process.on("exit", () => { throw new Error("late"); }); process.exit(7)', { code: 1 }, 'process.exit(7)'],
     ['process.on("exit", () => process.exit(0)); process.exit(7)', { code: 1 }, 'process.exit(7)'],
   ];
   for (const [call, { code, signal = null }, shown = call] of cases) {
     it(call, async (t) => {
-      const running = await startIn(t, onSignal(call), { LOG_FORMAT: 'json' });
+      const running = await startIn(t, onSignal(call), { LOG_FORMAT: 'json' }, { ownGroup: true });
       await running.output(/"msg":"prices\/all/);
       const url = (await running.output(/listening on (http:[^"]+)/))[1];
       for (let i = 0; i < 20; i++) await (await fetch(`${url}/requests/${i}`)).text();
@@ -85,7 +93,10 @@ describe("code that is not the program's and ends the process leaves a line in t
   }
 
   it('but not a signal that the process is only asked about, or listens to', async (t) => {
-    const running = await startIn(t, onSignal('process.kill(process.pid, 0); process.kill(process.pid, "SIGTERM");'));
+    const running = await startIn(
+      t,
+      onSignal('process.kill(0, 0); process.kill(process.pid, 0); process.kill(process.pid, "SIGTERM");'),
+    );
     await running.output(lastLine);
     running.child.kill('SIGUSR2');
     const { code, stdout, stderr } = await running.ended;

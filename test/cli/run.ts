@@ -20,6 +20,8 @@ export interface Ended {
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether it has a process group of its own, which it may end without harm to the test. */
+  readonly ownGroup?: boolean;
 }
 
 /** A process whose output is watched while it runs. */
@@ -45,6 +47,7 @@ export function launch(t: TestContext, program: string, args: readonly string[],
     cwd: options.cwd ?? tmpdir(),
     env: environment(options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: options.ownGroup ?? false,
   });
   t.after(() => child.kill('SIGKILL'));
   let stdout = '';
@@ -56,7 +59,9 @@ export function launch(t: TestContext, program: string, args: readonly string[],
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
         const match = pattern.exec(stdout);
-        if (match) resolve(match);
+        if (match === null) return;
+        child.stdout?.off('data', look);
+        resolve(match);
       };
       child.stdout?.on('data', look);
       child.once('close', () => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { folderWith, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
+import { folderWith, launchCli, PACKAGE_ROOT, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 /** The time of a log line. */
@@ -14,9 +14,10 @@ export async function startIn(
   t: TestContext,
   files: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
+  options: RunOptions = {},
 ): Promise<Running> {
   const cwd = await folderWith(t, files);
-  return launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+  return launchCli(t, ['start', '-c', 'c.yaml'], { ...options, cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
 }
 
 /** Where it listens, once it does. */

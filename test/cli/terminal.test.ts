@@ -12,7 +12,7 @@ const [STOP, GO] = ['\x13', '\x11'];
 
 /** A service on a terminal of its own: what is typed goes to `terminal.stdin`, what it shows comes from `terminal.stdout`. */
 async function startOnTerminal(t: TestContext) {
-  const plugin = `export default { name: 'p', hooks: { onHttpRequest({ headers }) { console.log(headers.say); } } };`;
+  const plugin = `export default { name: 'p', hooks: { onHttpRequest({ headers }) { if (headers.say) console.log(headers.say); } } };`;
   const cwd = await folderWith(t, withPlugin(plugin, 'http://127.0.0.1:1'));
   const command = `echo pid $$; exec '${process.execPath}' '${join(PACKAGE_ROOT, 'cli/bin.js')}' start -c c.yaml`;
   const env = environment({ SERVICE_PRIVATE_KEY: KEY, TERM: 'dumb' });
@@ -25,8 +25,9 @@ async function startOnTerminal(t: TestContext) {
   t.after(() => terminal.kill('SIGKILL'));
   const [, url = ''] = /listening on (http:\S+)/.exec(shown) ?? [];
   const [, id = ''] = /prices\/eth (0x\w+)/.exec(shown) ?? [];
-  const ask = async () => {
-    const headers = { 'Content-Type': 'application/json', say: 'x'.repeat(2000) };
+  /** @param say what the plugin prints beside the log; on a full terminal the two may tear each other's lines. */
+  const ask = async (say = '') => {
+    const headers = { 'Content-Type': 'application/json', say };
     return (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
   };
   return { terminal, pid: Number(pid), ask, ended, shown: () => shown };
@@ -40,7 +41,7 @@ describe('a terminal that takes nothing', { skip: hasScript ? false : 'there is 
     do {
       before = shown();
       // More than a terminal holds.
-      for (let i = 0; i < 50; i++) assert.equal(await ask(), 502);
+      for (let i = 0; i < 50; i++) assert.equal(await ask('x'.repeat(2000)), 502);
     } while (shown() !== before);
     process.kill(pid, 'SIGTERM');
     assert.deepEqual(await ended, [0, null]);

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { before, beforeEach, describe, it } from 'node:test';
+import { before, beforeEach, describe, it, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { scrapeAfter } from '../support/metrics.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 describe('clients that miss the cache at the same time share one upstream call', () => {
@@ -165,7 +167,7 @@ it('who leads may be held up by more than the upstream: then one of those who wa
     {
       settings: { plugins },
       apis: [
-        { name: 'x', url: upstream.url, timeout: 250, auth: { type: 'free' }, cache: { maxAge: 60_000 }, endpoints },
+        { name: 'x', url: upstream.url, timeout: 1000, auth: { type: 'free' }, cache: { maxAge: 60_000 }, endpoints },
       ],
     },
     { files },
@@ -185,4 +187,82 @@ it('who leads may be held up by more than the upstream: then one of those who wa
   letGo();
   await verifyEncoded(await leader, service.signer.address);
   assert.equal(upstream.requests.length, 2);
+});
+
+describe('clients that wait for the call of another', () => {
+  const start = async (t: TestContext, upstream: Upstream, timeout: number) => {
+    t.after(() => upstream.close());
+    const { files, plugins } = pluginFiles(
+      { puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign']) },
+      { puppet: { timeout: 30_000 } },
+    );
+    const api = { timeout, cache: { maxAge: 60_000 } };
+    const encoding = { type: 'uint256', path: '$.price' };
+    const config = oneApi(upstream.url, { e: { encoding } }, { api, settings: { plugins, metrics: { port: 0 } } });
+    const service = await startTestService(config, { files });
+    t.after(() => service.stop());
+    let arrived = 0;
+    acts.clear();
+    acts.set('puppet onHttpRequest', () => {
+      arrived += 1;
+    });
+    const url = `${service.url}/endpoints/${service.ids['api/e']}`;
+    /** Asks, once all before have come as far as to look into the cache. */
+    const ask = async (signal: AbortSignal | null = null) => {
+      const before = arrived;
+      const headers = { 'Content-Type': 'application/json' };
+      const answer = fetch(url, { method: 'POST', headers, body: '{}', signal });
+      answer.catch(() => undefined);
+      await eventually(() => arrived > before || undefined, 'a request');
+      return { answer };
+    };
+    return { service, ask };
+  };
+
+  it('are refused in time when all who led have left: nobody makes a call that has no time left', async (t) => {
+    const TIMEOUT = 2000;
+    const upstream = await startUpstream({ '/e': faults.hang() });
+    const { ask } = await start(t, upstream, TIMEOUT);
+    const leaving = Array.from({ length: 5 }, () => new AbortController());
+    for (const { signal } of leaving) await ask(signal);
+    const victim = await ask();
+    // Each leaves before its call would have ended.
+    const timer = setInterval(() => leaving.shift()?.abort(), 0.7 * TIMEOUT);
+    t.after(() => clearInterval(timer));
+    await assertRefused(await victim.answer, 502, 'API call failed');
+    assert.ok(upstream.requests.length <= 3, `${upstream.requests.length} calls`);
+  });
+
+  it('wait longer once it is answered: what is left to do with it, they would have to do, too', async (t) => {
+    const TIMEOUT = 100;
+    const upstream = await startUpstream();
+    upstream.json('/e', { price: 7 });
+    const { ask, service } = await start(t, upstream, TIMEOUT);
+    const signing: Array<() => void> = [];
+    acts.set('puppet onBeforeSign', () => new Promise<void>((resolve) => signing.push(resolve)));
+    const leader = await ask();
+    const letGo = await eventually(() => signing[0], 'the leader');
+    const waiting = [await ask(), await ask()];
+    await sleep(4 * TIMEOUT);
+    letGo();
+    for (const { answer } of [leader, ...waiting]) await verifyEncoded(await answer, service.signer.address);
+    assert.equal(upstream.requests.length, 1);
+  });
+
+  it('and leave count as neither miss nor shared', async (t) => {
+    const held: Array<() => void> = [];
+    const upstream = await startUpstream({
+      '/e': (...args) => void held.push(() => faults.json({ price: 7 })(...args)),
+    });
+    const { ask, service } = await start(t, upstream, 10_000);
+    const leader = await ask();
+    await eventually(() => held[0], 'the call');
+    const leaving = new AbortController();
+    await ask(leaving.signal);
+    leaving.abort();
+    const found = await scrapeAfter(service, 1);
+    assert.deepEqual(found.table('cache_lookups_total'), { miss: 1, abandoned: 1 });
+    held[0]?.();
+    await verifyEncoded(await leader.answer, service.signer.address);
+  });
 });

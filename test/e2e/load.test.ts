@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { launch } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
@@ -44,45 +45,56 @@ describe('200 requests at once all verify', () => {
   const many = <T>(count: number, one: (i: number) => Promise<T>) =>
     Promise.all(Array.from({ length: count }, (_, i) => one(i)));
   const address = () => service.signer.address;
+  /** What a service that shares its process with its clients, on a busy machine, sheds: they come again, as it tells them. */
+  const post = async (name: string, q: number, headers = {}): Promise<Response> => {
+    for (;;) {
+      const response = await service.post(`api/${name}`, { q }, headers);
+      const pause = response.headers.get('retry-after');
+      if (response.status !== 503 || pause === null) return response;
+      assert.deepEqual(await response.json(), { error: 'Server busy' });
+      await setTimeout(Number(pause) * 1000);
+    }
+  };
+  /** Verified when all are there: that takes the time of the service, too. */
+  const answers = async (name: string) => (await many(200, (i) => post(name, i))).entries();
 
   for (const name of ['sync', 'cached'] as const) {
     it(name, async () => {
-      await many(200, async (i) => {
-        const { data } = await verifyEncoded(await service.post(`api/${name}`, { q: i }), address());
+      for (const [i, response] of await answers(name)) {
+        const { data } = await verifyEncoded(response, address());
         assert.equal(BigInt(data), BigInt(i));
-      });
+      }
     });
   }
 
   it('cached, again: all from the cache', async () => {
     const calls = upstream.requests.length;
-    await many(200, async (i) => {
-      const { data } = await verifyEncoded(await service.post('api/cached', { q: i }), address());
+    for (const [i, response] of await answers('cached')) {
+      const { data } = await verifyEncoded(response, address());
       assert.equal(BigInt(data), BigInt(i));
-    });
+    }
     assert.equal(upstream.requests.length, calls);
   });
 
   it('raw', async () => {
-    await many(200, async (i) => {
-      const { rawData } = await verifyRaw(await service.post('api/raw', { q: i }), address());
+    for (const [i, response] of await answers('raw')) {
+      const { rawData } = await verifyRaw(response, address());
       assert.deepEqual(rawData, { value: i });
-    });
+    }
   });
 
   it('stream', async () => {
-    await many(200, async (i) => {
-      const response = await service.post('api/stream', { q: i });
+    for (const [i, response] of await answers('stream')) {
       const { done, ...signed } = JSON.parse((await response.text()).replace('data: ', ''));
       assert.equal(done, true);
       assert.equal(BigInt((await verifyEncoded(signed, address())).data), BigInt(i));
-    });
+    }
   });
 
   it('async: all that the store has room for, the others get 503; and again once these were read', async () => {
     for (const first of [0, 200]) {
       const outcomes = await many(200, async (i) => {
-        const response = await service.post('api/async', { q: first + i }, { 'X-Forwarded-For': `203.0.113.${i % 8}` });
+        const response = await post('async', first + i, { 'X-Forwarded-For': `203.0.113.${i % 8}` });
         if (response.status !== 503) return { i, submission: await submitted(response) };
         assert.deepEqual(await response.json(), { error: 'Service Unavailable' });
         return undefined;

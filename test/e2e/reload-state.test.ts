@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
@@ -250,7 +252,7 @@ describe('upstream slots are one number for all configs', () => {
     apis: [api('patient', '/held', 30_000), api('hasty', '/price', 200)],
   });
 
-  it('a call of the config before takes a slot of the one after, unless the limit is another', async (t) => {
+  it('a call of the config before takes a slot of the one after, whatever the limits', async (t) => {
     const service = await start(t, config(1));
     const answer = service.post('patient/e');
     await arrived(1);
@@ -258,9 +260,30 @@ describe('upstream slots are one number for all configs', () => {
     await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
     await reload(service, config(2));
     assert.equal((await service.post('hasty/e')).status, 200);
+    await reload(service, config(1));
+    await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
     release();
     assert.equal((await answer).status, 200);
-    await reload(service, config(1));
+    assert.equal((await service.post('hasty/e')).status, 200);
+  });
+
+  it('also when the APIs are others; a config that cannot be used changes nothing', async (t) => {
+    const service = await start(t, config(1));
+    const answer = service.post('patient/e');
+    await arrived(1);
+    // The name of its API is no part of an endpoint's ID.
+    const others = { ...config(1), apis: [api('other', '/price', 200)] };
+    assert.equal((await reload(service, others)).done, true);
+    await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
+    await writeFile(
+      join(service.folder, 'lame.mjs'),
+      `export default { name: 'lame', setup: () => ({ start() { throw new Error('lame'); } }) };`,
+    );
+    const unusable = { ...others, settings: { maxConcurrentApiCalls: 9, plugins: [{ source: './lame.mjs' }] } };
+    assert.equal((await reload(service, unusable)).done, false);
+    await assertRefused(await service.post('hasty/e'), 503, 'Server busy');
+    release();
+    assert.equal((await answer).status, 200);
     assert.equal((await service.post('hasty/e')).status, 200);
   });
 });

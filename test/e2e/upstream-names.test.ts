@@ -71,6 +71,11 @@ describe('upstreams that have names', () => {
     await eventually(() => asked('dead.test')[0], 'a question');
     for (let turn = 0; turn < 5; turn++) await answers('healthy');
     for (const response of dead) await assertRefused(await response, 502, 'API call failed');
+    const reasons = service.logs.flatMap(({ fields }) => (fields.reason === undefined ? [] : [String(fields.reason)]));
+    assert.match(
+      reasons.at(-1) ?? '',
+      /^timeout: GET http:.*dead\.test.* failed: no address for the host name within \d+ ms$/,
+    );
     // One look-up asks up to four times for each family.
     assert.ok(asked('dead.test').length <= 8, asked('dead.test').join());
     await answers('healthy');

@@ -91,6 +91,24 @@ describe('x402 in the config: an error names the place that is wrong', () => {
     ]);
   });
 
+  it('warns of more confirmations than come before a payment is too old', async () => {
+    const late = (seconds: number, needed: number, age: number, cure: string) => [
+      `apis[0].auth.confirmations: is never reached in time: with a block every ${seconds} s it takes ${needed} s, and a payment is too old after ${age} s, which is 10 minutes and "expiry": ask for ${cure}`,
+    ];
+    const most = { ...terms, confirmations: 1000 };
+    const warnings = (changes: object) => warningsOf(config({ ...most, ...changes }, undefined));
+    assert.deepEqual(await warnings({}), late(12, 11_988, 900, '75 at most, or for 100 with an "expiry" of 600000'));
+    assert.deepEqual(await warnings({ expiry: 600_000 }), late(12, 11_988, 1200, '100 at most'));
+    assert.deepEqual(
+      await warnings({ network: 8453 }),
+      late(2, 1998, 900, '450 at most, or for 600 with an "expiry" of 600000'),
+    );
+    assert.deepEqual(await warnings({ network: 42161 }), []);
+    assert.deepEqual(await warnings({ confirmations: 75 }), []);
+    assert.equal((await warnings({ confirmations: 76 })).length, 1);
+    assert.deepEqual(await warnings({ confirmations: 100, expiry: 600_000 }), []);
+  });
+
   it('warns of an expiry that no proof can use up', async () => {
     assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_000 }, undefined)), []);
     assert.deepEqual(await warningsOf(config({ ...terms, expiry: 600_001 }, undefined)), [

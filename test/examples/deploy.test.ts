@@ -229,6 +229,7 @@ describe('the systemd unit', () => {
     assert.deepEqual(values('ExecReload'), ['/bin/kill -HUP $MAINPID']);
     assert.deepEqual(values('TimeoutStopSec'), ['35']);
     assert.deepEqual([values('Restart'), values('StartLimitBurst')], [['on-failure'], ['5']]);
+    assert.deepEqual(values('RestartForceExitStatus'), ['SIGHUP']);
   });
 
   it('takes away what the service does not need, but not the compiler of V8', () => {

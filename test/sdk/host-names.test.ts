@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { getServers, type LookupAddress, setServers } from 'node:dns';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Found } from '../../plugins-sdk/host-names/dns.ts';
 import { candidates, parseHosts, parseSearchRules } from '../../plugins-sdk/host-names/files.ts';
@@ -105,6 +107,17 @@ describe('look-ups of host names', () => {
     assert.deepEqual(heard, ['second']);
   });
 
+  it('answer the others when one of those who wait throws', async () => {
+    const heard: string[] = [];
+    names.find('a.test', () => {
+      throw new Error('careless');
+    });
+    names.find('a.test', (_, [first]) => heard.push(first?.address ?? 'none'));
+    outcome('a.test').resolve({ addresses: [v4('192.0.2.1')], ttl: 1000 });
+    await settle();
+    assert.deepEqual(heard, ['192.0.2.1']);
+  });
+
   it('are needed for no IP address', async () => {
     assert.deepEqual(await find(names, '192.0.2.9'), [v4('192.0.2.9')]);
     assert.deepEqual(await find(names, '2001:db8::9'), [v6('2001:db8::9')]);
@@ -160,6 +173,20 @@ describe('host names', () => {
     assert.deepEqual(new Set(all), new Set([v4('192.0.2.1'), v6('2001:db8::1')]));
     const asked = ['four', 'six', 'both'].flatMap((name) => [`udp A ${name}.test`, `udp AAAA ${name}.test`]);
     assert.deepEqual(dns.questions.toSorted(), asked.toSorted());
+  });
+
+  it('are found where a sandbox hides the addresses of the machine', async () => {
+    const { networkInterfaces } = os;
+    os.networkInterfaces = () => {
+      throw new Error('uv_interface_addresses returned Unknown system error 97');
+    };
+    syncBuiltinESMExports();
+    try {
+      assert.deepEqual(await find(names, 'four.test'), [v4('192.0.2.1'), v4('192.0.2.2')]);
+    } finally {
+      os.networkInterfaces = networkInterfaces;
+      syncBuiltinESMExports();
+    }
   });
 
   it('have their IPv4 addresses also where the servers ignore questions for IPv6', async () => {

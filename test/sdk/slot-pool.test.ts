@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Release, SlotPool } from '../../plugins-sdk/semaphore.ts';
+import { type Release, SlotPool } from '../../plugins-sdk/slot-pool.ts';
 
 const LONG = 60_000;
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function poolOf(limit: number, parties: Readonly<Record<string, number | undefined>>): SlotPool {
-  return new SlotPool(limit, new Map(Object.entries(parties)));
+function poolOf(limit: number, tenants: Readonly<Record<string, number | undefined>>): SlotPool {
+  return new SlotPool({ limit, tenants: new Map(Object.entries(tenants)) });
 }
 
 function takeAll(pool: SlotPool, name: string): number {
@@ -17,25 +17,25 @@ function takeAll(pool: SlotPool, name: string): number {
 }
 
 describe('slots that are shared', () => {
-  it('go to one party but for the last quarter, and to the only one as a whole', () => {
+  it('go to one tenant but for the last quarter, and to the only one as a whole', () => {
     assert.equal(takeAll(poolOf(50, { a: undefined }), 'a'), 50);
     const pool = poolOf(50, { a: undefined, b: undefined });
     assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), pool.inUse], [37, 13, 50]);
   });
 
-  it('of which there are few go to as many parties as there are', () => {
+  it('of which there are few go to as many tenants as there are', () => {
     const pool = poolOf(3, { a: undefined, b: undefined, c: undefined, d: undefined });
     assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), takeAll(pool, 'c')], [2, 1, 0]);
     const one = poolOf(1, { a: undefined, b: undefined });
     assert.deepEqual([takeAll(one, 'a'), takeAll(one, 'b')], [1, 0]);
   });
 
-  it('are kept for those who hold little: a second party leaves the third its part', () => {
+  it('are kept for those who hold little: a second tenant leaves the third its share', () => {
     const pool = poolOf(50, { a: undefined, b: undefined, c: undefined });
     assert.deepEqual([takeAll(pool, 'a'), takeAll(pool, 'b'), takeAll(pool, 'c')], [37, 7, 6]);
   });
 
-  it('go to a party with a limit of its own up to that', () => {
+  it('go to a tenant with a limit of its own up to that', () => {
     const pool = poolOf(8, { few: 2, all: 8, other: undefined });
     assert.deepEqual([takeAll(pool, 'few'), takeAll(pool, 'all'), takeAll(pool, 'other')], [2, 6, 0]);
   });
@@ -60,7 +60,36 @@ describe('slots that are shared', () => {
     assert.deepEqual(order, ['b1', 'a1', 'b2']);
   });
 
-  it('know their parties, and positive integers', () => {
+  it('are counted on when limits change: what is held counts, and who waits is served', async () => {
+    const pool = poolOf(2, { a: undefined });
+    const held = [pool.of('a').tryAcquire(), pool.of('a').tryAcquire()];
+    const fewer = { limit: 1, tenants: new Map([['b', undefined]]) };
+    const takeBackFewer = pool.change(fewer);
+    held[0]?.();
+    assert.deepEqual([pool.inUse, pool.of('b').tryAcquire()], [1, undefined]);
+    let granted = false;
+    const waiting = pool.of('b').acquire(LONG);
+    waiting.then(() => {
+      granted = true;
+    });
+    await settle();
+    assert.equal(granted, false);
+    const takeBackMore = pool.change({ limit: 4, tenants: new Map([['b', 2]]) });
+    await waiting;
+    // One that is gone may have what is left.
+    assert.deepEqual([takeAll(pool, 'b'), takeAll(pool, 'a'), pool.inUse], [1, 1, 4]);
+    takeBackFewer();
+    takeBackFewer();
+    assert.throws(() => pool.change({ limit: 0, tenants: new Map() }), RangeError);
+    (await waiting)();
+    assert.equal(takeAll(pool, 'b'), 1);
+    takeBackMore();
+    assert.equal(takeAll(pool, 'a'), 0);
+    held[1]?.();
+    assert.equal(pool.inUse, 3);
+  });
+
+  it('know their tenants, and positive integers', () => {
     assert.throws(() => poolOf(1, {}).of('a'), { message: 'no slots are shared with "a"' });
     for (const bad of [0, -1, 1.5, Number.NaN]) {
       assert.throws(() => poolOf(bad, { a: undefined }), RangeError);
@@ -68,13 +97,13 @@ describe('slots that are shared', () => {
     }
   });
 
-  it('are never more than there are, nor idle while somebody may have one; each party has its part of the last quarter', async () => {
+  it('are never more than there are, nor idle while somebody may have one; each tenant has its share of the last quarter', async () => {
     const steps = fc.array(fc.tuple(fc.nat(4), fc.boolean()), { maxLength: 60 });
     const run = async (limit: number, count: number, sequence: readonly (readonly [number, boolean])[]) => {
       const names = Array.from({ length: count }, (_, i) => `p${i}`);
-      const pool = new SlotPool(limit, new Map(names.map((name) => [name, undefined])));
+      const pool = new SlotPool({ limit, tenants: new Map(names.map((name) => [name, undefined])) });
       // A single slot cannot be kept for two.
-      const part = limit === 1 ? 0 : count > 1 ? Math.floor(Math.ceil(limit / 4) / (count - 1)) : limit;
+      const share = limit === 1 ? 0 : count > 1 ? Math.floor(Math.ceil(limit / 4) / (count - 1)) : limit;
       const most = count > 1 ? Math.max(1, limit - Math.ceil(limit / 4)) : limit;
       const held = new Map(names.map((name) => [name, [] as Release[]]));
       for (const [which, takes] of sequence) {
@@ -88,7 +117,7 @@ describe('slots that are shared', () => {
             .then((release) => mine.push(release));
           granted.catch(() => undefined);
           await settle();
-          if (had < part) assert.equal(mine.length, before + 1, `${name} holds ${had} of its part of ${part}`);
+          if (had < share) assert.equal(mine.length, before + 1, `${name} holds ${had} of its ${share}`);
         } else {
           mine.shift()?.();
           await settle();

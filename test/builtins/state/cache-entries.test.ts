@@ -8,6 +8,11 @@ function setUp(bounds: { entries?: number; bytes?: number } = {}) {
   return { clock, cache: new CacheEntries<string>({ ...bounds, now: () => clock.now }) };
 }
 
+/** The value that is found, if there is one. */
+function valueAt(cache: CacheEntries<string>, key: string): string | undefined {
+  return cache.get(key)?.value;
+}
+
 const terms = { ttl: 1000, size: 10 };
 
 describe('an entry', () => {
@@ -16,10 +21,21 @@ describe('an entry', () => {
     assert.equal(cache.set('a', 'A', { ttl: 1000, size: 1 }), true);
     cache.set('b', 'B', { ttl: 500, size: 1 });
     clock.now += 499;
-    assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('c')], ['A', 'B', undefined]);
+    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b'), valueAt(cache, 'c')], ['A', 'B', undefined]);
     clock.now += 1;
-    assert.deepEqual([cache.get('a'), cache.get('b')], ['A', undefined]);
+    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b')], ['A', undefined]);
     clock.now += 500;
+    assert.equal(valueAt(cache, 'a'), undefined);
+  });
+
+  it('says for how long it will be found yet, which is never none', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', { ttl: 1000, size: 1 });
+    clock.now += 0.9;
+    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1000 });
+    clock.now += 998.5;
+    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1 });
+    clock.now += 1;
     assert.equal(cache.get('a'), undefined);
   });
 
@@ -27,16 +43,16 @@ describe('an entry', () => {
     const { cache, clock } = setUp();
     cache.set('a', 'A', terms);
     clock.now += 999;
-    assert.equal(cache.get('a'), 'A');
+    assert.equal(valueAt(cache, 'a'), 'A');
     clock.now += 1;
-    assert.equal(cache.get('a'), undefined);
+    assert.equal(valueAt(cache, 'a'), undefined);
   });
 
   it('takes no place once it was found expired', () => {
     const { cache, clock } = setUp();
     cache.set('a', 'A', terms);
     clock.now += 1000;
-    cache.get('a');
+    valueAt(cache, 'a');
     assert.deepEqual([cache.size, cache.bytes], [0, 0]);
   });
 
@@ -47,7 +63,7 @@ describe('an entry', () => {
     cache.set('a', 'A2', { ttl: 1000, size: 7 });
     assert.deepEqual([cache.size, cache.bytes], [1, 9]);
     clock.now += 999;
-    assert.equal(cache.get('a'), 'A2');
+    assert.equal(valueAt(cache, 'a'), 'A2');
   });
 
   it('weighs its size and two bytes for each character of its key', () => {
@@ -61,16 +77,16 @@ describe('an entry', () => {
     const { cache, clock } = setUp();
     cache.set('a', 'A', terms);
     clock.now -= 3_600_000;
-    assert.equal(cache.get('a'), 'A');
+    assert.equal(valueAt(cache, 'a'), 'A');
     clock.now += 1000;
-    assert.equal(cache.get('a'), undefined);
+    assert.equal(valueAt(cache, 'a'), undefined);
   });
 
   it('may have a name that members of Object have', () => {
     const { cache } = setUp();
-    assert.deepEqual([cache.get('__proto__'), cache.get('constructor')], [undefined, undefined]);
+    assert.deepEqual([valueAt(cache, '__proto__'), valueAt(cache, 'constructor')], [undefined, undefined]);
     cache.set('__proto__', 'A', terms);
-    assert.equal(cache.get('__proto__'), 'A');
+    assert.equal(valueAt(cache, '__proto__'), 'A');
   });
 });
 
@@ -80,11 +96,11 @@ describe('bounds', () => {
     for (const key of ['a', 'b', 'c']) {
       cache.set(key, key, terms);
     }
-    cache.get('a');
+    valueAt(cache, 'a');
     cache.set('b', 'b again', terms);
     cache.set('d', 'd', terms);
     assert.deepEqual(
-      ['a', 'b', 'c', 'd'].map((key) => cache.get(key)),
+      ['a', 'b', 'c', 'd'].map((key) => valueAt(cache, key)),
       ['a', 'b again', undefined, 'd'],
     );
     assert.equal(cache.size, 3);
@@ -96,10 +112,10 @@ describe('bounds', () => {
       cache.set(String(i), 'x', { ttl: 1000, size: i === 7 ? 98 : 96 });
     }
     assert.deepEqual([cache.size, cache.bytes], [8, 7 * 98 + 100]);
-    cache.get('0');
+    valueAt(cache, '0');
     cache.set('8', 'x', { ttl: 1000, size: 98 });
     assert.deepEqual([cache.size, cache.bytes], [8, 6 * 98 + 2 * 100]);
-    assert.deepEqual([cache.get('0'), cache.get('1')], ['x', undefined]);
+    assert.deepEqual([valueAt(cache, '0'), valueAt(cache, '1')], ['x', undefined]);
   });
 
   it('an entry of an eighth of all bytes is kept, a larger one is not', () => {
@@ -107,14 +123,14 @@ describe('bounds', () => {
     assert.equal(cache.set('a', 'A', { ttl: 1000, size: 98 }), true);
     assert.equal(cache.set('b', 'B', { ttl: 1000, size: 99 }), false);
     assert.equal(cache.set('a key', 'C', { ttl: 1000, size: 91 }), false);
-    assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('a key')], ['A', undefined, undefined]);
+    assert.deepEqual([valueAt(cache, 'a'), valueAt(cache, 'b'), valueAt(cache, 'a key')], ['A', undefined, undefined]);
   });
 
   it('a value that is not kept takes away the one of the same key', () => {
     const { cache } = setUp({ bytes: 800 });
     cache.set('a', 'A', terms);
     assert.equal(cache.set('a', 'too large', { ttl: 1000, size: 99 }), false);
-    assert.equal(cache.get('a'), undefined);
+    assert.equal(valueAt(cache, 'a'), undefined);
     assert.deepEqual([cache.size, cache.bytes], [0, 0]);
   });
 
@@ -129,7 +145,7 @@ describe('bounds', () => {
     it(`nothing is kept with ttl ${bad.ttl} and size ${bad.size}`, () => {
       const { cache } = setUp();
       assert.equal(cache.set('a', 'A', bad), false);
-      assert.deepEqual([cache.get('a'), cache.size, cache.bytes], [undefined, 0, 0]);
+      assert.deepEqual([valueAt(cache, 'a'), cache.size, cache.bytes], [undefined, 0, 0]);
     });
   }
 
@@ -139,7 +155,7 @@ describe('bounds', () => {
       cache.set(`key ${i}`, 'x', { ttl: 1000, size: 1 });
     }
     assert.equal(cache.size, 10_000);
-    assert.deepEqual([cache.get('key 99'), cache.get('key 100')], [undefined, 'x']);
+    assert.deepEqual([valueAt(cache, 'key 99'), valueAt(cache, 'key 100')], [undefined, 'x']);
 
     const byBytes = setUp().cache;
     const mebibyte = 1024 * 1024;
@@ -162,7 +178,7 @@ describe('bounds', () => {
   it('of no entries keep nothing', () => {
     const { cache } = setUp({ entries: 0 });
     assert.equal(cache.set('a', 'A', terms), false);
-    assert.deepEqual([cache.get('a'), cache.bytes], [undefined, 0]);
+    assert.deepEqual([valueAt(cache, 'a'), cache.bytes], [undefined, 0]);
   });
 });
 
@@ -205,7 +221,7 @@ it('answers as a plain list in the order of use does', () => {
           }
         } else {
           const live = row !== undefined && elapsed < row.end ? row : undefined;
-          assert.equal(cache.get(action.key), live?.value);
+          assert.equal(valueAt(cache, action.key), live?.value);
           rows.push(...(live === undefined ? [] : [live]));
         }
         assert.deepEqual([cache.size, cache.bytes], [rows.length, weigh()]);

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { HostNames } from '../../../plugins-sdk/host-names/index.ts';
+import { Connection } from '../../../plugins-sdk/http-client/connection.ts';
+
+it('a connection that cannot even be begun fails the call, however long its name took to be looked up', async () => {
+  const names = new HostNames({
+    resolve: async () => ({ addresses: [{ address: '192.0.2.1', family: 4 }], ttl: 60_000 }),
+  });
+  const connector = () => {
+    throw new Error('no socket');
+  };
+  for (const when of ['looked up', 'known']) {
+    const connection = new Connection('http://a.test', { names, connector }, 1000);
+    const call = connection.client.request({ method: 'GET', path: '/', signal: AbortSignal.timeout(5000) });
+    await assert.rejects(call, { message: 'no socket' }, when);
+    await connection.destroy();
+  }
+});
