@@ -40,7 +40,6 @@ async function encode(response: ApiResponse): Promise<Encoded> {
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
   budget: 'none',
-  required: true,
   setup: () => ({
     hooks: {
       encode: async (response) => {

@@ -4,7 +4,6 @@ import { definePlugin } from '../plugins-sdk/index.ts';
 export const endpoints = definePlugin({
   name: 'endpoints',
   budget: 'none',
-  required: true,
   setup({ endpoints }) {
     const byId = new Map(endpoints.map((endpoint) => [endpoint.id.toLowerCase(), endpoint]));
     return { hooks: { resolve: (id) => byId.get(id) ?? byId.get(id.toLowerCase()) } };

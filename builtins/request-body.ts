@@ -1,15 +1,18 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Context, Middleware } from 'koa';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Middleware } from 'koa';
 import {
+  type Arrival,
   definePlugin,
   type Exchange,
   inexactParameters,
   isFiniteJson,
+  isRefusal,
   keepsDigits,
   MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
+  rawBody,
 } from '../plugins-sdk/index.ts';
 import { warmUp } from '../plugins-sdk/lazy.ts';
 
@@ -60,26 +63,15 @@ function countingReader(): Promise<Middleware> {
   return counting;
 }
 
-type Take = (bytes: Buffer) => Parameters;
-
-/** The parameters in a message that announced its length: node sees to it that there is not one byte more. */
-function readAnnounced(request: IncomingMessage, take: Take): Promise<Parameters> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      try {
-        resolve(take(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-      } catch (refusal) {
-        reject(refusal);
-      }
-    });
-    request.on('error', () => reject(answers.invalidJson()));
+/** The body of a message that announced its length: node sees to it that there is not one byte more. */
+function readAnnounced(arrival: Arrival): Promise<Buffer> {
+  return arrival.readBody(BODY_LIMIT).catch((error: unknown) => {
+    throw isRefusal(error) && error.status === 413 ? error : answers.invalidJson();
   });
 }
 
-/** The parameters in a message of unknown length. */
-async function readChunked(ctx: Context, take: Take): Promise<Parameters> {
+/** The body of a message of unknown length. */
+async function readChunked({ ctx }: Arrival): Promise<Buffer> {
   // Known to be "identity", which the reader accepts in lower case only.
   delete ctx.req.headers['content-encoding'];
   try {
@@ -88,7 +80,7 @@ async function readChunked(ctx: Context, take: Take): Promise<Parameters> {
     const tooLarge = error instanceof Error && 'status' in error && error.status === 413;
     throw tooLarge ? answers.tooLarge() : answers.invalidJson();
   }
-  return take(Buffer.from(String(ctx.request.body ?? ''), 'latin1'));
+  return Buffer.from(String(ctx.request.body ?? ''), 'latin1');
 }
 
 function decode(bytes: Buffer): string {
@@ -148,17 +140,15 @@ function frozen<T>(value: T, depth = 0): T {
 export const requestBody = definePlugin({
   name: 'request-body',
   budget: 'none',
-  required: true,
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {
-      read: (arrival, exchange) => {
-        const { request } = arrival;
-        const { 'content-length': length } = request.headers;
-        if (!announcesJson(request.headers)) throw answers.contentType();
-        if (Number(length ?? 0) > BODY_LIMIT) throw answers.tooLarge();
-        const take: Take = (bytes) => parametersOf(decode(bytes), exchange);
-        return length === undefined ? readChunked(arrival.ctx, take) : readAnnounced(request, take);
+      read: async (arrival, exchange) => {
+        const { 'content-length': length } = arrival.request.headers;
+        if (!announcesJson(arrival.request.headers)) throw answers.contentType();
+        const bytes = await (length === undefined ? readChunked(arrival) : readAnnounced(arrival));
+        rawBody.set(exchange, bytes);
+        return parametersOf(decode(bytes), exchange);
       },
     },
   }),

@@ -2,13 +2,16 @@ import { type Definition, dataDigest, definePlugin, type Signer, toBytes } from 
 
 /** Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191. The only holder of the key. */
 export function signEip191(signer?: () => Signer): Definition {
+  const theSigner = () => {
+    if (signer === undefined) throw new Error('there is no signer');
+    return signer();
+  };
   return definePlugin({
     name: 'sign-eip191',
     budget: 'none',
-    required: true,
+    signerAddress: () => theSigner().address,
     setup({ endpoints }) {
-      if (signer === undefined) throw new Error('there is no signer');
-      const { address, signDigest } = signer();
+      const { address, signDigest } = theSigner();
       const ids = new Map(endpoints.map(({ id }) => [id, toBytes(id)]));
       return {
         hooks: {

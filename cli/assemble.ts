@@ -1,22 +1,25 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
 import { describe } from '../kernel/refusal.ts';
-import { type Registration, RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
+import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { stageNames, stageOf } from '../kernel/stages.ts';
+import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
+import type { Address } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
-import { publicHooks } from '../plugins-sdk/public-hooks.ts';
-import { shapes } from '../plugins-sdk/shapes.ts';
 
 /** What a set of plugins needs besides its config. */
-export interface Surroundings extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters'> {
+export interface Surroundings
+  extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask'> {
   readonly meters: MeterSet;
+  /** Asks the pipeline on behalf of a plugin. */
+  ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Sealed {
-  const { log, meters } = surroundings;
+export function assemble(loaded: LoadedConfig, surroundings: Surroundings): PluginSet {
+  const { log, meters, ask } = surroundings;
   const registry = new Registry({
-    adapters: publicHooks,
-    shapes,
+    contracts,
     complain: ({ plugin, stage, requestId, error }) => {
       log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
     },
@@ -26,12 +29,39 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Seal
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
   for (const choice of loaded.plugins) {
     const { definition, budget, operator } = choice;
-    const own = operator ? meters.of(definition.name) : meters.of(definition.name, UNBOUNDED);
-    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials, meters: own });
+    const { name } = definition;
+    const services: Services = {
+      ...surroundings,
+      config,
+      endpoints,
+      credentials,
+      meters: operator ? meters.of(name) : meters.of(name, UNBOUNDED),
+      budget,
+      ask: (...args) => ask(name, ...args),
+    };
+    const plugin = setUp(choice, services);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    register(registry, { name: definition.name, budget, credentials: definition.credentials, plugin });
+    register(registry, { name, budget, credentials: definition.credentials, fallback: !operator, plugin });
   }
-  return registry.seal();
+  const plugins = registry.seal();
+  requireProviders(plugins);
+  return plugins;
+}
+
+/** @throws Error when the key cannot be used, and when nothing signs. */
+export function signerAddressOf({ plugins }: LoadedConfig): Address {
+  const choice = plugins.find(({ definition }) => definition.signerAddress !== undefined);
+  const address = choice?.definition.signerAddress?.(choice.config);
+  if (address === undefined)
+    throw new RegistrationError('nothing signs answers: the built-in signer cannot be left out without another plugin');
+  return address;
+}
+
+function requireProviders({ taps }: PluginSet): void {
+  for (const stage of stageNames) {
+    if (stageOf(stage).required && taps[stage].length === 0)
+      throw new RegistrationError(`no plugin provides "${stage}", without which nothing can be served`);
+  }
 }
 
 function register(registry: Registry, registration: Registration): void {

@@ -3,12 +3,15 @@ import type { Arrived } from '../http/connections.ts';
 import { HttpHandler } from '../http/handler.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
-import { RegistrationError, type Sealed } from '../kernel/registry.ts';
-import { Tally } from '../kernel/tally.ts';
+import { type PluginSet, RegistrationError } from '../kernel/registry.ts';
+import type { HttpResponse } from '../kernel/values.ts';
+import { WaitGroup } from '../kernel/wait-group.ts';
+import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Log } from '../plugins-sdk/define.ts';
-import type { ConnectionLimits } from '../plugins-sdk/index.ts';
+import { type ConnectionLimits, randomId, SignedResponse } from '../plugins-sdk/index.ts';
 import type { MeterRegistry, MeterSet } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
+import { ask } from './ask.ts';
 import { assemble, messageOf, type Surroundings } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
 import { connectionLimitsOf } from './listener.ts';
@@ -20,19 +23,19 @@ const STOP_TIME = 5000;
 const START_TIME = 30_000;
 
 /** What all generations of a service have in common. */
-type Shared = Omit<Surroundings, 'states' | 'meters'> & { readonly meters: MeterRegistry };
+type Shared = Omit<Surroundings, 'states' | 'meters' | 'ask'> & { readonly meters: MeterRegistry };
 
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
 export class Generation {
   readonly loaded: LoadedConfig;
   readonly connectionLimits: ConnectionLimits;
-  readonly #sealed: Sealed;
+  readonly #plugins: PluginSet;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #log: Log;
   readonly #handler: HttpHandler;
-  readonly #requests = new Tally();
+  readonly #requests = new WaitGroup();
   #stopped: Promise<void> | undefined;
 
   /** @param before whose state is taken over. @throws RegistrationError */
@@ -44,9 +47,19 @@ export class Generation {
     this.connectionLimits = connectionLimitsOf(loaded.config);
     const failed = failureLog(this.#log);
     try {
-      this.#sealed = assemble(loaded, { ...surroundings, states: this.#states, meters: this.#meters });
-      this.#pipeline = new Pipeline(this.#sealed, { now: surroundings.now, failed });
-      this.#handler = new HttpHandler(this.#sealed, this.#pipeline, failed, this.#requests.end);
+      const plugins = assemble(loaded, {
+        ...surroundings,
+        states: this.#states,
+        meters: this.#meters,
+        ask: (plugin, id, parameters, { as }) => ask(this.#pipeline, plugins.observer, { as, plugin, id, parameters }),
+      });
+      const { now } = surroundings;
+      const pipeline = new Pipeline(plugins.hooks, { now, serialize: SignedResponse.of, failed });
+      const check = (response: HttpResponse) => contracts.results.httpResponse(response, []);
+      const closed = this.#requests.done;
+      this.#plugins = plugins;
+      this.#pipeline = pipeline;
+      this.#handler = new HttpHandler({ plugins, pipeline, newId: randomId, check, failed, closed });
     } catch (error) {
       void this.letGo(before === undefined ? [] : [before]);
       throw error;
@@ -54,14 +67,14 @@ export class Generation {
   }
 
   handle(arrived: Arrived): void {
-    this.#requests.begin();
+    this.#requests.add();
     this.#handler.handle(arrived);
   }
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */
   async start(): Promise<void> {
     const started: string[] = [];
-    for (const { name, plugin } of this.#sealed.plugins) {
+    for (const { name, plugin } of this.#plugins.plugins) {
       try {
         started.push(name);
         const ready = await endsWithin(START_TIME, Promise.resolve(plugin.start?.()));
@@ -78,7 +91,7 @@ export class Generation {
 
   /** Resolves when no request and nothing in the background is under way. */
   async drained(): Promise<void> {
-    await this.#requests.ended();
+    await this.#requests.wait();
     await this.#pipeline.drained();
   }
 
@@ -98,7 +111,7 @@ export class Generation {
   }
 
   async #stopPlugins(patience: number, started?: readonly string[]): Promise<void> {
-    const plugins = this.#sealed.plugins.filter(({ name }) => started?.includes(name) ?? true);
+    const plugins = this.#plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
     const stops = plugins.map(async ({ name, plugin }) => {
       try {
         const stopped = await endsWithin(patience, Promise.resolve(plugin.stop?.(patience)));

@@ -1,4 +1,11 @@
-import { type CallEvent, definePlugin, type Exchange, type Log, Slot, type StageEvent } from '../plugins-sdk/index.ts';
+import {
+  type CallEvent,
+  ContextKey,
+  definePlugin,
+  type Exchange,
+  type Log,
+  type StageEvent,
+} from '../plugins-sdk/index.ts';
 
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;
@@ -21,18 +28,21 @@ function response(log: Log, exchange: Exchange, status: number): void {
 }
 
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
-function call(log: Log, { exchange, plugin, stage, ledger, outcome }: CallEvent): void {
-  if (ledger === undefined) return;
-  const { budget: allowed, remaining, spent } = ledger;
-  if (outcome === 'done' && remaining > allowed * (1 - SLOW)) return;
+function call(log: Log, { exchange, plugin, stage, budget, outcome }: CallEvent): void {
+  if (budget === undefined) return;
+  const { total, remaining, spent } = budget;
+  if (outcome === 'done' && remaining > total * (1 - SLOW)) return;
   const used = spent.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
   const before = used - (spent.at(-1)?.milliseconds ?? 0);
   // The hook with which it became slow is the one to name, not those that came after.
-  if (outcome === 'done' && (used < allowed * SLOW || before >= allowed * SLOW)) return;
+  if (outcome === 'done' && (used < total * SLOW || before >= total * SLOW)) return;
   const what = outcome === 'done' ? 'is slow' : outcome === 'failed' ? 'failed' : 'is out of budget';
   const { requestId } = exchange;
-  const budget = `${round(used)} of ${allowed} ms`;
-  log.warn(`plugin "${plugin}" ${what} in ${stage}`, { requestId, budget, used: timesOf(spent) });
+  log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
+    requestId,
+    budget: `${round(used)} of ${total} ms`,
+    used: timesOf(spent),
+  });
 }
 
 /**
@@ -45,7 +55,7 @@ export function requestLog(tracing: boolean) {
     budget: 'none',
     required: true,
     setup({ log }) {
-      const timeline = new Slot<{ stage: string; milliseconds: number }[]>('timeline');
+      const timeline = new ContextKey<{ stage: string; milliseconds: number }[]>('timeline');
       const trace = ({ exchange, stage, milliseconds }: StageEvent) => {
         const entries = timeline.get(exchange) ?? [];
         timeline.set(exchange, [...entries, { stage, milliseconds }]);

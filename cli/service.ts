@@ -3,14 +3,14 @@ import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts'
 import { Connections } from '../http/connections.ts';
 import { createHttpServer } from '../http/server.ts';
 import { describe } from '../kernel/refusal.ts';
-import type { Description } from '../kernel/registry.ts';
+import type { PluginSet } from '../kernel/registry.ts';
 import type { Definition, Log, Phase } from '../plugins-sdk/define.ts';
 import { limitConnections } from '../plugins-sdk/index.ts';
-import { type Address, listen, urlOf } from '../plugins-sdk/listen.ts';
+import { type Address as ListenAddress, listen, urlOf } from '../plugins-sdk/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
-import { assemble, messageOf } from './assemble.ts';
+import { assemble, messageOf, signerAddressOf } from './assemble.ts';
 import { drain } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
@@ -31,7 +31,8 @@ export interface ServiceOptions {
 /** A running service. */
 export interface Service {
   readonly url: string;
-  readonly signer: Signer;
+  /** Whose signatures its answers carry. */
+  readonly signer: Pick<Signer, 'address'>;
   /**
    * Reads the config file again and serves by it from then on; requests under way end by the config that they began
    * with. On any error everything stays as it is. What happened is in the log.
@@ -84,34 +85,38 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
     return loaded;
   };
   const loaded = await load(env);
+  // A missing or bad key is worth an error before anything is set up.
+  signerAddressOf(loaded);
   if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
-  const service = new Server(theSigner(), log, load);
+  const service = new Server(() => signer, log, load);
   const url = await service.start(loaded);
   return {
     url,
-    signer: theSigner(),
+    signer: { address: signerAddressOf(loaded) },
     reload: (variables) => service.reload(variables),
     stop: () => service.stop(),
   };
 }
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them. */
-export async function describeService({ file, env }: ServiceOptions): Promise<Description> {
+export async function describeService({ file, env }: ServiceOptions): Promise<PluginSet> {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
   const nothing = () => undefined;
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const states = new StateStore();
-  const { address: node } = signer;
+  const node = signerAddressOf(loaded);
   const meters = new MeterRegistry().draft();
-  return assemble(loaded, { node, log, now: Date.now, states, meters, phase: () => 'starting' });
+  const ask = () => Promise.reject(new Error('the service has not started'));
+  return assemble(loaded, { node, log, now: Date.now, states, meters, ask, phase: () => 'starting' });
 }
 
 /** The one server of a service, and the generations of its config. */
 class Server {
-  readonly #signer: Signer;
+  /** The key in this process, if a plugin signs with it. */
+  readonly #key: () => Signer | undefined;
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
   readonly #meters: MeterRegistry;
@@ -121,7 +126,7 @@ class Server {
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
   /** Where it listens, whatever later configs say. */
-  #address: Address | undefined;
+  #address: ListenAddress | undefined;
   #phase: Phase = 'starting';
   #reloading: Promise<boolean> = Promise.resolve(true);
   /** The part of a reload that may have started something. */
@@ -130,8 +135,8 @@ class Server {
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(signer: Signer, log: Log, load: (env: Environment) => Promise<LoadedConfig>) {
-    this.#signer = signer;
+  constructor(key: () => Signer | undefined, log: Log, load: (env: Environment) => Promise<LoadedConfig>) {
+    this.#key = key;
     this.#log = log;
     this.#load = load;
     this.#meters = new MeterRegistry(({ name }, error) =>
@@ -226,7 +231,7 @@ class Server {
   }
 
   #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
-    const { address: node } = this.#signer;
+    const node = signerAddressOf(loaded);
     const surroundings = { node, log: this.#log, now: Date.now, meters: this.#meters, phase: () => this.#phase };
     return new Generation(loaded, surroundings, before);
   }
@@ -264,21 +269,22 @@ class Server {
   }
 
   #keepsSigner(env: Environment): boolean {
-    if (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY) return true;
+    const key = this.#key();
+    if (key === undefined || (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY)) return true;
     try {
-      return signerFromEnvironment(env).address === this.#signer.address;
+      return signerFromEnvironment(env).address === key.address;
     } catch {
       return false;
     }
   }
 
-  #announce(url: string, { endpoints }: LoadedConfig): void {
-    const { address, backend } = this.#signer;
+  #announce(url: string, loaded: LoadedConfig): void {
+    const backend = this.#key()?.backend;
     this.#log.info(`listening on ${url}`);
-    this.#log.info(`signer ${address}`, { backend });
+    this.#log.info(`signer ${signerAddressOf(loaded)}`, backend && { backend });
     if (backend === 'ethers')
       this.#log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
-    for (const { api, name, id } of endpoints) this.#log.info(`${api}/${name} ${id}`);
+    for (const { api, name, id } of loaded.endpoints) this.#log.info(`${api}/${name} ${id}`);
   }
 
   async #stop(): Promise<void> {

@@ -11,7 +11,7 @@ export interface Message {
   readonly status: number;
   /** Later ones replace earlier ones, whatever the case of their names. */
   readonly headers: readonly (Readonly<Record<string, string>> | undefined)[];
-  readonly body: string;
+  readonly body: string | Uint8Array;
 }
 
 /** Sends a response and, where the connection must not go on, ends it. */
@@ -20,7 +20,7 @@ export function send(arrived: Arrived, { status, headers, body }: Message): void
   const bytes = Buffer.byteLength(body);
   response.statusCode = status;
   for (const some of headers) for (const name in some) response.setHeader(name, some[name] ?? '');
-  if (body !== '') response.setHeader('Content-Length', bytes);
+  if (body.length > 0) response.setHeader('Content-Length', bytes);
   const isUnread = !request.complete && isLong(request);
   if (isUnread || arrived.closes()) response.shouldKeepAlive = false;
   if (isUnread) endAfterDrain(request, response, body);
@@ -33,8 +33,8 @@ function isLong({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DRAINED;
 }
 
-function endAfterDrain(request: IncomingMessage, response: ServerResponse, body: string): void {
-  if (body === '') response.flushHeaders();
+function endAfterDrain(request: IncomingMessage, response: ServerResponse, body: Message['body']): void {
+  if (body.length === 0) response.flushHeaders();
   else response.write(body);
   let left = DRAINED;
   const end = () => {

@@ -3,29 +3,47 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
 import type { Later } from '../kernel/pipeline.ts';
-import type { Arrival } from '../kernel/stages.ts';
+import type { Arrival, Hex } from '../kernel/values.ts';
+import { readBody } from './body.ts';
 import type { Arrived } from './connections.ts';
+import type { PathParameters } from './routes.ts';
 
 type Task = () => void;
 
-/** What the pattern of a route found in a path. */
-export type PathParameters = Readonly<Record<string, string>>;
-
 /** One request at its route. */
-export class Visit {
+export class Visit implements Arrival {
   readonly exchange: Exchange;
   readonly arrived: Arrived;
   readonly params: PathParameters;
-  readonly arrival: Arrival;
+  readonly #app: Koa;
+  #ctx: Context | undefined;
   readonly #tasks: Task[] = [];
   #isOver = false;
 
-  /** @param route as it stands in logs and metrics. */
-  constructor(route: string, arrived: Arrived, params: PathParameters, app: Koa, ctx?: Context) {
-    this.exchange = exchangeOf(arrived.request, route);
+  /**
+   * @param route as it stands in logs and metrics.
+   * @param app whose contexts middleware gets.
+   */
+  constructor(requestId: Hex, route: string, arrived: Arrived, params: PathParameters, app: Koa) {
+    const { method = '', headers, socket } = arrived.request;
+    const socketAddress = socket.remoteAddress ?? '';
+    this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
     this.arrived = arrived;
     this.params = params;
-    this.arrival = new KoaArrival(arrived, app, ctx);
+    this.#app = app;
+  }
+
+  get request(): IncomingMessage {
+    return this.arrived.request;
+  }
+
+  get ctx(): Context {
+    this.#ctx ??= this.#app.createContext(this.arrived.request, this.arrived.response);
+    return this.#ctx;
+  }
+
+  readBody(max: number): Promise<Buffer> {
+    return readBody(this.arrived.request, max);
   }
 
   /** Takes what must wait until the response is out. */
@@ -38,31 +56,6 @@ export class Visit {
     this.#isOver = true;
     for (const task of this.#tasks.splice(0)) task();
   }
-}
-
-/** A request as `read` gets it. */
-class KoaArrival implements Arrival {
-  readonly request: IncomingMessage;
-  readonly #arrived: Arrived;
-  readonly #app: Koa;
-  #ctx: Context | undefined;
-
-  constructor(arrived: Arrived, app: Koa, ctx: Context | undefined) {
-    this.request = arrived.request;
-    this.#arrived = arrived;
-    this.#app = app;
-    this.#ctx = ctx;
-  }
-
-  /** Made when it is first asked for. */
-  get ctx(): Context {
-    this.#ctx ??= this.#app.createContext(this.#arrived.request, this.#arrived.response);
-    return this.#ctx;
-  }
-}
-
-function exchangeOf({ method = '', headers, socket }: IncomingMessage, route: string): Exchange {
-  return new Exchange({ method, route, headers: flatten(headers), socketAddress: socket.remoteAddress ?? '' });
 }
 
 function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {

@@ -1,17 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { type Departing, Departure, depart } from './departure.ts';
-import type { Endpoint } from './endpoint.ts';
-import type { Ledger } from './ledger.ts';
-import { Slot, Slotted } from './slot.ts';
-
-export type Hex = `0x${string}`;
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-export type Parameters = Readonly<Record<string, Json>>;
-
-/** The client's address where a plugin knows better than the socket (a trusted proxy in front). */
-export const clientAddress = new Slot<string>('clientAddress', { once: true });
+import type { Budget } from './budget.ts';
+import { type AbortSource, abort, ClientSignal } from './client-signal.ts';
+import { ContextHolder } from './context-key.ts';
+import type { Endpoint, Hex, Parameters } from './values.ts';
 
 export interface ExchangeInput {
+  /** 32 random bytes. */
+  readonly requestId: Hex;
   readonly method: string;
   /** The pattern of the route, never the path as sent: paths may carry bearer secrets. */
   readonly route: string;
@@ -20,47 +14,31 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
-const none: Parameters = Object.freeze({});
-
-const ID_BYTES = 32;
-/** Random bytes are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
-let pool = Buffer.alloc(0);
-let used = 0;
-
-/** 32 random bytes as `0x` hex. */
-export function randomId(): Hex {
-  if (used === pool.length) {
-    pool = randomBytes(128 * ID_BYTES);
-    used = 0;
-  }
-  used += ID_BYTES;
-  return `0x${pool.toString('hex', used - ID_BYTES, used)}`;
-}
-
 /** What of a request changes on its way. */
 interface Progress {
   parameters: Parameters;
   endpoint: Endpoint | undefined;
   gone: boolean;
   detached: boolean;
-  ledgers: Map<string, Ledger> | undefined;
+  budgets: Map<string, Budget> | undefined;
 }
+
+const none: Parameters = Object.freeze({});
 
 let progressOf: (exchange: Exchange) => Progress;
 let leave: (exchange: Exchange) => void;
 
-/** One HTTP request on its way through the stages, as plugins see it: they can change nothing of it. */
-export class Exchange extends Slotted {
-  readonly #requestId: Hex = randomId();
+/** One request on its way through the stages, as plugins see it: they can change nothing of it. */
+export class Exchange extends ContextHolder {
   readonly #startedAt = performance.now();
   readonly #input: ExchangeInput;
-  readonly #departure = new Departure();
+  readonly #client = new ClientSignal();
   readonly #progress: Progress = {
     parameters: none,
     endpoint: undefined,
     gone: false,
     detached: false,
-    ledgers: undefined,
+    budgets: undefined,
   };
   #controller: AbortController | undefined;
 
@@ -75,13 +53,13 @@ export class Exchange extends Slotted {
   static {
     progressOf = (exchange) => exchange.#progress;
     leave = (exchange) => {
-      depart(exchange.#departure);
+      abort(exchange.#client);
       exchange.#controller?.abort();
     };
   }
 
   get requestId(): Hex {
-    return this.#requestId;
+    return this.#input.requestId;
   }
 
   get method(): string {
@@ -98,11 +76,6 @@ export class Exchange extends Slotted {
 
   get socketAddress(): string {
     return this.#input.socketAddress;
-  }
-
-  /** The client's IP address. */
-  get ip(): string {
-    return clientAddress.get(this) ?? this.socketAddress;
   }
 
   /** The parameters exactly as the client sent them; frozen. */
@@ -129,8 +102,8 @@ export class Exchange extends Slotted {
   }
 
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
-  get departure(): Departing {
-    return this.#departure;
+  get client(): AbortSource {
+    return this.#client;
   }
 
   /** True when nobody waits for the outcome any more. */
@@ -145,7 +118,7 @@ export class Exchange extends Slotted {
   }
 }
 
-for (const { prototype } of [Exchange, Slotted]) Object.freeze(prototype);
+for (const { prototype } of [Exchange, ContextHolder]) Object.freeze(prototype);
 
 /** What the kernel alone may do to a request: plugins have no way to these functions. */
 export const control = {
@@ -170,10 +143,10 @@ export const control = {
     progressOf(exchange).detached = true;
   },
 
-  /** Budgets that plugins have left in this request, by plugin name. */
-  ledgers(exchange: Exchange): Map<string, Ledger> {
+  /** What plugins have left in this request, by their names. */
+  budgets(exchange: Exchange): Map<string, Budget> {
     const progress = progressOf(exchange);
-    progress.ledgers ??= new Map();
-    return progress.ledgers;
+    progress.budgets ??= new Map();
+    return progress.budgets;
   },
 };

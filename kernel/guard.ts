@@ -1,9 +1,11 @@
 import { types } from 'node:util';
+import { Budget, note, Stopwatch, uncharged } from './budget.ts';
 import { control, type Exchange } from './exchange.ts';
-import { type Call, charge, Ledger, note } from './ledger.ts';
+import type { TappedFunction } from './hooks.ts';
 import type { CallEvent, Observer } from './observer.ts';
 import { asRefusal, describe, type Refusal, readRefusal, refusals } from './refusal.ts';
-import { type Adapters, failure, type PublicStage, type Reply, type Shapes, type StageName } from './stages.ts';
+import { type Contracts, type StageName, stageOf } from './stages.ts';
+import type { Awaitable, Call } from './values.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
 export interface Guarded {
@@ -12,32 +14,33 @@ export interface Guarded {
   readonly budget: number | 'none';
 }
 
-/** Told of every failure of a plugin's function, with the plugin and the stage. */
-export type Complain = (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
-
-type Done = (error: Refusal | null, result?: unknown) => void;
-type AnyFunction = (...args: unknown[]) => unknown;
-
-/** Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
-const observers: ReadonlySet<string> = new Set(['settle', 'store', 'onResponseSent', 'onError']);
-
-/** For observers without a budget. */
-const unhurried: Call = Object.freeze({
-  get signal() {
-    return new AbortController().signal;
-  },
-});
-
-function ledgerFor({ plugin, budget, watching }: Tap, exchange: Exchange): Ledger | undefined {
-  if (budget === 'none') return undefined;
-  if (watching) return new Ledger(budget);
-  const ledgers = control.ledgers(exchange);
-  const known = ledgers.get(plugin);
-  if (known !== undefined) return known;
-  const ledger = new Ledger(budget, exchange);
-  ledgers.set(plugin, ledger);
-  return ledger;
+/** What the guard has for all plugins alike. */
+export interface GuardOptions {
+  readonly contracts: Contracts;
+  /** Told of every failure after which a request goes on. */
+  readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
+  /** Lower-case names of request headers that carry credentials; complete once every plugin is registered. */
+  readonly hidden: ReadonlySet<string>;
+  /** Complete once every plugin is registered. */
+  readonly observer: Observer;
 }
+
+type PluginFunction = (...args: unknown[]) => unknown;
+type Args = readonly unknown[];
+
+/** The contract of any stage: which stage it is for, its name has selected. */
+interface Contract {
+  context?(args: Args, call: Call, hidden: ReadonlySet<string>): unknown;
+  accept?(value: unknown, args: Args, plugin: string): unknown;
+}
+
+/** What a call came to: a refusal, a result, or neither. */
+interface Verdict {
+  readonly refusal: Refusal | null;
+  readonly result?: unknown;
+}
+
+const NOTHING: Verdict = Object.freeze({ refusal: null });
 
 /** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
 class Exhausted extends Error {
@@ -48,299 +51,221 @@ class Exhausted extends Error {
   }
 }
 
-const { then } = Promise.prototype;
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}
-
-/** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
-function pendingOf(result: unknown): Promise<unknown> | undefined {
-  if (!isThenable(result)) return undefined;
-  return types.isPromise(result) && result.then === then ? result : new Promise((resolve) => resolve(result));
-}
-
-/** How functions of public stages are spoken to, and what they must not see. */
-export interface House {
-  readonly adapters: Adapters;
-  readonly shapes: Shapes;
-  /** Lower-case names of request headers that carry credentials. */
-  readonly hidden: ReadonlySet<string>;
-  readonly complain: Complain;
-  /** Complete once every plugin is registered. */
-  readonly observer: Observer;
-}
-
-/** Erases which stage an adapter belongs to; the stage's name has just selected it. */
-interface AnyAdapter {
-  context(args: readonly unknown[], call: Call, hidden: ReadonlySet<string>): unknown;
-  take(result: unknown, args: readonly unknown[], plugin: string): unknown;
-}
-
-/** A function of a plugin at a stage, and all that is known of it before it is called. */
-interface Tap extends Guarded {
-  readonly stage: string;
-  readonly fn: AnyFunction;
-  readonly adapter: AnyAdapter | undefined;
-  /** Reads what it returned; throws for what is of the wrong shape. */
-  readonly read: ((result: unknown, args: readonly unknown[]) => unknown) | undefined;
-  readonly watching: boolean;
-  /** Whether a failure refuses the request. */
-  readonly closed: boolean;
-  readonly house: House;
-}
-
-function readerOf(shapes: Shapes, stage: string): Tap['read'] {
-  return (shapes as Readonly<Record<string, Tap['read']>>)[stage];
-}
-
-function adapterOf(adapters: Adapters, stage: StageName): AnyAdapter | undefined {
-  return Object.hasOwn(adapters, stage) ? (adapters[stage as PublicStage] as AnyAdapter) : undefined;
-}
+/** For functions that watch without a budget. */
+const unhurried: Call = Object.freeze({
+  get signal() {
+    return new AbortController().signal;
+  },
+});
 
 /**
  * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, reads what comes back,
- * applies the stage's failure policy and names the culprit. It answers in tapable's callback style, so that a function
- * that is synchronous costs no promise, and calls back once, without ever throwing.
+ * applies the stage's failure policy and names the culprit.
+ * @returns a function for tapable: it calls back once, and never throws, whatever the plugin does.
  */
-export function guarded(stage: StageName, who: Guarded, fn: AnyFunction, house: House): (...args: unknown[]) => void {
-  const { plugin, budget } = who;
-  const adapter = adapterOf(house.adapters, stage);
-  const read: Tap['read'] = adapter
-    ? (result, args) => adapter.take(result, args, plugin)
-    : readerOf(house.shapes, stage);
-  const closed = failure[stage] === 'closed';
-  const tap: Tap = { stage, plugin, budget, fn, adapter, read, watching: observers.has(stage), closed, house };
-  return (...args) => {
-    // Tapable adds its callback; the exchange is the last argument of every stage.
-    const done = args.pop() as Done;
-    new Invocation(tap, args, args[args.length - 1] as Exchange, done).run();
+export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, options: GuardOptions): TappedFunction {
+  const tap = new Tap(stage, who, fn, options);
+  return (...argsAndCallback) => {
+    const done = argsAndCallback.pop() as (refusal: Refusal | null, result?: unknown) => void;
+    const verdict = new Invocation(tap, argsAndCallback).run();
+    if (verdict instanceof Promise) void verdict.then(({ refusal, result }) => done(refusal, result));
+    else done(verdict.refusal, verdict.result);
   };
 }
 
-/** Runs the handler of a route under the same rules; failures are closed. */
-export function guardedRoute(
-  who: Guarded,
-  exchange: Exchange,
-  handle: (call: Call) => Reply | Promise<Reply>,
-  house: House,
-): Promise<Reply> {
-  const stage = 'route';
-  const shape = readerOf(house.shapes, stage);
-  // A route has to say something.
-  const read: Tap['read'] = shape && ((result, args) => shape(result ?? null, args));
-  const fn: AnyFunction = (call) => handle(call as Call);
-  const tap: Tap = { ...who, stage, fn, adapter: undefined, read, watching: false, closed: true, house };
-  return new Promise((resolve, reject) => {
-    const done: Done = (refusal, reply) => (refusal === null ? resolve(reply as Reply) : reject(refusal));
-    new Invocation(tap, [], exchange, done).run();
-  });
+/** A function of a plugin at a stage, and all that is known of it before it is called. */
+class Tap {
+  readonly stage: StageName;
+  readonly plugin: string;
+  readonly limit: number | 'none';
+  readonly fn: PluginFunction;
+  readonly contract: Contract;
+  /** Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
+  readonly isWatching: boolean;
+  readonly mustAnswer: boolean;
+  readonly failsOpen: boolean;
+  readonly options: GuardOptions;
+
+  constructor(stage: StageName, { plugin, budget }: Guarded, fn: PluginFunction, options: GuardOptions) {
+    const { kind, fails, mustAnswer = false } = stageOf(stage);
+    this.stage = stage;
+    this.plugin = plugin;
+    this.limit = budget;
+    this.fn = fn;
+    this.contract = contractOf(stage, options.contracts);
+    this.isWatching = kind === 'watch';
+    this.mustAnswer = mustAnswer;
+    this.failsOpen = fails === 'open';
+    this.options = options;
+  }
+
+  budgetIn(exchange: Exchange): Budget | undefined {
+    if (this.limit === 'none') return undefined;
+    if (this.isWatching) return new Budget(this.limit);
+    const budgets = control.budgets(exchange);
+    const known = budgets.get(this.plugin);
+    if (known !== undefined) return known;
+    const budget = new Budget(this.limit, exchange);
+    budgets.set(this.plugin, budget);
+    return budget;
+  }
 }
 
-/** One call of a plugin's function, from the check of its budget to the outcome. */
+function contractOf(stage: StageName, { contexts, results }: Contracts): Contract {
+  const { context, returns } = stageOf(stage);
+  if (context) return (contexts as Readonly<Record<string, Contract>>)[stage] ?? {};
+  const accept = returns && (results as Readonly<Record<string, Contract['accept']>>)[returns];
+  return accept ? { accept } : {};
+}
+
+/** One call of a plugin's function. None of its methods throws, and none of its promises rejects. */
 class Invocation {
   readonly #tap: Tap;
-  readonly #args: readonly unknown[];
+  readonly #args: Args;
   readonly #exchange: Exchange;
-  readonly #done: Done;
-  readonly #ledger: Ledger | undefined;
-  #isOver = false;
-  /** Since when time is charged. */
-  #since = 0;
-  #used = 0;
-  /** Runs of the rest of the pipeline that the function waits for. */
-  #paused = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #isWaiting = false;
+  readonly #budget: Budget | undefined;
+  #stopwatch: Stopwatch | undefined;
 
-  constructor(tap: Tap, args: readonly unknown[], exchange: Exchange, done: Done) {
+  constructor(tap: Tap, args: Args) {
     this.#tap = tap;
     this.#args = args;
-    this.#exchange = exchange;
-    this.#done = done;
-    this.#ledger = ledgerFor(tap, exchange);
+    this.#exchange = args[args.length - 1] as Exchange;
+    this.#budget = tap.budgetIn(this.#exchange);
   }
 
-  run(): void {
-    if (this.#ledger?.exhausted) this.#fail(new Exhausted('its budget was spent before the call'));
-    else this.#begin();
-  }
-
-  #begin(): void {
-    if (this.#ledger !== undefined) this.#since = performance.now();
-    let raw: unknown;
+  run(): Awaitable<Verdict> {
+    if (this.#budget?.exhausted) return this.#failed(new Exhausted('its budget was spent before the call'));
+    let returned: unknown;
     let pending: Promise<unknown> | undefined;
     try {
-      raw = this.#call();
-      pending = pendingOf(raw);
+      this.#stopwatch = this.#budget && new Stopwatch(this.#budget);
+      returned = this.#call();
+      pending = promiseOf(returned);
     } catch (error) {
-      this.#reject(error);
-      return;
+      return this.#threw(error, 'threw nothing');
     }
-    if (pending === undefined) this.#resolve(raw);
-    else this.#wait(pending);
+    return pending === undefined ? this.#returned(returned) : this.#waited(pending);
   }
 
   #call(): unknown {
-    const { fn, adapter, watching, house } = this.#tap;
-    const stop: Call = this.#ledger ?? (watching ? unhurried : this.#exchange);
-    if (adapter !== undefined) return fn(adapter.context(this.#args, stop, house.hidden));
-    if (this.#ledger === undefined) return fn(...this.#args, stop);
-    return fn(...this.#args.map((arg) => this.#uncharged(arg)), stop);
+    const { fn, contract, isWatching, options } = this.#tap;
+    const call: Call = this.#budget ?? (isWatching ? unhurried : this.#exchange);
+    if (contract.context !== undefined) return fn(contract.context(this.#args, call, options.hidden));
+    return this.#budget === undefined
+      ? fn(...this.#args, call)
+      : fn(...this.#args.map((arg) => this.#uncharged(arg)), call);
   }
 
-  /** Waits inside the budget. Whatever the function does after its budget ended lands nowhere. */
-  #wait(pending: Promise<unknown>): void {
-    this.#isWaiting = true;
-    if (this.#paused === 0) this.#arm();
-    try {
-      pending.then(
-        (raw) => this.#resolve(raw),
-        (error) => this.#reject(error),
-      );
-    } catch (error) {
-      // Whoever made the promise may have given it a constructor that throws.
-      this.#reject(error);
-    }
-  }
-
-  #resolve(raw: unknown): void {
-    if (this.#isOver) return;
-    this.#end();
-    let result: unknown;
-    try {
-      if (this.#ledger?.exhausted) throw this.#spent('in the call');
-      result = this.#read(raw);
-    } catch (error) {
-      this.#fail(error ?? new Error('threw nothing'));
-      return;
-    }
-    this.#tell('done');
-    this.#done(null, result);
-  }
-
-  #reject(error: unknown): void {
-    if (this.#isOver) return;
-    this.#end();
-    const missing = () => new Error(this.#isWaiting ? 'rejected with nothing' : 'threw nothing');
-    this.#fail(this.#ledger?.exhausted ? this.#spent('in the call') : (error ?? missing()));
-  }
-
-  /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
-  #read(raw: unknown): unknown {
-    const { read, stage } = this.#tap;
-    if (read === undefined || (raw === undefined && stage !== 'route')) return undefined;
-    const ledger = this.#ledger;
-    if (ledger === undefined) return read(raw, this.#args);
-    let result: unknown;
-    let failure: unknown;
-    this.#since = performance.now();
-    try {
-      result = read(raw, this.#args);
-    } catch (error) {
-      failure = error ?? new Error('threw nothing');
-    }
-    this.#charge();
-    if (ledger.exhausted) throw this.#spent('in what it returned');
-    if (failure !== undefined) throw failure;
-    return result;
-  }
-
-  #fail(error: unknown): void {
-    const { plugin, stage, closed, house } = this.#tap;
-    const { outcome, refusal } = this.#readThrown(error);
-    this.#tell(outcome);
-    if (!closed) {
-      const { requestId } = this.#exchange;
-      house.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
-    }
-    this.#done(closed ? refusal : null);
-  }
-
-  /** Reading what was thrown may run the plugin's code, too. */
-  #readThrown(error: unknown): { readonly outcome: CallEvent['outcome']; readonly refusal: Refusal } {
-    const { plugin, adapter } = this.#tap;
-    if (Exhausted.is(error)) {
-      return { outcome: 'exhausted', refusal: asRefusal(refusals.exhausted(plugin, error.message)) };
-    }
-    if (this.#ledger !== undefined) this.#since = performance.now();
-    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
-    const said = adapter === undefined ? readRefusal(error) : undefined;
-    const reason = said === undefined ? describe(error) : '';
-    this.#charge();
-    if (this.#ledger?.exhausted) return this.#readThrown(this.#spent('in what it threw'));
-    if (said !== undefined) return { outcome: 'done', refusal: said };
-    const refusal = adapter ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
-    return { outcome: 'failed', refusal: asRefusal(refusal) };
-  }
-
-  /** Of plugins without a budget only failures are worth a word. */
-  #tell(outcome: CallEvent['outcome']): void {
-    const ledger = this.#ledger;
-    const { plugin, stage, house } = this.#tap;
-    if (ledger !== undefined && this.#since !== 0) note(ledger, { stage, milliseconds: this.#used });
-    if (ledger === undefined && outcome === 'done') return;
-    house.observer.call?.({ exchange: this.#exchange, plugin, stage, ledger, outcome });
-  }
-
-  #spent(where: string): Exhausted {
-    return new Exhausted(`its ${this.#tap.budget} ms were spent ${where}`);
-  }
-
-  /** Time inside the rest of the pipeline is charged to nobody. */
+  /** The rest of the pipeline takes its own time. */
   #uncharged(arg: unknown): unknown {
     if (typeof arg !== 'function') return arg;
     return (...args: unknown[]) => {
-      this.#pause();
-      const run = async () => {
-        if (this.#ledger?.exhausted) throw new Error('the budget has ended');
+      const work = uncharged(this.#budget, async () => {
+        if (this.#budget?.exhausted) throw new Error('the budget has ended');
         return arg(...args);
-      };
-      const work = run().finally(() => this.#resume());
+      });
       // The plugin may not wait for it.
       work.catch(() => undefined);
       return work;
     };
   }
 
-  #pause(): void {
-    if (this.#paused++ > 0 || this.#isOver) return;
-    this.#charge();
-    clearTimeout(this.#timer);
+  async #waited(pending: Promise<unknown>): Promise<Verdict> {
+    let returned: unknown;
+    try {
+      returned = await this.#withinBudget(pending);
+    } catch (error) {
+      return this.#threw(error, 'rejected with nothing');
+    }
+    return this.#returned(returned);
   }
 
-  #resume(): void {
-    if (--this.#paused > 0 || this.#isOver) return;
-    this.#since = performance.now();
-    if (this.#isWaiting) this.#arm();
+  /** Whatever the function does after its budget ended lands nowhere. */
+  #withinBudget(pending: Promise<unknown>): Promise<unknown> {
+    const stopwatch = this.#stopwatch;
+    if (stopwatch === undefined) return pending;
+    return new Promise((resolve, reject) => {
+      stopwatch.whenExhausted(() => reject(this.#spent('in the call')));
+      pending.then(resolve, reject);
+    });
   }
 
-  /** Until the function turned out to be asynchronous no timer is worth its cost. */
-  #arm(): void {
-    const ledger = this.#ledger;
-    if (ledger === undefined) return;
-    const exhaust = () => {
-      this.#charge();
-      charge(ledger, Math.max(ledger.remaining, 0));
-      this.#reject(undefined);
-    };
-    this.#timer = setTimeout(exhaust, Math.max(ledger.remaining, 0));
+  /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
+  #returned(value: unknown): Verdict {
+    if (!this.#hasTime()) return this.#failed(this.#spent('in the call'));
+    const { contract, plugin, mustAnswer } = this.#tap;
+    if (value === undefined && !mustAnswer) {
+      this.#end('done');
+      return NOTHING;
+    }
+    let result: unknown;
+    try {
+      result = contract.accept?.(value, this.#args, plugin);
+    } catch (error) {
+      if (this.#hasTime()) return this.#failed(error ?? new Error('threw nothing'));
+    }
+    if (!this.#hasTime()) return this.#failed(this.#spent('in what it returned'));
+    this.#end('done');
+    return { refusal: null, result };
   }
 
-  /** Once it is over, nothing is charged any more. */
-  #end(): void {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    if (this.#paused === 0) this.#charge();
+  #threw(error: unknown, nothing: string): Verdict {
+    return this.#failed(this.#hasTime() ? (error ?? new Error(nothing)) : this.#spent('in the call'));
   }
 
-  #charge(): void {
-    if (this.#ledger === undefined) return;
-    const now = performance.now();
-    const milliseconds = now - this.#since;
-    // What is charged once is not charged again: a budget that ends by its timer is spent exactly.
-    this.#since = now;
-    this.#used += milliseconds;
-    charge(this.#ledger, milliseconds);
+  #failed(error: unknown): Verdict {
+    const { plugin, stage, failsOpen, options } = this.#tap;
+    const { outcome, refusal } = this.#readThrown(error);
+    this.#end(outcome);
+    if (!failsOpen) return { refusal };
+    const { requestId } = this.#exchange;
+    options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
+    return NOTHING;
   }
+
+  /** Reading what was thrown may run the plugin's code, too. */
+  #readThrown(error: unknown): { readonly outcome: CallEvent['outcome']; readonly refusal: Refusal } {
+    const { plugin, contract } = this.#tap;
+    if (Exhausted.is(error)) {
+      return { outcome: 'exhausted', refusal: asRefusal(refusals.exhausted(plugin, error.message)) };
+    }
+    const isPublic = contract.context !== undefined;
+    // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
+    const said = isPublic ? undefined : readRefusal(error);
+    const reason = said === undefined ? describe(error) : '';
+    if (!this.#hasTime()) return this.#readThrown(this.#spent('in what it threw'));
+    if (said !== undefined) return { outcome: 'done', refusal: said };
+    const refusal = isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
+    return { outcome: 'failed', refusal: asRefusal(refusal) };
+  }
+
+  #hasTime(): boolean {
+    return this.#stopwatch?.charge() ?? true;
+  }
+
+  #spent(where: string): Exhausted {
+    return new Exhausted(`its ${this.#tap.limit} ms were spent ${where}`);
+  }
+
+  /** Nothing is charged any more. Of plugins without a budget only failures are worth a word. */
+  #end(outcome: CallEvent['outcome']): void {
+    const { plugin, stage, options } = this.#tap;
+    const budget = this.#budget;
+    if (this.#stopwatch !== undefined && budget !== undefined) {
+      this.#stopwatch.stop();
+      note(budget, { stage, milliseconds: this.#stopwatch.used });
+    }
+    if (budget === undefined && outcome === 'done') return;
+    options.observer.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });
+  }
+}
+
+const { then } = Promise.prototype;
+
+/** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
+function promiseOf(value: unknown): Promise<unknown> | undefined {
+  if (typeof value !== 'object' || value === null || !('then' in value) || typeof value.then !== 'function') {
+    return undefined;
+  }
+  return types.isPromise(value) && value.then === then ? value : new Promise((resolve) => resolve(value));
 }

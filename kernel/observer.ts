@@ -1,5 +1,5 @@
+import type { Budget } from './budget.ts';
 import type { Exchange } from './exchange.ts';
-import type { Ledger } from './ledger.ts';
 import type { StageName } from './stages.ts';
 
 export interface StageEvent {
@@ -14,8 +14,8 @@ export interface CallEvent {
   readonly exchange: Exchange;
   readonly plugin: string;
   readonly stage: string;
-  /** What the plugin has left in this request, and what its functions used; absent where it has no budget. */
-  readonly ledger: Ledger | undefined;
+  /** What the plugin has left in this request, and what its functions used; absent where it has none. */
+  readonly budget: Budget | undefined;
   readonly outcome: 'done' | 'failed' | 'exhausted';
 }
 

@@ -66,12 +66,8 @@ function hasBrand(value: object): boolean {
 
 /** The kernel's own refusals: everything else belongs to a plugin. */
 export const refusals = {
-  notFound: () => new Refusal(404, 'Not Found'),
-  methodNotAllowed: (allow: string) => new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } }),
   endpointNotFound: () => new Refusal(404, 'Endpoint not found'),
   unauthenticated: () => new Refusal(401, 'Unauthorized'),
-  /** For observers of errors it is none, like the rate limit. */
-  overloaded: () => new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false }),
   upstreamStatus: (status: number) => new Refusal(502, 'API call failed', { reason: `status ${status}` }),
   dropped: (plugin: string, reason: string) =>
     new Refusal(403, `Request dropped by plugin "${plugin}"`, { reason, fault: true }),

@@ -1,8 +1,9 @@
 import type { Exchange } from './exchange.ts';
-import { type Guarded, guarded, type House } from './guard.ts';
-import type { Call } from './ledger.ts';
+import { type Guarded, type GuardOptions, guarded } from './guard.ts';
+import { Hooks } from './hooks.ts';
 import { type Observer, observeAll } from './observer.ts';
-import { createHooks, failure, type Hooks, hasVariants, hookAt, type Reply, type StageName } from './stages.ts';
+import { type StageName, stageNames, stageOf, stages } from './stages.ts';
+import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
 export interface Route {
   readonly method: string;
@@ -10,8 +11,9 @@ export interface Route {
   readonly path: string;
   /** Whether the `admit` stage guards it. */
   readonly admit: boolean;
-  /** @param params values of the path's parameters, for the route alone: they may be bearer secrets. */
-  handle(exchange: Exchange, call: Call, params: Readonly<Record<string, string>>): Reply | Promise<Reply>;
+  /** Bytes of a body that are read at most before the handler is called; default none. A longer one is refused with 413. */
+  readonly maxBody?: number;
+  handle(request: RouteRequest, exchange: Exchange, call: Call): Awaitable<HttpResponse>;
 }
 
 /** What the kernel runs of a plugin. */
@@ -32,43 +34,46 @@ export interface Registration {
   readonly budget: number | 'none';
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest`. */
   readonly credentials?: readonly string[] | undefined;
+  /** Whether others that provide the same are asked first, wherever they were registered. */
+  readonly fallback?: boolean;
   readonly plugin: Plugin;
 }
 
-/** One function of one plugin at one stage, for `describe()`. */
+/** One function of one plugin at one stage. */
 export interface TapDescription {
   readonly plugin: string;
   readonly variant?: string;
   readonly budget: number | 'none';
 }
 
-/** All that plugins do in a service: what an audit starts from. */
-export interface Description {
-  readonly stages: readonly StageDescription[];
-  readonly routes: readonly (Pick<Route, 'method' | 'path' | 'admit'> & Pick<TapDescription, 'plugin' | 'budget'>)[];
-  /** Plugins that are told of everything. */
-  readonly observers: readonly string[];
-}
-
-export interface StageDescription {
-  readonly stage: StageName;
-  readonly failure: 'closed' | 'open';
-  readonly taps: readonly TapDescription[];
+/** A complete set of plugins, ready to serve. */
+export interface PluginSet {
+  readonly hooks: Hooks;
+  readonly plugins: readonly Registration[];
+  /** Who is asked at each stage, in order. */
+  readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
+  readonly observer: Observer;
+  /** Lower-case names of request headers that carry credentials. */
+  readonly hidden: ReadonlySet<string>;
 }
 
 /** A doubt at start-up: two plugins want the same thing, or one wants what does not exist. */
 export class RegistrationError extends Error {}
 
-function isStageName(hooks: Hooks, name: string): name is StageName {
-  return Object.hasOwn(hooks, name);
+/** A function that is not tapped yet. */
+interface Candidate {
+  readonly who: Guarded;
+  readonly variant: string;
+  readonly fallback: boolean;
+  readonly fn: (...args: unknown[]) => unknown;
 }
 
 /** Milliseconds that a timer can hold. */
 const MAX_TIMER = 2_147_483_647;
 
-/** Two routes whose patterns differ in the names of their parameters only are the same. */
-function routeClaim(method: string, path: string): string {
-  return `${method.toUpperCase()} ${path.replace(/:\w+/g, ':')}`;
+/** Names a route among the variants of its stage. */
+export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  return `${method} ${path}`;
 }
 
 /** Methods of a class are not its instances' own: they would be left out silently. */
@@ -77,136 +82,111 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Stages of which only one plugin may be the provider (of one variant, where they have variants). */
-const exclusive: ReadonlySet<StageName> = new Set(['authenticate', 'deliver', 'callApi', 'sign']);
+function isStageName(name: string): name is StageName {
+  return Object.hasOwn(stages, name);
+}
 
 /**
  * Where every plugin, built-in or an operator's, is registered: the same function for all. Once sealed nothing can be
  * added any more.
  */
 export class Registry {
-  readonly #hooks = createHooks();
+  readonly #options: Pick<GuardOptions, 'contracts' | 'complain'>;
   readonly #registrations: Registration[] = [];
-  readonly #hidden = new Set<string>();
-  /** Routes by their owner; the pipeline's own is the kernel's. */
-  readonly #claims = new Map(['/endpoints/:id', '*'].map((path) => [routeClaim('POST', path), 'kernel']));
-  readonly #described = new Map<StageName, TapDescription[]>();
-  readonly #house: House;
-  #observer: Observer | undefined;
+  readonly #candidates = new Map<StageName, Candidate[]>();
+  #isSealed = false;
 
-  constructor(house: Omit<House, 'hidden' | 'observer'>) {
-    const observer = () => this.#observer ?? {};
-    this.#house = {
-      ...house,
-      hidden: this.#hidden,
-      get observer() {
-        return observer();
-      },
-    };
+  constructor(options: Pick<GuardOptions, 'contracts' | 'complain'>) {
+    this.#options = options;
   }
 
   /** @throws RegistrationError */
   register(registration: Registration): void {
-    const { name, budget, plugin, credentials = [] } = registration;
+    const { name, budget, plugin } = registration;
     if (name.trim() === '') throw new RegistrationError('a plugin has no name');
     if (budget !== 'none' && !(Number.isInteger(budget) && budget >= 1 && budget <= MAX_TIMER)) {
       throw new RegistrationError(`plugin "${name}": the budget is no time from 1 to ${MAX_TIMER} ms`);
     }
     if (!isPlain(plugin.hooks ?? {})) throw new RegistrationError(`plugin "${name}": "hooks" is no plain object`);
-    if (this.#observer !== undefined)
-      throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
+    if (this.#isSealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
     if (this.#registrations.some((other) => other.name === name))
       throw new RegistrationError(`two plugins are named "${name}"`);
-    this.#claimRoutes(name, plugin.routes ?? []);
-    for (const header of credentials) this.#hidden.add(header.toLowerCase());
-    for (const [stage, tap] of Object.entries(plugin.hooks ?? {})) this.#tap(registration, stage, tap);
+    for (const [stage, entry] of Object.entries(plugin.hooks ?? {})) this.#addHook(registration, stage, entry);
+    this.#addRoutes(registration);
     this.#registrations.push(registration);
   }
 
   /** No plugin comes after this. */
-  seal(): Sealed {
-    this.#observer = this.#observeAll();
-    return {
-      hooks: this.#hooks,
-      plugins: this.#registrations,
-      house: this.#house,
-      ...this.#describe(),
-    };
-  }
-
-  #describe(): Description {
-    return {
-      stages: Object.keys(this.#hooks).map((name) => {
-        const stage = name as StageName;
-        return { stage, failure: failure[stage], taps: this.#described.get(stage) ?? [] };
-      }),
-      routes: this.#registrations.flatMap(({ name, budget, plugin: { routes = [] } }) =>
-        routes.map(({ method, path, admit }) => ({ method, path, admit, plugin: name, budget })),
-      ),
-      observers: this.#registrations.filter(({ plugin }) => plugin.observe !== undefined).map(({ name }) => name),
-    };
-  }
-
-  #observeAll(): Observer {
-    return observeAll(
-      this.#registrations.flatMap(({ name, plugin: { observe } }) =>
-        observe === undefined ? [] : [{ name, observe }],
-      ),
-      (plugin, error) => this.#house.complain({ plugin, stage: 'observe', requestId: '', error }),
+  seal(): PluginSet {
+    this.#isSealed = true;
+    const { complain } = this.#options;
+    const observers = this.#registrations.flatMap(({ name, plugin: { observe } }) =>
+      observe ? [{ name, observe }] : [],
     );
+    const observer = observeAll(observers, (plugin, error) => {
+      complain({ plugin, stage: 'observe', requestId: '', error });
+    });
+    const credentials = this.#registrations.flatMap((registration) => registration.credentials ?? []);
+    const hidden = new Set(credentials.map((header) => header.toLowerCase()));
+    const hooks = new Hooks(observer);
+    const tapAll = (stage: StageName) => {
+      const candidates = this.#inOrder(stage);
+      for (const { who, variant, fn } of candidates)
+        hooks.tap(stage, variant, who.plugin, guarded(stage, who, fn, { ...this.#options, hidden, observer }));
+      return candidates.map(({ who, variant }) => (stageOf(stage).variants ? { ...who, variant } : who));
+    };
+    const taps = Object.fromEntries(stageNames.map((stage) => [stage, tapAll(stage)])) as unknown as PluginSet['taps'];
+    return { hooks, plugins: this.#registrations, taps, observer, hidden };
   }
 
-  #claimRoutes(name: string, routes: unknown): void {
-    if (!Array.isArray(routes)) throw new RegistrationError(`plugin "${name}": "routes" is no list`);
-    for (const route of routes as readonly unknown[]) {
-      if (typeof route !== 'object' || route === null)
-        throw new RegistrationError(`plugin "${name}": a route is no object`);
-      const { method, path, admit, handle } = route as Partial<Route>;
-      const fail = (why: string) =>
-        new RegistrationError(`plugin "${name}": route ${String(method)} ${String(path)}: ${why}`);
-      if (typeof method !== 'string' || typeof path !== 'string') throw fail('needs a method and a path');
-      const claim = routeClaim(method, path);
-      const owner = this.#claims.get(claim);
-      if (owner !== undefined)
-        throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
-      if (path !== '*' && !path.startsWith('/')) throw fail('the path must start with a slash, or be *');
-      if (typeof handle !== 'function') throw fail('has no handler');
-      if (typeof admit !== 'boolean') throw fail('"admit" must be true or false');
-      this.#claims.set(claim, name);
-    }
+  /** One after the other, but where one provider answers for all, those that others shall replace come last. */
+  #inOrder(stage: StageName): readonly Candidate[] {
+    const candidates = this.#candidates.get(stage) ?? [];
+    if (stageOf(stage).kind !== 'pick') return candidates;
+    return [...candidates.filter(({ fallback }) => !fallback), ...candidates.filter(({ fallback }) => fallback)];
   }
 
-  #tap(registration: Registration, stage: string, tap: unknown): void {
-    const { name } = registration;
-    if (!isStageName(this.#hooks, stage)) throw new RegistrationError(`plugin "${name}": there is no hook "${stage}"`);
-    if (tap === undefined) return;
-    if (!hasVariants(stage)) {
-      this.#attach(registration, stage, tap, registration.plugin.hooks);
+  #addHook(registration: Registration, stage: string, entry: unknown): void {
+    const { name, plugin } = registration;
+    if (!isStageName(stage) || stage === 'route')
+      throw new RegistrationError(`plugin "${name}": there is no hook "${stage}"`);
+    if (entry === undefined) return;
+    if (stageOf(stage).variants === undefined) {
+      this.#add(registration, stage, '', entry, plugin.hooks);
       return;
     }
-    if (typeof tap !== 'object' || tap === null)
+    if (typeof entry !== 'object' || entry === null)
       throw new RegistrationError(`plugin "${name}": "${stage}" takes a table`);
-    for (const [variant, fn] of Object.entries(tap)) this.#attach(registration, stage, fn, tap, variant);
+    for (const [variant, fn] of Object.entries(entry)) this.#add(registration, stage, variant, fn, entry);
   }
 
-  #attach(registration: Registration, stage: StageName, fn: unknown, table: unknown, variant?: string): void {
-    const { name: plugin, budget } = registration;
-    if (typeof fn !== 'function') throw new RegistrationError(`plugin "${plugin}": hook "${stage}" is no function`);
-    const others = this.#described.get(stage) ?? [];
-    const rival = others.find((other) => other.variant === variant);
-    if (rival && exclusive.has(stage)) {
-      const what = variant === undefined ? `"${stage}"` : `"${stage}" of "${variant}"`;
-      throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both provide ${what}`);
+  #addRoutes(registration: Registration): void {
+    const { name, plugin } = registration;
+    const routes: unknown = plugin.routes ?? [];
+    if (!Array.isArray(routes)) throw new RegistrationError(`plugin "${name}": "routes" is no list`);
+    for (const route of routes as readonly Partial<Route>[]) {
+      if (typeof route !== 'object' || route === null)
+        throw new RegistrationError(`plugin "${name}": a route is no object`);
+      const { method, path, handle } = route;
+      const key = `${String(method)} ${String(path)}`;
+      const fail = (why: string) => new RegistrationError(`plugin "${name}": route ${key}: ${why}`);
+      if (typeof method !== 'string' || typeof path !== 'string') throw fail('needs a method and a path');
+      if (typeof handle !== 'function') throw fail('has no handler');
+      this.#add(registration, 'route', key, handle, route);
     }
-    const tap: Guarded = { plugin, budget };
-    hookAt(this.#hooks, stage, variant).tapAsync(plugin, guarded(stage, tap, fn.bind(table), this.#house));
-    this.#described.set(stage, [...others, variant === undefined ? tap : { ...tap, variant }]);
   }
-}
 
-/** A complete set of plugins, ready to serve. */
-export interface Sealed extends Description {
-  readonly hooks: Hooks;
-  readonly plugins: readonly Registration[];
-  readonly house: House;
+  #add(registration: Registration, stage: StageName, variant: string, fn: unknown, table: unknown): void {
+    const { name: plugin, budget, fallback = false } = registration;
+    if (typeof fn !== 'function') throw new RegistrationError(`plugin "${plugin}": hook "${stage}" is no function`);
+    const others = this.#candidates.get(stage) ?? [];
+    const rival = stageOf(stage).variants && others.find((other) => other.variant === variant);
+    if (rival) {
+      const both = `plugins "${rival.who.plugin}" and "${plugin}" both`;
+      throw new RegistrationError(
+        stage === 'route' ? `${both} serve ${variant}` : `${both} provide "${stage}" of "${variant}"`,
+      );
+    }
+    this.#candidates.set(stage, [...others, { who: { plugin, budget }, variant, fallback, fn: fn.bind(table) }]);
+  }
 }

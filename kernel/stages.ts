@@ -1,180 +1,112 @@
-import type { IncomingMessage } from 'node:http';
-import type { Context } from 'koa';
-import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap } from 'tapable';
-import type { Answer, Encoded, Signed } from './answer.ts';
-import type { AuthMethod, Endpoint } from './endpoint.ts';
-import type { Exchange, Hex, Json, Parameters } from './exchange.ts';
-import type { JsonText } from './json-text.ts';
-import type { Call } from './ledger.ts';
-import type { Refusal } from './refusal.ts';
+import type { Exchange } from './exchange.ts';
+import type { Awaitable, Call, Values } from './values.ts';
 
-/** What an upstream answered. */
-export interface ApiResponse {
-  readonly data: Json;
-  readonly status: number;
-  /** The JSON text that `data` was parsed from: it holds digits that a double loses. Absent once a plugin replaced the data. */
-  readonly text?: string;
-}
-
-/** How a request ended; `abandoned`: the client left before there was an answer. */
-export type Outcome =
-  | { readonly kind: 'signed'; readonly answer: Answer }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  | { readonly kind: 'abandoned' };
-
-/** An HTTP request as it arrived, its body unread. */
-export interface Arrival {
-  readonly request: IncomingMessage;
-  /** Koa's view of it, for middleware; made when it is first asked for. */
-  readonly ctx: Context;
-}
-
-/** What goes back over HTTP; `body` is JSON text, and checked to be, unless the headers say otherwise. */
-export interface Reply {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string | JsonText;
-}
-
-/** The rest of the pipeline, to be called once. `detached` unties it from the client's connection. */
-export type Run = (options?: { readonly detached?: boolean }) => Promise<Answer>;
-
-export interface SignRequest {
-  readonly endpointId: Hex;
-  /** Unix seconds. */
-  readonly timestamp: number;
-  readonly data: Hex;
-}
-
-export type Headers = Readonly<Record<string, string>>;
-export type Proof = Readonly<Record<string, unknown>>;
+type ValueName = keyof Values;
 
 /**
- * The stages in the order in which a request passes them. Four kinds: a *gate* (bail) allows or throws a refusal; a *pick*
- * (bail) takes the first answer; a *map* (waterfall) hands each result to the next; a *watch* (parallel) only observes.
+ * A *gate* allows or refuses, and a *pick* has one provider answer: both ask one plugin after the other until one has
+ * something to say. A *map* hands what each returns to the next. A *watch* tells all at once, and wants to hear nothing.
  */
-export function createHooks() {
-  return {
-    admit: new AsyncSeriesBailHook<[Exchange], true>(['exchange']),
-    resolve: new AsyncSeriesBailHook<[string, Exchange], Endpoint>(['id', 'exchange']),
-    read: new AsyncSeriesBailHook<[Arrival, Exchange], Parameters>(['arrival', 'exchange']),
-    onHttpRequest: new AsyncSeriesBailHook<[Exchange], Refusal>(['exchange']),
-    authenticate: new HookMap(() => new AsyncSeriesBailHook<[AuthMethod, Exchange], true>(['method', 'exchange'])),
-    validate: new AsyncSeriesWaterfallHook<[Parameters, Exchange]>(['parameters', 'exchange']),
-    deliver: new HookMap(() => new AsyncSeriesBailHook<[Run, Exchange], Reply>(['run', 'exchange'])),
-    lookup: new AsyncSeriesBailHook<[Parameters, Exchange], Answer>(['parameters', 'exchange']),
-    onBeforeApiCall: new AsyncSeriesWaterfallHook<[Parameters, Exchange]>(['parameters', 'exchange']),
-    callApi: new AsyncSeriesBailHook<[Parameters, Exchange], ApiResponse>(['parameters', 'exchange']),
-    onAfterApiCall: new AsyncSeriesWaterfallHook<[ApiResponse, Parameters, Exchange]>([
-      'response',
-      'parameters',
-      'exchange',
-    ]),
-    encode: new AsyncSeriesBailHook<[ApiResponse, Exchange], Encoded>(['response', 'exchange']),
-    encrypt: new AsyncSeriesWaterfallHook<[Hex, Exchange]>(['data', 'exchange']),
-    onBeforeSign: new AsyncSeriesWaterfallHook<[Hex, Exchange]>(['data', 'exchange']),
-    sign: new AsyncSeriesBailHook<[SignRequest, Exchange], Signed>(['request', 'exchange']),
-    prove: new AsyncSeriesBailHook<[Exchange], Proof>(['exchange']),
-    store: new AsyncParallelHook<[Answer, Exchange]>(['answer', 'exchange']),
-    settle: new AsyncParallelHook<[Outcome, Exchange]>(['outcome', 'exchange']),
-    respond: new AsyncSeriesWaterfallHook<[Headers, Exchange]>(['headers', 'exchange']),
-    onResponseSent: new AsyncParallelHook<[number, Exchange]>(['status', 'exchange']),
-    onError: new AsyncParallelHook<[Refusal, string, Exchange]>(['refusal', 'id', 'exchange']),
-  };
+export type Kind = 'gate' | 'pick' | 'map' | 'watch';
+
+/** One row of the table. */
+interface Stage {
+  readonly kind: Kind;
+  /** What its functions get; the request itself comes last, always. */
+  readonly takes: readonly ValueName[];
+  /** What they return, and are checked to return; a watch returns nothing. */
+  readonly returns?: ValueName;
+  /** When a function fails the request goes on without it; otherwise it is refused (`closed`). */
+  readonly fails?: 'open';
+  /** Whether it runs even after the client left. */
+  readonly always?: true;
+  /** The service does not start without a provider. */
+  readonly required?: true;
+  /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
+  readonly variants?: 'auth type' | 'mode' | 'route';
+  /** Whoever is asked has to say something. */
+  readonly mustAnswer?: true;
+  /** Functions see a context made for them instead of the stage's own arguments, and whatever they throw is a drop. */
+  readonly context?: true;
+  /** Whether its functions can change what gets signed, or sent as signed. */
+  readonly signs?: true;
 }
 
-export type Hooks = ReturnType<typeof createHooks>;
-export type StageName = keyof Hooks;
+/**
+ * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
+ * the checks of results, the `plugins` command and the documentation derive from it; `pipeline.ts` asks each in its place.
+ */
+export const stages = {
+  admit: { kind: 'gate', takes: [], returns: 'allowed' },
+  route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', mustAnswer: true },
+  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true },
+  read: { kind: 'pick', takes: ['arrival'], returns: 'parameters' },
+  onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
+  authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
+  validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', signs: true },
+  deliver: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', signs: true },
+  lookup: { kind: 'pick', takes: ['parameters'], returns: 'signedResponse', fails: 'open', signs: true },
+  onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, signs: true },
+  callApi: { kind: 'pick', takes: ['parameters'], returns: 'response', required: true, signs: true },
+  onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, signs: true },
+  encode: { kind: 'pick', takes: ['response'], returns: 'encoded', required: true, signs: true },
+  encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
+  onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
+  sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
+  prove: { kind: 'pick', takes: [], returns: 'proof', fails: 'open' },
+  store: { kind: 'watch', takes: ['signedResponse'], fails: 'open', always: true },
+  settle: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },
+  respond: { kind: 'map', takes: ['headers'], returns: 'headers', fails: 'open', always: true },
+  onResponseSent: { kind: 'watch', takes: ['status'], fails: 'open', always: true, context: true },
+  onError: { kind: 'watch', takes: ['refusal', 'id'], fails: 'open', always: true, context: true },
+} as const satisfies Readonly<Record<string, Stage>>;
 
-/** The part of tapable's hooks that the kernel uses; only the kernel holds one. */
-export interface AnyHook {
-  isUsed(): boolean;
-  promise(...args: never[]): Promise<unknown>;
-  callAsync(...argsAndCallback: unknown[]): void;
-  tapAsync(name: string, fn: (...args: unknown[]) => void): void;
-}
+export type StageName = keyof typeof stages;
+type Row<N extends StageName> = (typeof stages)[N];
+type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
-/** The hook of a stage; where the stage has variants, that of the variant (made when it is missing). */
-export function hookAt(hooks: Hooks, stage: StageName, variant = ''): AnyHook {
-  const hook = hooks[stage];
-  return hook instanceof HookMap ? hook.for(variant) : hook;
-}
+/** Stages whose functions are registered for something each: an auth type, a mode, a route. */
+export type VariantStage = NamesWith<{ readonly variants: string }>;
+/** The hooks that operators' plugins know: one context in, a small object or nothing out. */
+export type ContextStage = NamesWith<{ readonly context: true }>;
+/** Stages whose functions get the arguments as the table names them. */
+export type InnerStage = Exclude<StageName, ContextStage>;
+/** What functions of inner stages return. */
+export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R } ? R : never }[InnerStage];
 
-export function hasVariants(stage: StageName): stage is 'authenticate' | 'deliver' {
-  return stage === 'authenticate' || stage === 'deliver';
-}
+export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchange: Exchange];
+export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
+type ValueOf<V> = V extends ValueName ? Values[V] : never;
+type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
-/** What becomes of a request when a function of the stage fails: refused (`closed`), or it goes on without (`open`). */
-export const failure = {
-  admit: 'closed',
-  resolve: 'closed',
-  read: 'closed',
-  onHttpRequest: 'closed',
-  authenticate: 'closed',
-  validate: 'closed',
-  deliver: 'closed',
-  lookup: 'open',
-  onBeforeApiCall: 'closed',
-  callApi: 'closed',
-  onAfterApiCall: 'closed',
-  encode: 'closed',
-  encrypt: 'closed',
-  onBeforeSign: 'closed',
-  sign: 'closed',
-  prove: 'open',
-  store: 'open',
-  settle: 'open',
-  respond: 'open',
-  onResponseSent: 'open',
-  onError: 'open',
-} as const satisfies Record<StageName, 'closed' | 'open'>;
-
-type HookOf<N extends StageName> = Hooks[N] extends HookMap<infer H> ? H : Hooks[N];
-type Args<H> = H extends { promise(...args: infer A): Promise<unknown> } ? A : never;
-type Out<H> =
-  H extends AsyncParallelHook<infer _>
-    ? void
-    : H extends { promise(...args: never[]): Promise<infer R> }
-      ? R | undefined
-      : never;
-export type StageArgs<N extends StageName> = Args<HookOf<N>>;
-export type StageOut<N extends StageName> = Out<HookOf<N>>;
-
-export type Awaitable<T> = T | Promise<T>;
-
-/** The signature of a stage's function as the kernel calls it: the stage's arguments, and what tells it to stop. */
+/** A function of an inner stage: the stage's arguments, and what tells it to stop. */
 export type StageFn<N extends StageName> = (
-  ...args: [...StageArgs<N>, call: Call]
-) => Awaitable<StageOut<N> | undefined | void>;
+  ...args: [...ArgsOf<N>, call: Call]
+) => Awaitable<ResultOf<N> | undefined | void>;
 
-/** The stages whose functions see a context made for them instead of the stage's own arguments; any throw there is a drop. */
-export type PublicStage =
-  | 'onHttpRequest'
-  | 'onBeforeApiCall'
-  | 'onAfterApiCall'
-  | 'onBeforeSign'
-  | 'onResponseSent'
-  | 'onError';
+export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
 
-/** Translates between a public stage and its functions. */
-export interface Adapter<N extends StageName> {
-  /** @param hidden lower-case names of request headers that functions must not see */
-  context(args: StageArgs<N>, call: Call, hidden: ReadonlySet<string>): unknown;
-  /** @throws WrongShape */
-  take(result: unknown, args: StageArgs<N>, plugin: string): StageOut<N>;
+/** Every stage's row as one type, for code that is about stages as such. */
+export function stageOf(name: StageName): Stage {
+  return stages[name];
 }
-
-export type Adapters = { readonly [N in PublicStage]: Adapter<N> };
-
-/**
- * Reads what the functions of the other stages, and the handlers of routes, return: a checked copy, or the value itself where
- * it cannot change. Without an entry the value is ignored. Those of public stages are read by their adapters.
- *
- * @throws WrongShape, and whatever reading a hostile value throws.
- */
-export type Shapes = {
-  readonly [N in Exclude<StageName, PublicStage> | 'route']?: (value: unknown, args: readonly unknown[]) => unknown;
-};
 
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
+
+/** What plugins of a context stage see, and how what they return is read. */
+export interface ContextContract<N extends StageName> {
+  /** @param hidden lower-case names of request headers that functions must not see. */
+  context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>): unknown;
+  /** @throws WrongShape */
+  accept(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
+}
+
+/**
+ * How what plugins return becomes a stage's result: a checked copy, or the value itself where it cannot change. They throw
+ * {@link WrongShape}, and whatever reading a hostile value throws.
+ */
+export interface Contracts {
+  readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
+  readonly results: { readonly [R in InnerResult]: (value: unknown, args: readonly unknown[]) => Values[R] };
+}

@@ -1,5 +1,5 @@
-import { type JsonText, trustedJson } from '../kernel/json-text.ts';
 import { canonicalJson, canonicalJsonInSteps } from './canonical-json.ts';
+import { type JsonText, trustedJson } from './json-text.ts';
 
 /** {@link canonicalJson} as what `encode` may show: text that need not be looked at again. @throws CanonicalJsonError */
 export function canonicalText(value: unknown): JsonText {

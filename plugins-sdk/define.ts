@@ -2,7 +2,18 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { compileSchema } from './compile-schema.ts';
 import type { Address } from './hex.ts';
-import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
+import type {
+  ContextStage,
+  Endpoint,
+  Exchange,
+  Json,
+  Parameters,
+  Plugin,
+  Route,
+  StageFn,
+  StageName,
+  VariantStage,
+} from './kernel.ts';
 import type { Meters } from './meters.ts';
 import type { PublicHooks } from './public-hooks.ts';
 import type { States } from './state.ts';
@@ -84,6 +95,13 @@ export interface Log {
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+/** What an endpoint answered to another plugin. */
+export interface AskedResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** What a plugin may use while it sets itself up. */
 export interface Services {
   /** The whole validated configuration; read it through config keys. */
@@ -100,6 +118,18 @@ export interface Services {
   readonly states: States;
   /** For what is worth measuring. */
   readonly meters: Meters;
+  /** The plugin's own budget: milliseconds per request, as configured. */
+  readonly budget: number | 'none';
+  /**
+   * Asks an endpoint as the client of a request could have done by itself: it is let in, authenticated, limited, paid for and
+   * logged as another request with the same headers and address, and has budgets of its own. The plugin's budget does not
+   * run meanwhile.
+   * @param endpointId as in the path of a request.
+   * @param parameters as in the body of a request.
+   * @returns the response, whatever its status; its body is text, JSON unless the endpoint streams.
+   * @throws TypeError for parameters that JSON cannot carry.
+   */
+  ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
   /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
   phase(): Phase;
 }
@@ -129,9 +159,9 @@ export interface CheckContext {
 }
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
-type Tap<N extends StageName> = N extends keyof PublicHooks ? PublicHooks[N] : StageFn<N>;
+type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
 export type Taps = {
-  readonly [N in StageName]?: N extends 'authenticate' | 'deliver' ? Readonly<Record<string, Tap<N>>> : Tap<N>;
+  readonly [N in Exclude<StageName, 'route'>]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
 
 /** What a plugin does, made once at start-up. */
@@ -162,6 +192,11 @@ export interface Definition {
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
   /** What the schema cannot say. Runs on a config that has the right shape. */
   check?(context: CheckContext): readonly Finding[];
+  /**
+   * The address that answers are signed by, of a plugin that provides `sign` for all endpoints. Where several have one, that of
+   * the first plugin is the service's: a built-in that another one replaces must be left out.
+   */
+  signerAddress?(config: unknown): Address;
   setup(services: Services, config: unknown): Behaviour;
 }
 

@@ -19,15 +19,24 @@
  */
 import { inspect, types } from 'node:util';
 import { control, Exchange } from '../kernel/exchange.ts';
+import type { Hooks } from '../kernel/hooks.ts';
 import { asRefusal, describe, isRefusal, Refusal } from '../kernel/refusal.ts';
 import { type Plugin, Registry } from '../kernel/registry.ts';
-import { type Hooks, hasVariants, hookAt, type StageArgs, type StageName, type StageOut } from '../kernel/stages.ts';
+import {
+  type ArgsOf,
+  type InnerStage,
+  type ResultOf,
+  type StageName,
+  stageOf,
+  type VariantStage,
+} from '../kernel/stages.ts';
+import { contracts } from './contracts.ts';
 import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
-import type { Endpoint, Json, Parameters, PublicStage } from './kernel.ts';
+import type { Endpoint, Json, Parameters } from './kernel.ts';
 import { MeterRegistry } from './meters.ts';
-import { deepFreeze, publicHooks } from './public-hooks.ts';
-import { shapes } from './shapes.ts';
+import { deepFreeze } from './public-hooks.ts';
+import { randomId } from './random-id.ts';
 import { StateStore } from './state.ts';
 
 /** What becomes of a request at one stage. */
@@ -106,9 +115,9 @@ export interface ErrorInput {
 }
 
 /** What {@link TestRequest.stage} takes for a stage: the variant, where the stage has variants, then its arguments. */
-export type StageInput<N extends StageName> = N extends 'authenticate' | 'deliver'
-  ? [variant: string, ...given: WithoutExchange<StageArgs<N>>]
-  : WithoutExchange<StageArgs<N>>;
+export type StageInput<N extends StageName> = N extends VariantStage
+  ? [variant: string, ...given: WithoutExchange<ArgsOf<N>>]
+  : WithoutExchange<ArgsOf<N>>;
 type WithoutExchange<A> = A extends [...infer Given, Exchange] ? Given : never;
 
 /** The headers of the auth methods in the house, which no plugin sees. */
@@ -147,8 +156,7 @@ export async function testPlugin(
   const behaviour = definition.setup(services, options.config);
   const complaints: Complaint[] = [];
   const registry = new Registry({
-    adapters: publicHooks,
-    shapes,
+    contracts,
     complain: ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
   });
   registry.register({
@@ -241,7 +249,7 @@ export class TestRequest {
 
   onHttpRequest(): Promise<Outcome<never>> {
     return this.#outcome('onHttpRequest', async () => {
-      const rejection = await this.#hooks.onHttpRequest.promise(this.#exchange);
+      const rejection = await this.#hooks.ask('onHttpRequest', this.#exchange);
       return rejection === undefined ? { passed: true } : refused(rejection);
     });
   }
@@ -249,7 +257,7 @@ export class TestRequest {
   onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<Outcome<Parameters>> {
     const given = this.#parameters(parameters);
     return this.#outcome('onBeforeApiCall', async () => {
-      return changed(await this.#hooks.onBeforeApiCall.promise(given, this.#exchange), given);
+      return changed(await this.#hooks.ask('onBeforeApiCall', given, this.#exchange), given);
     });
   }
 
@@ -259,39 +267,36 @@ export class TestRequest {
     const response = { data: deepFreeze(parseJson(text)), status, text };
     return this.#outcome('onAfterApiCall', async () => {
       const parameters = this.#parameters(input.parameters);
-      return changed(await this.#hooks.onAfterApiCall.promise(response, parameters, this.#exchange), response);
+      return changed(await this.#hooks.ask('onAfterApiCall', response, parameters, this.#exchange), response);
     });
   }
 
   onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<Outcome<Hex>> {
     return this.#outcome('onBeforeSign', async () => {
-      return changed(await this.#hooks.onBeforeSign.promise(data, this.#exchange), data);
+      return changed(await this.#hooks.ask('onBeforeSign', data, this.#exchange), data);
     });
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
   async onResponseSent({ status = 200, duration }: ResponseSentInput = {}): Promise<void> {
     this.#exchange.duration = duration;
-    await this.#hooks.onResponseSent.promise(status, this.#exchange);
+    await this.#hooks.ask('onResponseSent', status, this.#exchange);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
   async onError({ status = 502, message = 'API call failed', stage = 'callApi' }: ErrorInput = {}): Promise<void> {
     const refusal = new Refusal(status, message, { stage });
-    await this.#hooks.onError.promise(refusal, this.#endpointId, this.#exchange);
+    await this.#hooks.ask('onError', refusal, this.#endpointId, this.#exchange);
   }
 
   /** Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`. */
-  stage<N extends Exclude<StageName, PublicStage>>(
-    name: N,
-    ...input: StageInput<N>
-  ): Promise<Outcome<NonNullable<StageOut<N>>>> {
-    const [variant, given] = hasVariants(name) ? [String(input[0]), input.slice(1)] : ['', [...input]];
-    const hook = hookAt(this.#hooks, name, variant);
+  stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+    const hasVariants = stageOf(name).variants !== undefined;
+    const [variant, given] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
     return this.#outcome(name, async () => {
-      // The type of `input` has just said what the hook takes, and the table of stages what it gives.
-      const result = await hook.promise(...([...given, this.#exchange] as never[]));
-      return changed(result as NonNullable<StageOut<N>> | undefined, given[0]);
+      // The type of `input` has just said what the stage takes.
+      const result = await this.#hooks.askAny(name, variant, [...given, this.#exchange] as unknown as ArgsOf<N>);
+      return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
     });
   }
 
@@ -333,8 +338,8 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   const exchange = new TestExchange({
     method: 'POST',
+    requestId: randomId(),
     route: '/endpoints/:endpointId',
-
     headers: Object.fromEntries(lowerCase),
     socketAddress: ip,
   });
@@ -357,6 +362,8 @@ function servicesOf({ name }: Definition, { services }: HarnessOptions): Service
     now: Date.now,
     states: new StateStore(),
     meters: meters.of(name),
+    budget: 'none',
+    ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     phase: () => 'serving',
     ...services,
   };

@@ -1,27 +1,42 @@
-/** The part of the kernel that plugins may see: types, refusals and slots. */
-export { Answer, type Encoded, type Signed } from '../kernel/answer.ts';
-export type { Departing } from '../kernel/departure.ts';
-export type { AuthMethod, Endpoint } from '../kernel/endpoint.ts';
-export { clientAddress, type Exchange, type Json, type Parameters, randomId } from '../kernel/exchange.ts';
-export { JsonText } from '../kernel/json-text.ts';
-export type { Call } from '../kernel/ledger.ts';
+/** The part of the kernel that plugins may see: types, refusals and context keys. */
+export type { Budget, Spending } from '../kernel/budget.ts';
+export type { AbortListener, AbortSource } from '../kernel/client-signal.ts';
+export { ContextKey, type ContextKeyOptions } from '../kernel/context-key.ts';
+export type { Exchange } from '../kernel/exchange.ts';
 export type { CallEvent, Observer, StageEvent } from '../kernel/observer.ts';
 export { plainObject } from '../kernel/plain-json.ts';
 export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
-export { Slot } from '../kernel/slot.ts';
 export {
-  type Adapters,
-  type ApiResponse,
-  type Awaitable,
-  type Outcome,
-  type Proof,
-  type PublicStage,
-  type Reply,
-  type Run,
-  type Shapes,
-  type SignRequest,
+  type ArgsOf,
+  type ContextStage,
+  type Contracts,
+  type ResultOf,
   type StageFn,
   type StageName,
+  type VariantStage,
   WrongShape,
 } from '../kernel/stages.ts';
+export type {
+  ApiResponse,
+  Arrival,
+  AuthMethod,
+  Awaitable,
+  Call,
+  CheckedJson,
+  Encoded,
+  Endpoint,
+  Headers,
+  HttpResponse,
+  Json,
+  Outcome,
+  Parameters,
+  Proof,
+  RouteRequest,
+  Run,
+  Signed,
+  SignedParts,
+  SignRequest,
+} from '../kernel/values.ts';
+export { JsonText } from './json-text.ts';
+export { SignedResponse } from './signed-response.ts';

@@ -1,6 +1,16 @@
+import { clientIp } from './context-keys.ts';
 import { type Hex, isHex } from './hex.ts';
-import type { Adapters, Exchange, Json, Parameters } from './kernel.ts';
-import { type ApiResponse, type Awaitable, type Call, Refusal, WrongShape } from './kernel.ts';
+import {
+  type ApiResponse,
+  type Awaitable,
+  type Call,
+  type Contracts,
+  type Exchange,
+  type Json,
+  type Parameters,
+  Refusal,
+  WrongShape,
+} from './kernel.ts';
 
 /** What every public hook gets. Frozen; the only way to change something is to return it. */
 export interface HookContext extends Call {
@@ -226,31 +236,32 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 }
 
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
-export const publicHooks: Adapters = {
+export const publicHooks: Contracts['contexts'] = {
   onHttpRequest: {
     context: ([exchange], call, hidden) => {
-      const { parameters, ip } = exchange;
-      return contextOf<HttpRequestContext>(exchange, call, { parameters, headers: headersFor(exchange, hidden), ip });
+      const { parameters } = exchange;
+      const headers = headersFor(exchange, hidden);
+      return contextOf<HttpRequestContext>(exchange, call, { parameters, headers, ip: clientIp(exchange) });
     },
-    take: (result, _, plugin) => takeRejection(result, plugin),
+    accept: (value, _, plugin) => takeRejection(value, plugin),
   },
   onBeforeApiCall: {
     context: ([parameters, exchange], call) => contextOf<BeforeApiCallContext>(exchange, call, { parameters }),
-    take: takeParameters,
+    accept: takeParameters,
   },
   onAfterApiCall: {
     context: ([response, parameters, exchange], call) =>
       contextOf<AfterApiCallContext>(exchange, call, { parameters, response: responseView(response) }),
-    take: (result, [response]) => takeResponse(result, response),
+    accept: (value, [response]) => takeResponse(value, response),
   },
   onBeforeSign: {
     context: ([data, exchange], call) => contextOf<BeforeSignContext>(exchange, call, { data }),
-    take: takeData,
+    accept: takeData,
   },
   onResponseSent: {
     context: ([status, exchange], call) =>
       contextOf<ResponseSentContext>(exchange, call, { duration: exchange.elapsed(), status }),
-    take: () => undefined,
+    accept: () => undefined,
   },
   onError: {
     context: ([refusal, id, exchange], call) => {
@@ -270,6 +281,6 @@ export const publicHooks: Adapters = {
         },
       });
     },
-    take: () => undefined,
+    accept: () => undefined,
   },
 };

@@ -1,4 +1,4 @@
-import type { Departing } from './kernel.ts';
+import type { AbortSource } from './kernel.ts';
 import { type Release, SlotPool, type SlotTenant, SlotTimeout } from './slot-pool.ts';
 
 export { type Release, SlotTimeout };
@@ -30,7 +30,7 @@ export class Semaphore {
   }
 
   /** See {@link SlotTenant.acquire}. */
-  acquire(timeoutMs: number, signal?: AbortSignal | Departing): Promise<Release> {
+  acquire(timeoutMs: number, signal?: AbortSignal | AbortSource): Promise<Release> {
     return this.#slots.acquire(timeoutMs, signal);
   }
 }

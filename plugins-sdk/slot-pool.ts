@@ -1,4 +1,4 @@
-import type { Departing } from './kernel.ts';
+import type { AbortSource } from './kernel.ts';
 import { LONGEST_TIMER } from './timer.ts';
 
 /** Gives the slot back. Only the first call counts. */
@@ -210,7 +210,7 @@ export class SlotTenant {
    * @throws {SlotTimeout} after `timeoutMs`
    * @throws the signal's reason (an `AbortError` unless the aborting side chose another) when it aborts or had aborted
    */
-  acquire(timeoutMs: number, signal?: AbortSignal | Departing): Promise<Release> {
+  acquire(timeoutMs: number, signal?: AbortSignal | AbortSource): Promise<Release> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(reasonOf(signal));
       const slot = this.tryAcquire();
@@ -245,6 +245,6 @@ export class SlotTenant {
   }
 }
 
-function reasonOf(signal: AbortSignal | Departing | undefined): unknown {
+function reasonOf(signal: AbortSignal | AbortSource | undefined): unknown {
   return signal instanceof AbortSignal ? signal.reason : new DOMException('The wait was aborted', 'AbortError');
 }

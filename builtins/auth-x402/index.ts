@@ -3,6 +3,8 @@ import {
   type Behaviour,
   type Call,
   type ClientBuckets,
+  ContextKey,
+  clientIp,
   clientKey,
   configKey,
   createHttpClient,
@@ -15,7 +17,6 @@ import {
   perMethod,
   Refusal,
   type Services,
-  Slot,
   StateKey,
   type States,
   sentRequest,
@@ -106,16 +107,16 @@ const remembered = new StateKey<PaymentMemory>('x402 payments', { lasting: true 
 const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
 /** What the bucket of a request's client has said. An endpoint may accept several payments; a request draws once. */
-const drawn = new Slot<TokenTake>('x402Draw');
+const drawn = new ContextKey<TokenTake>('x402Draw');
 /** The payment that a request has been let in for. */
-const redeemed = new Slot<string>('x402Payment');
+const redeemed = new ContextKey<string>('x402Payment');
 
 /** @returns what throws a refusal (401) for a client that has sent too many proofs. */
 function proofLimit(config: Services['config'], states: States): (exchange: Exchange) => Promise<void> {
   const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
   const buckets = states.keep(keptBuckets, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
   return async (exchange) => {
-    const take = drawn.get(exchange) ?? (await buckets.take(clientKey(exchange.ip)));
+    const take = drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
     drawn.set(exchange, take);
     if (!take.allowed) throw new Refusal(401, 'Too many x402 verification attempts — slow down');
   };

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import {
-  type Answer,
   answerHeaders,
+  ContextKey,
   canonicalJson,
   configKey,
   definePlugin,
@@ -15,7 +15,7 @@ import {
   millisecondsSchema,
   perEndpoint,
   resolvedParameters,
-  Slot,
+  type SignedResponse,
   StateKey,
   type Taps,
   Type,
@@ -52,7 +52,7 @@ function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   return text.length <= SHORT ? text : hash('sha256', text, 'base64');
 }
 
-const kept = new StateKey<CacheEntries<Answer>>('cache');
+const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
 /** Keys of `server` that no answer depends on. Others may be a plugin's. */
 const IRRELEVANT = {
@@ -103,7 +103,7 @@ function lookupsIn(meters: Meters) {
 }
 
 interface CacheOptions {
-  readonly entries: Cache<Answer>;
+  readonly entries: Cache<SignedResponse>;
   readonly meters: Meters;
   /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
   maxAge(endpoint: Endpoint): number;
@@ -112,10 +112,10 @@ interface CacheOptions {
 }
 
 function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
-  const key = new Slot<string>('cache key');
+  const key = new ContextKey<string>('cache key');
   const lookups = lookupsIn(meters);
   const misses = new SharedMisses(lookups.miss);
-  const answerFrom = (found: Found<Answer> | undefined, text: string, exchange: Exchange) => {
+  const answerFrom = (found: Found<SignedResponse> | undefined, text: string, exchange: Exchange) => {
     if (found === undefined) return misses.join(text, exchange);
     lookups.hit(exchange, found.ttl);
     return found.value;
@@ -154,7 +154,7 @@ export const cache = definePlugin({
   setup({ endpoints, config, states, meters }) {
     const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
     if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
-    const entries = states.keep(kept, '', () => new CacheEntries<Answer>());
+    const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>());
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);

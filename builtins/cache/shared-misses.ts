@@ -1,20 +1,20 @@
 import {
-  type Answer,
   type Awaitable,
+  ContextKey,
   DEFAULT_TIMEOUT,
   type Exchange,
   keys,
   type Outcome,
   type Refusal,
-  Slot,
+  type SignedResponse,
   vainWait,
 } from '../../plugins-sdk/index.ts';
 import { type Joined, type Leader, type Settlement, SingleFlight } from './single-flight.ts';
 
 /** A client that leaves takes along what its request came to. */
-function settlementOf(outcome: Outcome, { abandoned }: Exchange): Settlement<Answer, Refusal> {
+function settlementOf(outcome: Outcome, { abandoned }: Exchange): Settlement<SignedResponse, Refusal> {
   if (abandoned || outcome.kind === 'abandoned') return undefined;
-  return outcome.kind === 'signed' ? { result: outcome.answer } : { failure: outcome.refusal };
+  return outcome.kind === 'signed' ? { result: outcome.response } : { failure: outcome.refusal };
 }
 
 /**
@@ -25,8 +25,8 @@ export type Miss = 'miss' | 'shared' | 'abandoned';
 
 /** Many clients that want what nobody has yet cost one upstream call. */
 export class SharedMisses {
-  readonly #inFlight = new SingleFlight<Answer, Refusal>();
-  readonly #leader = new Slot<Leader<Answer, Refusal>>('cache leader');
+  readonly #inFlight = new SingleFlight<SignedResponse, Refusal>();
+  readonly #leader = new ContextKey<Leader<SignedResponse, Refusal>>('cache leader');
   readonly #told: (exchange: Exchange, miss: Miss) => void;
 
   constructor(told: (exchange: Exchange, miss: Miss) => void) {
@@ -34,9 +34,9 @@ export class SharedMisses {
   }
 
   /** The answer that another request has got, or undefined when this one goes on: to its own call, or to a shared failure. */
-  join(key: string, exchange: Exchange): Awaitable<Answer | undefined> {
+  join(key: string, exchange: Exchange): Awaitable<SignedResponse | undefined> {
     const timeout = keys.timeout.of(exchange.endpoint) ?? DEFAULT_TIMEOUT;
-    const joined = this.#inFlight.join(key, timeout, exchange.departure);
+    const joined = this.#inFlight.join(key, timeout, exchange.client);
     return joined instanceof Promise ? joined.then((late) => this.#take(late, exchange)) : this.#take(joined, exchange);
   }
 
@@ -50,7 +50,7 @@ export class SharedMisses {
     this.#leader.get(exchange)?.settle(settlementOf(outcome, exchange));
   }
 
-  #take(joined: Joined<Answer, Refusal> | undefined, exchange: Exchange): Answer | undefined {
+  #take(joined: Joined<SignedResponse, Refusal> | undefined, exchange: Exchange): SignedResponse | undefined {
     if (joined === undefined) {
       this.#told(exchange, 'abandoned');
       return undefined;

@@ -1,4 +1,4 @@
-import type { Departing } from '../../plugins-sdk/index.ts';
+import type { AbortSource } from '../../plugins-sdk/index.ts';
 import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
 
 /**
@@ -69,12 +69,12 @@ export class SingleFlight<T, F> {
 
   /**
    * @param timeout milliseconds that the caller's own call may take.
-   * @param departure aborts when the caller does not want to wait any longer.
+   * @param client aborts when the caller does not want to wait any longer.
    * @returns undefined when the caller has left.
    */
-  join(key: string, timeout: number, departure: Departing): Joined<T, F> | Promise<Joined<T, F> | undefined> {
+  join(key: string, timeout: number, client: AbortSource): Joined<T, F> | Promise<Joined<T, F> | undefined> {
     const known = this.#inFlight.get(key);
-    if (known !== undefined) return known.follow(timeout, departure);
+    if (known !== undefined) return known.follow(timeout, client);
     const begun: InFlight<T, F> = new InFlight(() => {
       // Another one may have begun since.
       if (this.#inFlight.get(key) === begun) this.#inFlight.delete(key);
@@ -111,13 +111,13 @@ class InFlight<T, F> {
     };
   }
 
-  follow(timeout: number, departure: Departing): Promise<Joined<T, F> | undefined> {
+  follow(timeout: number, client: AbortSource): Promise<Joined<T, F> | undefined> {
     return new Promise((resolve) => {
-      if (departure.aborted) return resolve(undefined);
+      if (client.aborted) return resolve(undefined);
       const release = (joined: Joined<T, F> | undefined) => {
         clearTimeout(follower.timer);
         this.#followers.delete(follower);
-        departure.removeEventListener('abort', departed);
+        client.removeEventListener('abort', departed);
         resolve(joined);
       };
       const departed = { handleEvent: () => release(undefined) };
@@ -132,7 +132,7 @@ class InFlight<T, F> {
         release,
       };
       this.#followers.add(follower);
-      departure.addEventListener('abort', departed);
+      client.addEventListener('abort', departed);
     });
   }
 

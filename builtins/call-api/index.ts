@@ -40,7 +40,7 @@ function call({ client, target, timeout }: Upstream, parts: RequestParts, exchan
   const headers = target.headersOf(parts);
   const { body } = parts;
   sentRequest.set(exchange, { method, url, headers, body });
-  const signal = exchange.departure;
+  const signal = exchange.client;
   return client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal }).then(accept, refuse);
 }
 
@@ -78,7 +78,6 @@ function instruments(meters: Meters, slots: SlotPool) {
 export const callApi = definePlugin({
   name: 'call-api',
   budget: 'none',
-  required: true,
   keys: [keys.url, keys.headers, keys.timeout, keys.path, keys.method, maxCalls, maxCallsOfApi],
   identity: {
     url: baseUrl,

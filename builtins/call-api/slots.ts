@@ -66,7 +66,7 @@ export function slotsFor(limits: SlotLimits, states: States): SlotPool {
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
 export async function slot(slots: SlotTenant, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
-    return await slots.acquire(milliseconds, exchange.departure);
+    return await slots.acquire(milliseconds, exchange.client);
   } catch (error) {
     if (error instanceof SlotTimeout) throw new Refusal(503, 'Server busy', { reason: error.message });
     throw failed('the client left while it waited for a slot');

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import {
   type ApiResponse,
   type Awaitable,
+  ContextKey,
   definePlugin,
   type Encoded,
   type Endpoint,
@@ -15,7 +16,6 @@ import {
   keys,
   LongResponse,
   Refusal,
-  Slot,
   toHex,
   warning,
 } from '../../plugins-sdk/index.ts';
@@ -204,7 +204,6 @@ function refusalOf(cause: unknown, pathDelegated: boolean): unknown {
 export const encodeAbiPlugin = definePlugin({
   name: 'encode-abi',
   budget: 'none',
-  required: true,
   keys: [keys.encoding],
   identity: {
     encoding: (endpoint) => {
@@ -216,7 +215,7 @@ export const encodeAbiPlugin = definePlugin({
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints }) {
     const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));
-    const chosen = new Slot<Plan>('encoding plan');
+    const chosen = new ContextKey<Plan>('encoding plan');
     return {
       hooks: {
         validate: (_, exchange) => {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { configKey, definePlugin, publicEndpoint, type Reply, Type } from '../../plugins-sdk/index.ts';
+import { configKey, definePlugin, type HttpResponse, publicEndpoint, Type } from '../../plugins-sdk/index.ts';
 import { pageReply } from './reply.ts';
 
 const explorerKey = configKey(
@@ -32,7 +32,7 @@ export const explorer = definePlugin({
   keys: [explorerKey],
   setup({ config, endpoints, node }) {
     if (explorerKey.in(config) !== true) return {};
-    let page: Reply | undefined;
+    let page: HttpResponse | undefined;
     return {
       start: async () => {
         template ??= readTemplate().catch((error) => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Reply } from '../../plugins-sdk/index.ts';
+import type { HttpResponse } from '../../plugins-sdk/index.ts';
 import type { PageData } from './data.ts';
 
 /** Where the data goes in what `bundleExplorer` makes. */
@@ -27,7 +27,7 @@ function hashOf(template: string, tag: 'script' | 'style'): string {
 }
 
 /** The page as it is served, with a policy under which nothing runs and nothing is asked but what it came with. */
-export function pageReply(template: string, data: PageData): Reply {
+export function pageReply(template: string, data: PageData): HttpResponse {
   const policy = [
     "default-src 'none'",
     `script-src ${hashOf(template, 'script')}`,

@@ -1,5 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type ConnectionLimit, JsonText, type Log, limitConnections, type Reply } from '../../plugins-sdk/index.ts';
+import {
+  type ConnectionLimit,
+  type HttpResponse,
+  JsonText,
+  type Log,
+  limitConnections,
+} from '../../plugins-sdk/index.ts';
 import { type Address, listen, urlOf } from '../../plugins-sdk/listen.ts';
 import { oneByOne } from '../../plugins-sdk/one-by-one.ts';
 
@@ -7,7 +13,7 @@ import { oneByOne } from '../../plugins-sdk/one-by-one.ts';
 const QUIET = 60_000;
 
 /** What is served at a path. */
-export type Pages = Readonly<Record<string, () => Reply | Promise<Reply>>>;
+export type Pages = Readonly<Record<string, () => HttpResponse | Promise<HttpResponse>>>;
 
 /** Milliseconds. */
 const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheckingInterval: 1000 };
@@ -15,12 +21,12 @@ const DEADLINES = { headersTimeout: 5000, requestTimeout: 5000, connectionsCheck
 /** A few scrapers and probes at a time. */
 const CONNECTIONS = { max: 64, perAddress: 32 };
 
-function send(response: ServerResponse, { status, headers = {}, body }: Reply): void {
+function send(response: ServerResponse, { status, headers = {}, body }: HttpResponse): void {
   const type = { 'Content-Type': 'application/json' };
   response.writeHead(status, { ...type, ...headers }).end(JsonText.is(body) ? body.json : body);
 }
 
-function refusal(status: number, error: string, headers = {}): Reply {
+function refusal(status: number, error: string, headers = {}): HttpResponse {
   return { status, headers, body: JsonText.stringify({ error }) };
 }
 
@@ -64,7 +70,7 @@ export class MetricsServer {
     }, QUIET).unref();
   }
 
-  async #answer({ url = '', method }: IncomingMessage, pages: Pages): Promise<Reply> {
+  async #answer({ url = '', method }: IncomingMessage, pages: Pages): Promise<HttpResponse> {
     const path = url.split('?', 1)[0] ?? '';
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
     if (page === undefined) return refusal(404, 'Not Found');

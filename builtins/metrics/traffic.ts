@@ -80,17 +80,17 @@ export class Traffic {
     this.#stageSeconds({ stage, outcome }, seconds(milliseconds));
   }
 
-  call({ plugin, stage, ledger, outcome }: CallEvent): void {
+  call({ plugin, stage, budget, outcome }: CallEvent): void {
     // A mode passes on what the stages after it have refused.
-    if (ledger === undefined && stage === 'deliver') return;
+    if (budget === undefined && stage === 'deliver') return;
     this.#pluginCalls({ plugin, stage, outcome }, 1);
-    if (ledger === undefined) return;
+    if (budget === undefined) return;
     // A call for which nothing was left has no entry of its own.
-    const { spent, budget, remaining } = ledger;
-    for (const entry of spent.slice(this.#counted.get(ledger) ?? 0)) {
+    const { spent, total, remaining } = budget;
+    for (const entry of spent.slice(this.#counted.get(budget) ?? 0)) {
       this.#pluginSeconds({ plugin, stage: entry.stage }, seconds(entry.milliseconds));
     }
-    this.#counted.set(ledger, spent.length);
-    this.#budgetUsed({ plugin, stage }, Math.min((budget - remaining) / budget, 1));
+    this.#counted.set(budget, spent.length);
+    this.#budgetUsed({ plugin, stage }, Math.min((total - remaining) / total, 1));
   }
 }

@@ -1,16 +1,17 @@
 import {
-  type Answer,
+  clientIp,
   clientKey,
   type Definition,
   definePlugin,
   type Exchange,
+  type HttpResponse,
   isRefusal,
   type Log,
   Refusal,
-  type Reply,
   type Route,
   type Run,
   randomId,
+  type SignedResponse,
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import { type AsyncRecords, AsyncStore } from './store.ts';
@@ -18,11 +19,11 @@ import { type AsyncRecords, AsyncStore } from './store.ts';
 /** A request id is a bearer secret: no cache on the way may keep what it opens. */
 const headers = { 'Cache-Control': 'no-store' };
 
-function reply(status: number, body: Readonly<Record<string, unknown>>): Reply {
+function reply(status: number, body: Readonly<Record<string, unknown>>): HttpResponse {
   return { status, headers, body: JSON.stringify(body) };
 }
 
-async function finish(store: AsyncRecords<Answer>, requestId: string, run: Run, log: Log): Promise<void> {
+async function finish(store: AsyncRecords<SignedResponse>, requestId: string, run: Run, log: Log): Promise<void> {
   try {
     await store.processing(requestId);
     await store.complete(requestId, await run({ detached: true }));
@@ -32,7 +33,7 @@ async function finish(store: AsyncRecords<Answer>, requestId: string, run: Run, 
   }
 }
 
-async function poll(store: AsyncRecords<Answer>, requestId: string): Promise<Reply> {
+async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Promise<HttpResponse> {
   const record = await store.get(requestId);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
   const { status } = record;
@@ -41,7 +42,7 @@ async function poll(store: AsyncRecords<Answer>, requestId: string): Promise<Rep
   return reply(200, { requestId, status, pollUrl: `/requests/${requestId}` });
 }
 
-const kept = new StateKey<AsyncStore<Answer>>('async records');
+const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
 
 /** Milliseconds between two looks for records whose time is over. */
 const SWEEP = 10_000;
@@ -50,10 +51,10 @@ const SWEEP = 10_000;
 export const modeAsync = modeAsyncWith(() => new AsyncStore());
 
 /** Answers with where to poll, and works on. */
-function deliverTo(store: AsyncRecords<Answer>, log: Log) {
-  return async (run: Run, exchange: Exchange): Promise<Reply> => {
+function deliverTo(store: AsyncRecords<SignedResponse>, log: Log) {
+  return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
-    const reserved = await store.reserve(requestId, clientKey(exchange.ip));
+    const reserved = await store.reserve(requestId, clientKey(clientIp(exchange)));
     if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
     finish(store, requestId, run, log).catch((error) =>
       log.error('an async record was lost', { error: String(error) }),
@@ -62,17 +63,17 @@ function deliverTo(store: AsyncRecords<Answer>, log: Log) {
   };
 }
 
-function pollRoute(store: AsyncRecords<Answer>): Route {
+function pollRoute(store: AsyncRecords<SignedResponse>): Route {
   return {
     method: 'GET',
     path: '/requests/:requestId',
     admit: true,
-    handle: (_, __, { requestId = '' }) => poll(store, requestId),
+    handle: ({ params: { requestId = '' } }) => poll(store, requestId),
   };
 }
 
 /** @param records makes the store of what clients may poll. */
-export function modeAsyncWith(records: () => AsyncStore<Answer>): Definition {
+export function modeAsyncWith(records: () => AsyncStore<SignedResponse>): Definition {
   return definePlugin({
     name: 'mode-async',
     budget: 'none',

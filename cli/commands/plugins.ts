@@ -1,10 +1,10 @@
+import type { PluginSet } from '../../kernel/registry.ts';
+import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Given } from '../arguments.ts';
 import { describeService } from '../service.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
-
-type Description = Awaited<ReturnType<typeof describeService>>;
 
 /** Prints every stage in order, what happens when it fails, who taps it with which budget; the routes; who observes. */
 export async function printPlugins(given: Given): Promise<number> {
@@ -18,28 +18,32 @@ function budgetText({ budget }: { readonly budget: number | 'none' }): string {
   return budget === 'none' ? 'no budget' : `${budget} ms`;
 }
 
-function describe({ stages, routes, observers }: Description): string[] {
-  const rows = stages.flatMap(({ stage, failure, taps }) => [
-    [stage, '', '', `fails ${failure}`],
-    ...taps.map(({ plugin, variant = '', budget }, i) => [
+function describe({ taps, plugins }: PluginSet): string[] {
+  const inner = stageNames.filter((stage) => stage !== 'route');
+  const rows = inner.flatMap((stage) => [
+    [stage, '', '', `fails ${stageOf(stage).fails ?? 'closed'}`],
+    ...taps[stage].map(({ plugin, variant = '', budget }, i) => [
       `  ${i + 1}. ${escapeUnprintable(plugin)}`,
       escapeUnprintable(variant),
       budgetText({ budget }),
       '',
     ]),
   ]);
-  const table = routes.map((route) => [
-    `${route.method} ${route.path}`,
-    escapeUnprintable(route.plugin),
-    budgetText(route),
-    route.admit ? 'admit' : 'no gate',
-  ]);
+  const routes = plugins.flatMap(({ name, budget, plugin: { routes = [] } }) =>
+    routes.map(({ method, path, admit }) => [
+      `${method} ${path}`,
+      escapeUnprintable(name),
+      budgetText({ budget }),
+      admit ? 'admit' : 'no gate',
+    ]),
+  );
+  const observers = plugins.filter(({ plugin }) => plugin.observe !== undefined);
   return [
     ...align([['STAGE / PLUGIN', 'VARIANT', 'BUDGET', 'ON FAILURE'], ...rows]),
     '',
-    ...align([['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'], ...table]),
+    ...align([['ROUTE', 'PLUGIN', 'BUDGET', 'BEHIND'], ...routes]),
     '',
     'OBSERVERS (told of every request, and change nothing)',
-    ...observers.map((plugin) => `  ${escapeUnprintable(plugin)}`),
+    ...observers.map(({ name }) => `  ${escapeUnprintable(name)}`),
   ];
 }

@@ -1,4 +1,4 @@
-import { failure } from '../../kernel/stages.ts';
+import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
@@ -40,7 +40,7 @@ function assertSimplePlugin(value: unknown, what: string): asserts value is Simp
 }
 
 function checkHook(stage: string, hook: unknown): void {
-  if (Object.hasOwn(failure, stage) && !HOOKS.includes(stage)) {
+  if (Object.hasOwn(stages, stage) && !HOOKS.includes(stage)) {
     throw new PluginProblem(`the hook "${stage}" needs a plugin with "setup"`);
   }
   if (!HOOKS.includes(stage)) throw new PluginProblem(`unknown hook "${stage}"${hint(stage, HOOKS, 'known hooks')}`);
@@ -92,18 +92,7 @@ function isConfigKey(value: unknown): boolean {
   return typeof value.path === 'string' && /^[\w-]+(?:\.[\w-]+)*$/.test(value.path);
 }
 
-const SIGNING = [
-  'validate',
-  'deliver',
-  'lookup',
-  'onBeforeApiCall',
-  'callApi',
-  'onAfterApiCall',
-  'encode',
-  'encrypt',
-  'onBeforeSign',
-  'sign',
-];
+const SIGNING = stageNames.filter((stage) => stageOf(stage).signs);
 
 /** The hooks with which a plugin can change what gets signed or sent as signed, in the order in which they run. */
 export function signingHooks(hooks: object): string[] {

@@ -1,4 +1,4 @@
-import type { Departing } from '../kernel.ts';
+import type { AbortSource } from '../kernel.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -15,7 +15,7 @@ export interface BoundedRequest {
   /** Largest acceptable body in bytes, after decompression. */
   readonly maxBytes: number;
   /** Aborting it ends the call and destroys its socket at once. */
-  readonly signal?: AbortSignal | Departing | undefined;
+  readonly signal?: AbortSignal | AbortSource | undefined;
 }
 
 /** A complete answer, whatever its status: a redirect is not followed, a 500 is no failure. */

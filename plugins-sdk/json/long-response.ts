@@ -1,4 +1,4 @@
-import { type JsonText, trustedJson } from '../../kernel/json-text.ts';
+import { type JsonText, trustedJson } from '../json-text.ts';
 import type { ApiResponse, Json } from '../kernel.ts';
 import { canonicalize } from './canonicalize.ts';
 import { type LongContainers, parse, validate } from './parse.ts';

@@ -45,6 +45,8 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     now: Date.now,
     states: new StateStore(),
     meters: new MeterRegistry().draft().of('p'),
+    budget: 'none',
+    ask: () => assert.fail('asked'),
     phase: () => 'starting',
   };
   return choice?.definition.setup(services, choice.config);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { modeAsyncWith } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
 import { testPlugin } from '../../plugins-sdk/harness.ts';
-import type { Answer } from '../../plugins-sdk/index.ts';
+import type { SignedResponse } from '../../plugins-sdk/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { scrape } from '../support/metrics.ts';
@@ -31,7 +31,7 @@ describe('async records whose time is over', () => {
   it('leave the memory, although nobody asks and nothing is measured', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const clock = { now: 0 };
-    const store = new AsyncStore<Answer>({ now: () => clock.now });
+    const store = new AsyncStore<SignedResponse>({ now: () => clock.now });
     const harness = await testPlugin(modeAsyncWith(() => store));
     const submit = async (ip: string) => {
       const outcome = await harness.request({ ip }).stage('deliver', 'async', () => new Promise(() => undefined));

@@ -4,6 +4,7 @@ import { Wallet } from 'ethers';
 import { health } from '../../builtins/health.ts';
 import { Exchange } from '../../kernel/exchange.ts';
 import { MeterRegistry } from '../../plugins-sdk/meters.ts';
+import { randomId } from '../../plugins-sdk/random-id.ts';
 import { StateStore } from '../../plugins-sdk/state.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders, JSON_HEADERS } from '../support/http.ts';
@@ -117,14 +118,23 @@ describe('GET /ready: whether the service takes requests', () => {
         now: Date.now,
         states: new StateStore(),
         meters: new MeterRegistry().draft().of('p'),
+        budget: 'none',
+        ask: () => assert.fail('asked'),
         phase: () => phase,
       },
       undefined,
     );
     const route = routes.find(({ path }) => path === '/ready') ?? assert.fail();
-    const exchange = new Exchange({ method: 'GET', route: '/ready', headers: {}, socketAddress: '' });
+    const exchange = new Exchange({
+      requestId: randomId(),
+      method: 'GET',
+      route: '/ready',
+      headers: {},
+      socketAddress: '',
+    });
+    const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
     const answers = [];
-    for (phase of phases) answers.push(await route.handle(exchange, exchange, {}));
+    for (phase of phases) answers.push(await route.handle(request, exchange, exchange));
     assert.deepEqual(answers, [
       { status: 503, body: '{"status":"starting"}' },
       { status: 200, body: ready },

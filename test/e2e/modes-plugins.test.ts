@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { before, describe, it } from 'node:test';
-import { type Answer, Refusal, type Run } from '../../plugins-sdk/index.ts';
+import { Refusal, type Run, type SignedResponse } from '../../plugins-sdk/index.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
@@ -57,7 +57,7 @@ function deliver(name: string, act: (run: Run, block: (milliseconds: number) => 
   acts.set(`deliver ${name}`, ({ run, block }) => act(run as Run, block as (milliseconds: number) => void));
 }
 
-const replied = ({ json }: Answer) => ({ status: 200, body: json });
+const replied = ({ json }: SignedResponse) => ({ status: 200, body: json });
 const accepted = { status: 202, body: '{}' };
 const rejected = (error: unknown) => notes.add('rejected', error instanceof Error ? error.message : error);
 /** What is due after a response is, by the time that another request has come and gone. */
@@ -166,7 +166,7 @@ it('what a mode has given up while it ran is not signed', async () => {
 describe('a mode that answers at once', () => {
   it('may have the rest run later: the time between is not charged', async () => {
     let begin = (): void => undefined;
-    const answer = new Promise<Answer>((resolve, reject) => {
+    const answer = new Promise<SignedResponse>((resolve, reject) => {
       deliver('hasty', (run) => {
         begin = () => void run({ detached: true }).then(resolve, reject);
         return accepted;
@@ -184,7 +184,7 @@ describe('a mode that answers at once', () => {
   });
 
   it('is told of the end, although the response is closed by then', async () => {
-    const answer = new Promise<Answer>((resolve, reject) => {
+    const answer = new Promise<SignedResponse>((resolve, reject) => {
       deliver('patient', (run) => {
         run().then(resolve, reject);
         return accepted;

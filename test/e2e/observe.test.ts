@@ -18,8 +18,8 @@ export default {
     observe: {
       stage: ({ exchange: { requestId }, stage, milliseconds, outcome }) =>
         tell('stage', { requestId, stage, outcome, timed: typeof milliseconds }),
-      call: ({ exchange: { requestId }, plugin, stage, ledger, outcome }) =>
-        tell('call', { requestId, plugin, stage, outcome, spent: ledger?.spent.map(({ stage }) => stage), remaining: ledger?.remaining }),
+      call: ({ exchange: { requestId }, plugin, stage, budget, outcome }) =>
+        tell('call', { requestId, plugin, stage, outcome, spent: budget?.spent.map(({ stage }) => stage), remaining: budget?.remaining }),
       response: ({ requestId, resolved, route }, status) =>
         tell('response', { requestId, route, endpoint: resolved?.name, status }),
     },

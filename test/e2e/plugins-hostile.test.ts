@@ -136,7 +136,7 @@ const attempts = (exchange, call) => ({
   disconnect: () => exchange.disconnect(),
   detach: () => exchange.detach(),
   ledgers: () => exchange.ledgers.clear(),
-  departure: () => exchange.departure.abort(),
+  client: () => exchange.client.abort(),
   ...Object.fromEntries(
     Object.entries({ endpoint: other, parameters: { symbol: 'EVIL' }, abandoned: true, requestId: '0x00' }).map(
       ([name, value]) => ['own ' + name, () => Object.defineProperty(exchange, name, { value })],
@@ -169,7 +169,7 @@ export default {
     return {
       observe: {
         stage: ({ exchange }) => grab(exchange),
-        call: ({ exchange, ledger }) => grab(exchange, ledger),
+        call: ({ exchange, budget }) => grab(exchange, budget),
         response: (exchange) => grab(exchange),
       },
       hooks: {
@@ -262,7 +262,7 @@ describe('what plugins leave for each other', () => {
       const slots = ['clientAddress', 'resolvedParameters', 'sentRequest'];
       assert.deepEqual(
         notes.of('refused').flat(),
-        slots.map((name) => `slot "${name}" is filled already`),
+        slots.map((name) => `context key "${name}" has a value already`),
       );
     } finally {
       await service.stop();

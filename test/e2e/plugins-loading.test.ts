@@ -208,7 +208,15 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
   it('an unknown built-in and one that cannot be left out', async () => {
     const load = (plugin: object) => loadObject({ settings: { plugins: [plugin] }, apis: apis('http://127.0.0.1:1') });
     await assert.rejects(load({ source: 'builtin:cahce' }), /unknown built-in plugin "cahce".*cache/);
-    await assert.rejects(load({ source: 'builtin:sign-eip191', enabled: false }), /cannot be left out/);
+    await assert.rejects(load({ source: 'builtin:parameters', enabled: false }), /cannot be left out/);
+    await assert.rejects(
+      start([{ source: 'builtin:sign-eip191', enabled: false }], {}),
+      /^Error: nothing signs answers/,
+    );
+    await assert.rejects(
+      start([{ source: 'builtin:endpoints', enabled: false }], {}),
+      /no plugin provides "resolve", without which nothing can be served/,
+    );
     await load({ source: 'builtin:cache', enabled: false });
     await assert.rejects(load({ source: './p.mjs', timeout: 0 }), /settings\.plugins\[0\]\.timeout/);
   });

@@ -17,7 +17,7 @@ export default {
     },
     routes: [
       { method: 'GET', path: '*', admit: false, handle: () => text('anything') },
-      { method: 'GET', path: '/own/:name', admit: false, handle: (_, __, { name }) => text(name) },
+      { method: 'GET', path: '/own/:name', admit: false, handle: ({ params: { name } }) => text(name) },
       { method: 'POST', path: '/own/:name', admit: false, handle: () => text('posted') },
       { method: 'GET', path: '/nothing', admit: false, handle: () => text('nothing') },
       { method: 'GET', path: '/replace', admit: false, handle: () => text('replace') },

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Answer } from '../../kernel/answer.ts';
 import { control, Exchange } from '../../kernel/exchange.ts';
-import { guardedRoute } from '../../kernel/guard.ts';
-import { JsonText } from '../../kernel/json-text.ts';
-import type { Call } from '../../kernel/ledger.ts';
+import type { Hooks } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Registration, Registry } from '../../kernel/registry.ts';
-import { type AnyHook, failure, hasVariants, hookAt, type Reply, type StageName } from '../../kernel/stages.ts';
+import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
+import { contracts } from '../../plugins-sdk/contracts.ts';
+import { JsonText } from '../../plugins-sdk/json-text.ts';
 import {
   type AfterApiCallContext,
   type BeforeApiCallContext,
@@ -16,41 +16,58 @@ import {
   type HttpRequestContext,
   publicHooks,
 } from '../../plugins-sdk/public-hooks.ts';
-import { shapes } from '../../plugins-sdk/shapes.ts';
+import { randomId } from '../../plugins-sdk/random-id.ts';
+import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 
-type Hooks = Readonly<Record<string, unknown>>;
+type Table = Readonly<Record<string, unknown>>;
 
 /** Milliseconds that no test can spend by accident. */
 const PLENTY = 10_000;
 
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
-function seal(tables: readonly Hooks[], budget: number | 'none' = PLENTY) {
+function seal(tables: readonly Table[], budget: number | 'none' = PLENTY) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
   const registry = new Registry({
-    adapters: publicHooks,
-    shapes,
+    contracts,
     complain: (complaint) => void complaints.push(complaint),
   });
   for (const [index, hooks] of tables.entries()) {
     registry.register({ name: String.fromCharCode(112 + index), budget, plugin: { hooks } } satisfies Registration);
   }
-  const { hooks } = registry.seal();
-  return { hooks, complaints };
+  return { hooks: asked(registry.seal().hooks), complaints };
 }
 
 /** A request to an endpoint. */
 function newExchange(headers: Record<string, string> = {}): Exchange {
-  const exchange = new Exchange({ method: 'POST', route: '/', headers, socketAddress: '10.0.0.1' });
+  const exchange = new Exchange({
+    requestId: randomId(),
+    method: 'POST',
+    route: '/',
+    headers,
+    socketAddress: '10.0.0.1',
+  });
   const auth = [{ type: 'free' }];
   control.resolveTo(exchange, { id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, own: {}, shared: {} });
   return exchange;
 }
 
+/** Asks the plugins of a stage, or of one variant of it. */
+type Ask = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** How each stage is asked; `v` is the variant of those that have some. */
+function asked(hooks: Hooks): Readonly<Record<StageName, Ask>> {
+  const askStage = (stage: StageName): Ask => {
+    const variant = stageOf(stage).variants === undefined ? '' : 'v';
+    return async (...args) => hooks.askAny(stage, variant, args as never);
+  };
+  return Object.fromEntries(stageNames.map((stage) => [stage, askStage(stage)])) as Record<StageName, Ask>;
+}
+
 type Outcome = { value: unknown } | { status: number; message: string; reason: string | undefined };
 
-async function ask(hook: AnyHook, ...args: unknown[]): Promise<Outcome> {
+async function ask(hook: Ask, ...args: unknown[]): Promise<Outcome> {
   try {
-    return { value: await hook.promise(...(args as never[])) };
+    return { value: await hook(...args) };
   } catch (error) {
     const { status, message, reason } = asRefusal(error);
     return { status, message, reason: reason?.split('\n')[0] };
@@ -63,6 +80,7 @@ const parameters = Object.freeze({ a: 1 });
 /** What each stage is asked with, but for the exchange. */
 const given: { readonly [N in StageName]: readonly unknown[] } = {
   admit: [],
+  route: [],
   resolve: ['0x11'],
   read: [{}],
   onHttpRequest: [],
@@ -98,16 +116,17 @@ const untouched: { readonly [N in StageName]?: unknown } = {
 /** Runs one function at a stage. */
 async function run(stage: StageName, fn: unknown, options: { budget?: number | 'none'; exchange?: Exchange } = {}) {
   const { budget = PLENTY, exchange = newExchange() } = options;
-  const { hooks, complaints } = seal([{ [stage]: hasVariants(stage) ? { v: fn } : fn }], budget);
-  const outcome = await ask(hookAt(hooks, stage, 'v'), ...given[stage], exchange);
+  const { hooks, complaints } = seal([{ [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } }], budget);
+  const outcome = await ask(hooks[stage], ...given[stage], exchange);
   return { outcome, complaints, exchange };
 }
 
-const stages = Object.keys(failure) as StageName[];
+const stages = stageNames.filter((stage) => stage !== 'route');
+const fails = (stage: StageName) => stageOf(stage).fails ?? 'closed';
 const publicStages = stages.filter((stage) => Object.hasOwn(publicHooks, stage));
-const dropping = publicStages.filter((stage) => failure[stage] === 'closed');
-const closedInner = stages.filter((stage) => failure[stage] === 'closed' && !Object.hasOwn(publicHooks, stage));
-const open = stages.filter((stage) => failure[stage] === 'open');
+const dropping = publicStages.filter((stage) => fails(stage) === 'closed');
+const closedInner = stages.filter((stage) => fails(stage) === 'closed' && !Object.hasOwn(publicHooks, stage));
+const open = stages.filter((stage) => fails(stage) === 'open');
 
 const DROPPED = 'Request dropped by plugin "p"';
 const dropped = (reason: string): Outcome => ({ status: 403, message: DROPPED, reason });
@@ -249,7 +268,7 @@ describe('the budget', () => {
   it('is charged for reading what was returned, also when that is not too long', async () => {
     const exchange = newExchange();
     await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
-    const { remaining = PLENTY, spent = [] } = control.ledgers(exchange).get('p') ?? {};
+    const { remaining = PLENTY, spent = [] } = control.budgets(exchange).get('p') ?? {};
     assert.ok(remaining <= PLENTY - 50, `${remaining}`);
     assert.deepEqual(
       spent.map(({ stage }) => stage),
@@ -262,7 +281,7 @@ describe('the budget', () => {
     const exchange = newExchange();
     const result = slow('node', 50, '0x01');
     await run('sign', () => Object.assign(result, { signature: '0x02' }), { exchange });
-    const { remaining = PLENTY } = control.ledgers(exchange).get('p') ?? {};
+    const { remaining = PLENTY } = control.budgets(exchange).get('p') ?? {};
     assert.ok(remaining <= PLENTY - 50, `${remaining}`);
   });
 
@@ -365,7 +384,7 @@ describe('the budget', () => {
     const { outcome, exchange } = await run('onBeforeSign', fn, { budget: 'none' });
     assert.deepEqual(outcome, { value: '0x02' });
     assert.deepEqual(signals, [exchange.signal]);
-    assert.equal(control.ledgers(exchange).size, 0);
+    assert.equal(control.budgets(exchange).size, 0);
   });
 
   it('goes on without an open stage when it ends', async () => {
@@ -390,7 +409,7 @@ describe('the time inside the rest of the pipeline', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       return '"answer"';
     };
-    return ask(hookAt(hooks, 'deliver', 'v'), rest ?? slow, newExchange());
+    return ask(hooks.deliver, rest ?? slow, newExchange());
   }
 
   it('is charged to nobody', async () => {
@@ -441,7 +460,7 @@ describe('the time inside the rest of the pipeline', () => {
     const rest = async () => 'answer';
     const seen: unknown[] = [];
     const { hooks } = seal([{ deliver: { v: (given: unknown) => void seen.push(given) } }], 'none');
-    await ask(hookAt(hooks, 'deliver', 'v'), rest, newExchange());
+    await ask(hooks.deliver, rest, newExchange());
     assert.deepEqual(seen, [rest]);
   });
 });
@@ -482,7 +501,7 @@ describe('timers', () => {
       await turn();
       during.push(timers());
     };
-    await ask(hookAt(hooks, 'deliver', 'v'), rest, newExchange());
+    await ask(hooks.deliver, rest, newExchange());
     assert.deepEqual(during, [before]);
     assert.equal(timers(), before);
   });
@@ -573,7 +592,7 @@ describe('a function that fails', () => {
 
   it('after another that was asynchronous', async () => {
     const { hooks } = seal([{ onBeforeSign: async () => undefined }, { onBeforeSign: raise(Object.create(null)) }]);
-    const { status, message } = asRefusal(await hooks.onBeforeSign.promise('0x01', newExchange()).catch((e) => e));
+    const { status, message } = asRefusal(await hooks.onBeforeSign('0x01', newExchange()).catch((e) => e));
     assert.deepEqual([status, message], [403, 'Request dropped by plugin "q"']);
   });
 
@@ -606,11 +625,8 @@ describe('a function that fails', () => {
     const refusal = new Refusal(402, 'Pay', { body: { price: 1 }, headers: { 'x-a': 'b' }, failure: false });
     for (const stage of closedInner) {
       for (const fn of [raise(refusal), () => Promise.reject(refusal)]) {
-        const { hooks } = seal([{ [stage]: hasVariants(stage) ? { v: fn } : fn }]);
-        const args = [...given[stage], newExchange()] as never[];
-        const error: unknown = await hookAt(hooks, stage, 'v')
-          .promise(...args)
-          .catch((caught) => caught);
+        const { hooks } = seal([{ [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } }]);
+        const error: unknown = await hooks[stage](...given[stage], newExchange()).catch((caught) => caught);
         const { status, message, body, headers, reason, failure } = asRefusal(error);
         const expected = { status: 402, message: 'Pay', body: { price: 1 }, headers: { 'x-a': 'b' }, failure: false };
         assert.deepEqual(
@@ -635,13 +651,14 @@ describe('a function that fails', () => {
   });
 
   it('does not keep the others from being asked, where the stage is open', async () => {
-    const answer = Answer.of({
+    const answer = SignedResponse.of({
       node: '0x11',
       endpointId: '0x22',
       timestamp: 1,
       field: 'data',
       value: JsonText.stringify('0x01'),
       signature: '0x33',
+      proof: undefined,
     });
     const seen: string[] = [];
     const tables = [raise(new Error('boom')), () => Promise.reject(new Error('boom'))].map((fn) => ({
@@ -870,8 +887,8 @@ describe('a result of the right shape', () => {
     ] as const;
     for (const [value, status, message] of rejections) {
       const { hooks } = seal([{ onHttpRequest: () => value }, { onHttpRequest: () => assert.fail('asked') }]);
-      const refusal = await hooks.onHttpRequest.promise(newExchange());
-      assert.deepEqual([refusal?.status, refusal?.message, refusal?.body], [status, message, { error: message }]);
+      const refusal = asRefusal(await hooks.onHttpRequest(newExchange()));
+      assert.deepEqual([refusal.status, refusal.message, refusal.body], [status, message, { error: message }]);
     }
   });
 
@@ -1020,14 +1037,14 @@ describe('what a hook gets', () => {
 
   it('has no headers that carry credentials, whoever was registered first', async () => {
     const seen: unknown[] = [];
-    const registry = new Registry({ adapters: publicHooks, shapes, complain: () => undefined });
+    const registry = new Registry({ contracts, complain: () => undefined });
     const onHttpRequest = ({ headers }: HttpRequestContext) => void seen.push(headers);
     registry.register({ name: 'p', budget: 10_000, plugin: { hooks: { onHttpRequest } } });
     registry.register({ name: 'q', budget: 10_000, credentials: ['X-Token'], plugin: {} });
-    const { hooks, house } = registry.seal();
-    await hooks.onHttpRequest.promise(newExchange({ 'x-token': 'secret', accept: '*/*' }));
+    const { hooks, hidden } = registry.seal();
+    await hooks.ask('onHttpRequest', newExchange({ 'x-token': 'secret', accept: '*/*' }));
     assert.deepEqual(seen, [{ accept: '*/*' }]);
-    assert.deepEqual([...house.hidden], ['x-token']);
+    assert.deepEqual([...hidden], ['x-token']);
   });
 
   it('names the request, and nothing else', async () => {
@@ -1051,8 +1068,14 @@ describe('what a hook gets', () => {
     const seen: ErrorContext[] = [];
     const refusal = new Refusal(502, 'API call failed', { reason: 'secret', body: { secret: 1 }, stage: 'callApi' });
     const { hooks } = seal([{ onError: (context: ErrorContext) => void seen.push(context) }]);
-    const exchange = new Exchange({ method: 'POST', route: '/', headers: {}, socketAddress: '' });
-    await hooks.onError.promise(refusal, 'zzz', exchange);
+    const exchange = new Exchange({
+      requestId: randomId(),
+      method: 'POST',
+      route: '/',
+      headers: {},
+      socketAddress: '',
+    });
+    await hooks.onError(refusal, 'zzz', exchange);
     const [{ error, stage, status, endpointId, api, endpoint } = assert.fail('not called')] = seen;
     assert.equal(error.message, 'API call failed');
     assert.deepEqual(Object.getOwnPropertyNames(error).toSorted(), ['message', 'stack']);
@@ -1069,13 +1092,16 @@ describe('what a hook gets', () => {
 });
 
 describe('the handler of a route', () => {
-  const { house } = new Registry({ adapters: publicHooks, shapes, complain: () => undefined }).seal();
   const reply = (body: string) => ({ status: 200, body });
 
   // What a handler returns is checked: tests make it return anything.
   async function handled(fn: (call: Call) => unknown, budget: number | 'none' = PLENTY, exchange = newExchange()) {
+    const registry = new Registry({ contracts, complain: () => undefined });
+    const handle = (_: RouteRequest, __: Exchange, call: Call) => fn(call) as HttpResponse;
+    registry.register({ name: 'p', budget, plugin: { routes: [{ method: 'GET', path: '/', admit: false, handle }] } });
+    const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
     try {
-      return { value: await guardedRoute({ plugin: 'p', budget }, exchange, fn as () => Reply, house) };
+      return { value: await registry.seal().hooks.askFor('route', 'GET /', request, exchange) };
     } catch (error) {
       const { status, message, reason } = asRefusal(error);
       return { status, message, reason: reason?.split('\n')[0] };

@@ -8,8 +8,9 @@ import { Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
-import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
-import { shapes } from '../../plugins-sdk/shapes.ts';
+import { contracts } from '../../plugins-sdk/contracts.ts';
+import { randomId } from '../../plugins-sdk/random-id.ts';
+import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
@@ -19,7 +20,7 @@ type Run = () => Promise<{ readonly json: string }>;
 
 /** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
 function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
-  const registry = new Registry({ adapters: publicHooks, shapes, complain: () => undefined });
+  const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
     authenticate: { free: () => true },
@@ -29,11 +30,22 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
     sign: () => ({ node: NODE, signature: SIGNATURE }),
   };
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
-  const pipeline = new Pipeline(registry.seal(), { now: () => 7000, failed: () => undefined });
-  const exchange = new Exchange({ method: 'POST', route: '/', headers: {}, socketAddress: '127.0.0.1' });
+  const pipeline = new Pipeline(registry.seal().hooks, {
+    now: () => 7000,
+    serialize: SignedResponse.of,
+    failed: () => undefined,
+  });
+  const exchange = new Exchange({
+    requestId: randomId(),
+    method: 'POST',
+    route: '/',
+    headers: {},
+    socketAddress: '127.0.0.1',
+  });
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
-  return pipeline.serve(exchange, ID, { request, ctx }, (task) => task());
+  const arrival = { request, ctx, readBody: async () => Buffer.alloc(0) };
+  return pipeline.serve({ exchange, id: ID, arrival, later: (task) => task() });
 }
 
 /** The answer that shows `data`. */

@@ -1,18 +1,31 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Plugin, type Registration, RegistrationError, Registry, type Route } from '../../kernel/registry.ts';
-import { failure } from '../../kernel/stages.ts';
-import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
-import { shapes } from '../../plugins-sdk/shapes.ts';
+import { Routes } from '../../http/routes.ts';
+import {
+  type Plugin,
+  type PluginSet,
+  type Registration,
+  RegistrationError,
+  Registry,
+  type Route,
+} from '../../kernel/registry.ts';
+import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { contracts } from '../../plugins-sdk/contracts.ts';
 
 const nothing = () => undefined;
 
 function newRegistry(): Registry {
-  return new Registry({ adapters: publicHooks, shapes, complain: nothing });
+  return new Registry({ contracts, complain: nothing });
 }
 
 function registration(name: string, plugin: Plugin = {}, more: Partial<Registration> = {}): Registration {
   return { name, budget: 1000, plugin, ...more };
+}
+
+/** Every stage but that of routes, with who is asked there. */
+function stagesOf({ taps }: PluginSet) {
+  const inner = stageNames.filter((stage) => stage !== 'route');
+  return inner.map((stage) => ({ stage, failure: stageOf(stage).fails ?? 'closed', taps: taps[stage] }));
 }
 
 /** What registering them one after another ends with. */
@@ -20,6 +33,7 @@ function refusal(...registrations: Registration[]): string {
   const registry = newRegistry();
   try {
     for (const one of registrations) registry.register(one);
+    new Routes(registry.seal().plugins);
   } catch (error) {
     assert.ok(error instanceof RegistrationError, String(error));
     return error.message;
@@ -43,7 +57,7 @@ describe('registering', () => {
     const registry = newRegistry();
     registry.register(registration('p', { hooks: { onError: undefined, authenticate: undefined } }));
     assert.deepEqual(
-      registry.seal().stages.flatMap(({ taps }) => taps),
+      stagesOf(registry.seal()).flatMap(({ taps }) => taps),
       [],
     );
   });
@@ -88,11 +102,9 @@ describe('registering', () => {
     assert.equal(servers(route('GET', '/a'), route('HEAD', '/a'), route('GET', '/a/')), 'registered');
   });
 
-  it('refuses two providers of one thing', () => {
+  it('refuses two providers of one variant', () => {
     const both = (hooks: Plugin['hooks'], others = hooks) =>
       refusal(registration('p', { hooks }), registration('q', { hooks: others }));
-    assert.equal(both({ callApi: nothing }), 'plugins "p" and "q" both provide "callApi"');
-    assert.equal(both({ sign: nothing }), 'plugins "p" and "q" both provide "sign"');
     const free = { authenticate: { free: nothing } };
     assert.equal(both(free), 'plugins "p" and "q" both provide "authenticate" of "free"');
     assert.equal(both(free, { authenticate: { token: nothing } }), 'registered');
@@ -101,8 +113,8 @@ describe('registering', () => {
   });
 
   it('lets any number of plugins tap the other stages', () => {
-    const shared = Object.keys(failure).filter((stage) => !/^(authenticate|deliver|callApi|sign)$/.test(stage));
-    assert.equal(shared.length, 17);
+    const shared = stageNames.filter((stage) => !/^(route|authenticate|deliver)$/.test(stage));
+    assert.equal(shared.length, 19);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
   });
@@ -113,13 +125,13 @@ describe('registering', () => {
     const names = Object.keys(variants);
     const authenticate = Object.fromEntries(names.map((name) => [name, () => true]));
     registry.register(registration('p', { hooks: { authenticate } }));
-    const { hooks, stages } = registry.seal();
+    const set = registry.seal();
     assert.deepEqual(
-      stages.flatMap(({ taps }) => taps.map(({ variant }) => variant)),
+      stagesOf(set).flatMap(({ taps }) => taps.map(({ variant }) => variant)),
       names,
     );
-    assert.equal(hooks.authenticate.for('toString').isUsed(), false);
-    assert.equal(hooks.authenticate.for('__proto__').isUsed(), true);
+    assert.equal(set.hooks.isTapped('authenticate', 'toString'), false);
+    assert.equal(set.hooks.isTapped('authenticate', '__proto__'), true);
   });
 });
 
@@ -145,7 +157,7 @@ describe('a sealed registry', () => {
     );
     registry.register(registration('q', { hooks: { onBeforeSign: nothing, authenticate: { token: nothing } } }));
     registry.register(registration('r', { hooks: { onBeforeSign: nothing } }, { budget: 50 }));
-    const { stages } = registry.seal();
+    const stages = stagesOf(registry.seal());
     assert.deepEqual(
       stages.map(({ stage }) => stage),
       [
@@ -200,27 +212,25 @@ describe('a sealed registry', () => {
     );
   });
 
-  it('describes every route and every observer, in the order of registration', () => {
+  it('describes every route, in the order of registration', () => {
     const registry = newRegistry();
     const guardedPath = { ...route('POST', '/b/:id'), admit: true };
     registry.register(registration('p', { observe: {}, routes: [route('GET', '/a')] }, { budget: 'none' }));
     registry.register(registration('q'));
     registry.register(registration('r', { routes: [guardedPath, route('OPTIONS', '*')] }, { budget: 50 }));
     registry.register(registration('s', { observe: { stage: nothing } }));
-    const { routes, observers } = registry.seal();
-    assert.deepEqual(routes, [
-      { method: 'GET', path: '/a', admit: false, plugin: 'p', budget: 'none' },
-      { method: 'POST', path: '/b/:id', admit: true, plugin: 'r', budget: 50 },
-      { method: 'OPTIONS', path: '*', admit: false, plugin: 'r', budget: 50 },
+    assert.deepEqual(registry.seal().taps.route, [
+      { variant: 'GET /a', plugin: 'p', budget: 'none' },
+      { variant: 'POST /b/:id', plugin: 'r', budget: 50 },
+      { variant: 'OPTIONS *', plugin: 'r', budget: 50 },
     ]);
-    assert.deepEqual(observers, ['p', 's']);
   });
 
   it('knows the headers that carry credentials, once and in lower case', () => {
     const registry = newRegistry();
     registry.register(registration('p', {}, { credentials: ['X-Token', 'X-Proof'] }));
     registry.register(registration('q', {}, { credentials: ['x-token', 'X-B'] }));
-    assert.deepEqual([...registry.seal().house.hidden], ['x-token', 'x-proof', 'x-b']);
+    assert.deepEqual([...registry.seal().hidden], ['x-token', 'x-proof', 'x-b']);
   });
 
   it('runs nothing by itself', () => {
@@ -267,7 +277,7 @@ describe('registering, where there is room for doubt', () => {
     const registry = newRegistry();
     const plugin = { hooks: new Hooks() } as unknown as Plugin;
     const register = () => registry.register(registration('p', plugin));
-    const taps = () => registry.seal().stages.flatMap((stage) => stage.taps);
+    const taps = () => stagesOf(registry.seal()).flatMap((stage) => stage.taps);
     assert.throws(() => {
       register();
       assert.deepEqual(taps(), [], 'taken');

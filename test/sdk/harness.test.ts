@@ -6,7 +6,7 @@ import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
-import { Slot } from '../../plugins-sdk/kernel.ts';
+import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 
 const PASSED = { passed: true };
@@ -37,7 +37,7 @@ function recorder() {
 describe('the package', () => {
   it('gives a plugin the very modules that the service runs', () => {
     assert.equal(viaPackage.Refusal, sdk.Refusal);
-    assert.equal(viaPackage.Slot, sdk.Slot);
+    assert.equal(viaPackage.ContextKey, sdk.ContextKey);
     assert.equal(viaPackage.Type, sdk.Type);
     assert.deepEqual(Object.keys(viaPackage), Object.keys(sdk));
     assert.equal(testingViaPackage.testPlugin, testPlugin);
@@ -298,7 +298,7 @@ describe('a request', () => {
 
 describe('a definition', () => {
   const limit = configKey('endpoint', 'limit', Type.Optional(Type.Integer()));
-  const left = new Slot<string>('left');
+  const left = new ContextKey<string>('left');
   const calls: string[] = [];
   const definition = definePlugin({
     name: 'p',

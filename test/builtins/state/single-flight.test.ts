@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Joined, SingleFlight } from '../../../builtins/cache/single-flight.ts';
-import { Departure, depart } from '../../../kernel/departure.ts';
+import { abort, ClientSignal } from '../../../kernel/client-signal.ts';
 
 const LONG = 60_000;
 
@@ -11,8 +11,8 @@ type Joining = Promise<Joined<string, string> | undefined>;
 function rig() {
   const flight = new SingleFlight<string, string>();
   return {
-    join: async (timeout = LONG, departure = new Departure()): Joining => flight.join('key', timeout, departure),
-    other: async (): Joining => flight.join('other', LONG, new Departure()),
+    join: async (timeout = LONG, client = new ClientSignal()): Joining => flight.join('key', timeout, client),
+    other: async (): Joining => flight.join('other', LONG, new ClientSignal()),
   };
 }
 
@@ -83,12 +83,12 @@ describe('those who want the same at the same time', () => {
   it('may leave', async () => {
     const { join } = rig();
     const settle = await settleOf(join());
-    const departure = new Departure();
-    const leaving = join(LONG, departure);
+    const client = new ClientSignal();
+    const leaving = join(LONG, client);
     const staying = join();
-    depart(departure);
+    abort(client);
     assert.equal(await leaving, undefined);
-    assert.equal(await join(LONG, departure), undefined);
+    assert.equal(await join(LONG, client), undefined);
     settle(undefined);
     await settleOf(staying);
   });

@@ -1,19 +1,19 @@
 /** Counts what is under way, for those who wait for the end of all of it. */
-export class Tally {
+export class WaitGroup {
   #count = 0;
   #waiting: (() => void)[] = [];
 
-  readonly begin = (): void => {
+  readonly add = (): void => {
     this.#count += 1;
   };
 
-  readonly end = (): void => {
+  readonly done = (): void => {
     this.#count -= 1;
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
   };
 
   /** Resolves when nothing is under way. */
-  async ended(): Promise<void> {
+  async wait(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }

@@ -1,10 +1,21 @@
-import { type Json, type Parameters, type Refusal, Slot } from './kernel.ts';
+import { ContextKey, type Exchange, type Json, type Parameters, type Refusal } from './kernel.ts';
+
+/** The client's address where a plugin knows better than the socket (a trusted proxy in front); left at `admit`. */
+export const clientAddress = new ContextKey<string>('clientAddress', { once: true });
+
+/** The client's IP address. */
+export function clientIp(exchange: Exchange): string {
+  return clientAddress.get(exchange) ?? exchange.socketAddress;
+}
+
+/** The bytes of the body as the client sent them, for those who check a signature over them; left at `read`. */
+export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
  * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
  * at `read`, where there are such parameters.
  */
-export const inexactParameters = new Slot<ReadonlySet<string>>('inexactParameters', { once: true });
+export const inexactParameters = new ContextKey<ReadonlySet<string>>('inexactParameters', { once: true });
 
 /** The parts of an upstream request that come from parameters. */
 export interface RequestParts {
@@ -30,10 +41,10 @@ export interface ResolvedParameters {
 }
 
 /** Left by the plugin that owns `parameters`, at `validate`. */
-export const resolvedParameters = new Slot<ResolvedParameters>('resolvedParameters', { once: true });
+export const resolvedParameters = new ContextKey<ResolvedParameters>('resolvedParameters', { once: true });
 
 /** The reserved parameters that decide how this answer is encoded, in a fixed order; left at `validate`. */
-export const encodingChoice = new Slot<readonly string[]>('encodingChoice', { once: true });
+export const encodingChoice = new ContextKey<readonly string[]>('encodingChoice', { once: true });
 
 /** A request as it went upstream. Its headers and, with secret parameters, all of it may hold the operator's credentials. */
 export interface SentRequest {
@@ -46,7 +57,7 @@ export interface SentRequest {
 }
 
 /** Left by the plugin that calls the API, at `callApi`. */
-export const sentRequest = new Slot<SentRequest>('sentRequest', { once: true });
+export const sentRequest = new ContextKey<SentRequest>('sentRequest', { once: true });
 
 /** What a request has gone through before it is its turn to call the API. */
 export interface VainWait {
@@ -57,7 +68,7 @@ export interface VainWait {
 }
 
 /** Left at `lookup` by the plugin that has requests wait for each other; without it there was no such wait. */
-export const vainWait = new Slot<VainWait>('vainWait', { once: true });
+export const vainWait = new ContextKey<VainWait>('vainWait', { once: true });
 
 /** Headers that go out with the answer itself; left at `lookup`, for modes that give the answer in their reply. */
-export const answerHeaders = new Slot<Readonly<Record<string, string>>>('answerHeaders', { once: true });
+export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders', { once: true });

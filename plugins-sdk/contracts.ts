@@ -1,14 +1,31 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { isHex } from './hex.ts';
+import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
-import { Answer, JsonText, plainObject, type Shapes, WrongShape } from './kernel.ts';
+import { JsonText } from './json-text.ts';
+import {
+  type ApiResponse,
+  type Contracts,
+  type Encoded,
+  type Endpoint,
+  type Headers,
+  type HttpResponse,
+  type Json,
+  type Parameters,
+  plainObject,
+  type Signed,
+  WrongShape,
+} from './kernel.ts';
+import { publicHooks } from './public-hooks.ts';
+import { SignedResponse } from './signed-response.ts';
 
 type Members = Readonly<Record<string, unknown>>;
-type Headers = Readonly<Record<string, string>>;
 
 function ensure(condition: boolean, detail?: string): asserts condition {
-  if (condition) return;
-  throw new WrongShape(`returned something of the wrong shape${detail === undefined ? '' : `: ${detail}`}`);
+  if (!condition) throw new WrongShape(wrong(detail));
+}
+
+function wrong(detail?: string): string {
+  return `returned something of the wrong shape${detail === undefined ? '' : `: ${detail}`}`;
 }
 
 function isString(value: unknown): value is string {
@@ -28,20 +45,24 @@ function membersOf(value: unknown): Members {
   return value;
 }
 
-/** For what is handed on as it is, because others know it by its identity or own it. */
-function checked(isSound: (members: Members) => boolean) {
-  return (value: unknown): unknown => {
-    ensure(isSound(membersOf(value)));
-    return value;
-  };
-}
-
-function yes(value: unknown): unknown {
+function yes(value: unknown): true {
   ensure(value === true);
   return value;
 }
 
-function ciphertext(value: unknown): unknown {
+/** It is handed on as it is, because plugins know it by its identity. */
+function endpointOf(value: unknown): Endpoint {
+  const { id, api, name, mode, auth } = membersOf(value);
+  ensure(isHex(id) && [api, name, mode].every(isString) && Array.isArray(auth));
+  return value as Endpoint;
+}
+
+/** They are their owner's, which has frozen them. */
+function parametersOf(value: unknown): Parameters {
+  return membersOf(value) as Parameters;
+}
+
+function ciphertext(value: unknown): Hex {
   ensure(isHex(value) && value !== '0x');
   return value;
 }
@@ -98,18 +119,22 @@ function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
   return Object.keys(others).length === 0 ? added : headersOf({ ...others, ...added });
 }
 
-/** A reply as it was when it was returned; what is sent as JSON is JSON. */
-function replyOf(value: unknown): unknown {
+/** A response as it was when it was returned; what is sent as JSON is JSON. */
+function httpResponseOf(value: unknown): HttpResponse {
   const { status, headers: given, body } = membersOf(value);
   ensure(isInteger(status) && status >= 200 && status <= 599);
   const headers = given === undefined ? undefined : headersOf(given);
-  const reply = { status, ...(headers && { headers }) };
+  const response = { status, ...(headers && { headers }) };
   // These have no content, and no length of any (RFC 9110, section 8.6).
-  if (status === 204 || status === 304) return { ...reply, body: '' };
-  if (JsonText.is(body)) return { ...reply, body };
+  if (status === 204 || status === 304) return { ...response, body: '' };
+  if (JsonText.is(body)) return { ...response, body };
+  if (body instanceof Uint8Array) {
+    ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
+    return { ...response, body: Uint8Array.from(body) };
+  }
   ensure(isString(body));
   ensure(body === '' || !isSentAsJson(headers) || isJson(body), 'the body is no JSON');
-  return { ...reply, body };
+  return { ...response, body };
 }
 
 /** What names no other type is sent as JSON. */
@@ -127,54 +152,52 @@ function isJson(text: string): boolean {
   }
 }
 
-function answerOf(value: unknown): unknown {
-  if (Answer.is(value)) return value;
+function signedResponseOf(value: unknown): SignedResponse {
+  if (SignedResponse.is(value)) return value;
   const { json } = membersOf(value);
   ensure(isString(json));
   try {
-    return Answer.parse(json);
+    return SignedResponse.parse(json);
   } catch (error) {
-    ensure(false, error instanceof TypeError ? error.message : 'an answer is JSON');
+    throw new WrongShape(wrong(error instanceof TypeError ? error.message : 'an answer is JSON'));
   }
 }
 
 /** Each member is read once: what is looked at here is what is signed and shown. */
-function encodedOf(value: unknown): unknown {
+function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value);
   ensure(isHex(bytes) && isString(field));
   return { bytes, field, value: shown === bytes || JsonText.is(shown) ? shown : JsonText.stringify(shown) };
 }
 
-function responseOf(value: unknown): unknown {
+function responseOf(value: unknown): ApiResponse {
   // To read all of its members would be to parse it.
   if (LongResponse.is(value)) return value;
   const { status, data, text } = membersOf(value);
   ensure(isInteger(status) && data !== undefined && (text === undefined || isString(text)));
-  return { status, data, ...(text === undefined ? {} : { text }) };
+  return { status, data: data as Json, ...(text === undefined ? {} : { text }) };
 }
 
-function signedOf(value: unknown): unknown {
+function signedOf(value: unknown): Signed {
   const { node, signature } = membersOf(value);
   ensure(isHex(node) && isHex(signature));
   return { node, signature };
 }
 
-/** How what plugins return from the stages that have no adapter, and from routes, is read. */
-export const shapes: Shapes = {
-  admit: yes,
-  resolve: checked(
-    ({ id, api, name, mode, auth }) => isHex(id) && [api, name, mode].every(isString) && Array.isArray(auth),
-  ),
-  read: checked(() => true),
-  authenticate: yes,
-  validate: checked(() => true),
-  deliver: replyOf,
-  lookup: answerOf,
-  callApi: responseOf,
-  encode: encodedOf,
-  encrypt: ciphertext,
-  sign: signedOf,
-  prove: (value) => plainObject(membersOf(value)),
-  respond: headersAfter,
-  route: replyOf,
+/** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
+export const contracts: Contracts = {
+  contexts: publicHooks,
+  results: {
+    allowed: yes,
+    endpoint: endpointOf,
+    parameters: parametersOf,
+    httpResponse: httpResponseOf,
+    signedResponse: signedResponseOf,
+    response: responseOf,
+    encoded: encodedOf,
+    data: ciphertext,
+    signed: signedOf,
+    proof: (value) => plainObject(membersOf(value)),
+    headers: headersAfter,
+  },
 };

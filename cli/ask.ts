@@ -1,0 +1,51 @@
+import { uncharged } from '../kernel/budget.ts';
+import { control, Exchange } from '../kernel/exchange.ts';
+import type { Observer } from '../kernel/observer.ts';
+import type { Pipeline } from '../kernel/pipeline.ts';
+import { asRefusal } from '../kernel/refusal.ts';
+import type { HttpResponse, Parameters } from '../kernel/values.ts';
+import type { AskedResponse } from '../plugins-sdk/define.ts';
+import { plainObject, randomId } from '../plugins-sdk/index.ts';
+
+/** A request that a plugin makes on behalf of a client. */
+interface Asked {
+  /** The client's request: who asks, with which headers, and for how long. */
+  readonly as: Exchange;
+  /** The plugin that asks. */
+  readonly plugin: string;
+  /** The endpoint's id. */
+  readonly id: string;
+  readonly parameters: Parameters;
+}
+
+/** Passes a request through the pipeline as if the client had sent it by itself. */
+export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
+  const { as, plugin, id } = asked;
+  const { method, route, headers, socketAddress } = as;
+  const parameters: Parameters = plainObject(asked.parameters) as Parameters;
+  const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });
+  control.receive(exchange, parameters);
+  const tasks: (() => void)[] = [];
+  const answer = async () => {
+    await pipeline.admit(exchange);
+    return pipeline.serve({ exchange, id, later: (task) => tasks.push(task) });
+  };
+  const leave = { handleEvent: () => control.disconnect(exchange) };
+  if (as.client.aborted) leave.handleEvent();
+  as.client.addEventListener('abort', leave);
+  const response = await uncharged(control.budgets(as).get(plugin), () => answer().catch(responseTo));
+  as.client.removeEventListener('abort', leave);
+  observer.response?.(exchange, response.status);
+  for (const task of tasks) task();
+  return { status: response.status, headers: { ...response.headers }, body: textOf(response) };
+}
+
+function responseTo(error: unknown): HttpResponse {
+  const { status, headers, body } = asRefusal(error);
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+function textOf({ body }: HttpResponse): string {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? Buffer.from(body).toString() : body.json;
+}

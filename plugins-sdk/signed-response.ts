@@ -1,0 +1,63 @@
+import { isRecord } from '../kernel/plain-json.ts';
+import type { SignedResponse as Response, SignedParts } from '../kernel/values.ts';
+import { isHex } from './hex.ts';
+import { JsonText, trustedJson } from './json-text.ts';
+
+const isBytes = (member: unknown) => isHex(member) && member !== '0x';
+
+const MEMBERS: Readonly<Record<string, (member: unknown) => boolean>> = {
+  node: isBytes,
+  endpointId: isBytes,
+  timestamp: Number.isSafeInteger,
+  signature: isBytes,
+};
+
+/** A signed answer in the form in which clients get it: JSON, serialised once, however often it is sent. */
+export type SignedResponse = Response;
+
+class SignedJson extends JsonText implements Response {
+  readonly #signed = true;
+
+  constructor(json: string) {
+    super(json);
+    Object.freeze(this);
+  }
+
+  static override is(value: unknown): value is SignedJson {
+    return typeof value === 'object' && value !== null && #signed in value;
+  }
+
+  with(members: Readonly<Record<string, unknown>>): JsonText {
+    return trustedJson(`${JSON.stringify(members).slice(0, -1)},${this.json.slice(1)}`);
+  }
+}
+
+export const SignedResponse = {
+  /** Whether it was made here: nothing else can pass for one. */
+  is(value: unknown): value is SignedResponse {
+    return SignedJson.is(value);
+  },
+
+  of({ node, endpointId, timestamp, field, value, signature, proof }: SignedParts): SignedResponse {
+    const shown = JsonText.is(value) ? value : JsonText.stringify(value);
+    const tail = proof === undefined ? '' : `,"proof":${JSON.stringify(proof)}`;
+    return new SignedJson(
+      `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +
+        `${JSON.stringify(field)}:${shown.json},"signature":"${signature}"${tail}}`,
+    );
+  },
+
+  /**
+   * An answer that was kept as text elsewhere.
+   * @throws Error unless it is JSON with the members that every answer has.
+   */
+  parse(json: string): SignedResponse {
+    const members: unknown = JSON.parse(json);
+    if (!isRecord(members)) throw new TypeError('an answer is a JSON object');
+    for (const [name, isSound] of Object.entries(MEMBERS)) {
+      if (!isSound(members[name])) throw new TypeError(`an answer without a ${name}`);
+    }
+    // `with` needs the brace in front, a stream needs one line, and a line feed in JSON is nothing but space.
+    return new SignedJson(json.trim().replace(/[\r\n]/g, ' '));
+  },
+};
