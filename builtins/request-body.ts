@@ -10,19 +10,42 @@ import {
   MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
+  type Responses,
 } from '../plugins-sdk/index.ts';
 import { warmUp } from '../plugins-sdk/lazy.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
 
+const texts = {
+  invalidJson: 'Request body must be valid JSON',
+  bodyNotObject: 'Request body must be an object',
+  parametersNotObject: 'Request parameters must be an object',
+};
+const TOO_LARGE = 'Request body too large';
+const WRONG_TYPE = 'Content-Type must be application/json';
+
 /** What is wrong with a body is found before the pipeline proper: observers of its failures are not told. */
 const answers = {
-  contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
-  tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
-  invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
-  bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
-  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
+  contentType: () => new Refusal(415, WRONG_TYPE, { failure: false }),
+  tooLarge: () => new Refusal(413, TOO_LARGE, { failure: false }),
+  invalidJson: () => new Refusal(400, texts.invalidJson, { failure: false }),
+  bodyNotObject: () => new Refusal(400, texts.bodyNotObject, { failure: false }),
+  parametersNotObject: () => new Refusal(400, texts.parametersNotObject, { failure: false }),
+};
+
+const described: Responses = {
+  400: { description: 'The request is wrong', errors: Object.values(texts) },
+  413: {
+    name: 'BodyTooLarge',
+    description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
+    errors: [TOO_LARGE],
+  },
+  415: {
+    name: 'WrongMediaType',
+    description: 'The request body is announced as something else, or compressed',
+    errors: [WRONG_TYPE],
+  },
 };
 
 const JSON_TYPE = 'application/json';
@@ -149,6 +172,7 @@ export const requestBody = definePlugin({
   name: 'request-body',
   budget: 'none',
   required: true,
+  openapi: () => ({ operation: () => ({ responses: described }) }),
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {

@@ -1,13 +1,15 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import { describe } from '../kernel/refusal.ts';
+import { describe as textOf } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, Registry, type Sealed } from '../kernel/registry.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { describeService } from '../plugins-sdk/openapi.ts';
+import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { publicHooks } from '../plugins-sdk/public-hooks.ts';
 import { shapes } from '../plugins-sdk/shapes.ts';
 
 /** What a set of plugins needs besides its config. */
-export interface Surroundings extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters'> {
+export interface Surroundings extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters' | 'describe'> {
   readonly meters: MeterSet;
 }
 
@@ -18,16 +20,21 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Seal
     adapters: publicHooks,
     shapes,
     complain: ({ plugin, stage, requestId, error }) => {
-      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
+      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
     },
   });
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
+  let described: ServiceDescription | undefined;
+  const describe = () => {
+    described ??= describeService(loaded);
+    return described;
+  };
   for (const choice of loaded.plugins) {
     const { definition, budget, operator } = choice;
     const own = operator ? meters.of(definition.name) : meters.of(definition.name, UNBOUNDED);
-    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials, meters: own });
+    const plugin = setUp(choice, { ...surroundings, config, endpoints, credentials, describe, meters: own });
     warnOfSigning(choice, plugin, loaded, surroundings);
     register(registry, { name: definition.name, budget, credentials: definition.credentials, plugin });
   }
@@ -78,5 +85,5 @@ function warnOfSigning(
 
 /** Text of what was thrown, without a stack where there is a message. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : describe(error);
+  return error instanceof Error ? error.message : textOf(error);
 }

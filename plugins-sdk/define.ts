@@ -4,6 +4,7 @@ import { compileSchema } from './compile-schema.ts';
 import type { Address } from './hex.ts';
 import type { Endpoint, Json, Plugin, Route, StageFn, StageName } from './kernel.ts';
 import type { Meters } from './meters.ts';
+import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
 import type { PublicHooks } from './public-hooks.ts';
 import type { States } from './state.ts';
 
@@ -102,6 +103,8 @@ export interface Services {
   readonly meters: Meters;
   /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
   phase(): Phase;
+  /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */
+  describe(): ServiceDescription;
 }
 
 export type Phase = 'starting' | 'serving' | 'stopping';
@@ -162,6 +165,8 @@ export interface Definition {
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
   /** What the schema cannot say. Runs on a config that has the right shape. */
   check?(context: CheckContext): readonly Finding[];
+  /** Its part of the service's OpenAPI document, which is made without `setup`. */
+  openapi?(service: DescribedService): OpenApiPart;
   setup(services: Services, config: unknown): Behaviour;
 }
 

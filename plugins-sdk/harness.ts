@@ -26,6 +26,7 @@ import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, Json, Parameters, PublicStage } from './kernel.ts';
 import { MeterRegistry } from './meters.ts';
+import { describeService } from './openapi.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { shapes } from './shapes.ts';
 import { StateStore } from './state.ts';
@@ -345,10 +346,10 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
 const nothing = () => undefined;
 const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-function servicesOf({ name }: Definition, { services }: HarnessOptions): Services {
+function servicesOf(definition: Definition, { services, config }: HarnessOptions): Services {
   const meters = new MeterRegistry().draft();
   meters.commit();
-  return {
+  const given: Services = {
     config: {},
     endpoints: [testEndpoint()],
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
@@ -356,10 +357,13 @@ function servicesOf({ name }: Definition, { services }: HarnessOptions): Service
     log: silent,
     now: Date.now,
     states: new StateStore(),
-    meters: meters.of(name),
+    meters: meters.of(definition.name),
     phase: () => 'serving',
+    describe: () =>
+      describeService({ config: given.config, endpoints: given.endpoints, plugins: [{ definition, config }] }),
     ...services,
   };
+  return given;
 }
 
 function parseJson(text: string): Json {

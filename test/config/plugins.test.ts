@@ -46,6 +46,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     states: new StateStore(),
     meters: new MeterRegistry().draft().of('p'),
     phase: () => 'starting',
+    describe: () => assert.fail('nobody asks'),
   };
   return choice?.definition.setup(services, choice.config);
 }

@@ -118,6 +118,7 @@ describe('GET /ready: whether the service takes requests', () => {
         states: new StateStore(),
         meters: new MeterRegistry().draft().of('p'),
         phase: () => phase,
+        describe: () => assert.fail('nobody asks'),
       },
       undefined,
     );
