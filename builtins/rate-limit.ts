@@ -49,6 +49,7 @@ export const rateLimit = definePlugin({
     const message = 'clients can choose their own address unless a proxy in front sets X-Forwarded-For';
     return [warning('server.rateLimit.trustForwardedFor', message)];
   },
+  behindProxy: (config) => (trustKey.in(config) ?? false) !== false,
   openapi: () => ({
     admit: {
       429: {

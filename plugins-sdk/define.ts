@@ -165,6 +165,8 @@ export interface Definition {
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
   /** What the schema cannot say. Runs on a config that has the right shape. */
   check?(context: CheckContext): readonly Finding[];
+  /** Whether, by this config, requests come through a proxy: then one connection's address is not one client's. */
+  behindProxy?(config: Readonly<Record<string, unknown>>): boolean;
   /** Its part of the service's OpenAPI document, which is made without `setup`. */
   openapi?(service: DescribedService): OpenApiPart;
   setup(services: Services, config: unknown): Behaviour;

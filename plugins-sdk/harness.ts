@@ -112,9 +112,6 @@ export type StageInput<N extends StageName> = N extends 'authenticate' | 'delive
   : WithoutExchange<StageArgs<N>>;
 type WithoutExchange<A> = A extends [...infer Given, Exchange] ? Given : never;
 
-/** The headers of the auth methods in the house, which no plugin sees. */
-const CREDENTIALS = ['x-api-key', 'x-payment-proof'];
-
 const DEFAULT_BUDGET = 1000;
 
 /** An endpoint to address requests to; pass what matters to the test. */
@@ -353,7 +350,7 @@ function servicesOf(definition: Definition, { services, config }: HarnessOptions
     config: {},
     endpoints: [testEndpoint()],
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
-    credentials: CREDENTIALS,
+    credentials: [],
     log: silent,
     now: Date.now,
     states: new StateStore(),

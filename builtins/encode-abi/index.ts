@@ -22,6 +22,7 @@ import {
 import { exactNumbersAt } from './exact-number.ts';
 import { misreadIndices } from './filters.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path.ts';
+import { encodingKey } from './key.ts';
 import { describeAbi } from './openapi.ts';
 import {
   checkPinned,
@@ -211,7 +212,7 @@ export const encodeAbiPlugin = definePlugin({
   name: 'encode-abi',
   budget: 'none',
   required: true,
-  keys: [keys.encoding],
+  keys: [encodingKey],
   identity: {
     encoding: (endpoint) => {
       const encoding = keys.encoding.of(endpoint);

@@ -6,10 +6,10 @@ import {
   type OpenApiPart,
   refTo,
 } from '../../plugins-sdk/index.ts';
-import type { Field } from './plan.ts';
+import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
 
-const TYPES = ['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes'];
-const LONGEST = 1024;
+const TYPES = [...REQUESTER_TYPES];
+const LONGEST = MAX_REQUESTER_TEXT;
 
 const choices: Readonly<Record<Field, Named[string]>> = {
   type: {

@@ -32,6 +32,8 @@ export interface Trial {
   readonly record: RecordedRequest;
   /** What turns the response into bytes where the endpoint has an `encoding`. */
   readonly encoder: Definition;
+  /** Request headers that the service hides from plugins. */
+  readonly credentials: readonly string[];
   readonly log: Log;
   /** Milliseconds that the plugin may take to start. */
   readonly patience: number;
@@ -77,7 +79,7 @@ function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = 
 }
 
 /** Registers and starts the plugin, and learns which hooks it has. */
-async function prepare({ choice, log, patience }: Trial, endpoint: Endpoint) {
+async function prepare({ choice, credentials, log, patience }: Trial, endpoint: Endpoint) {
   const { definition, budget, config } = choice;
   let made: Behaviour = {};
   const observed: Definition = {
@@ -89,7 +91,7 @@ async function prepare({ choice, log, patience }: Trial, endpoint: Endpoint) {
     },
   };
   const harness = await inTime(
-    testPlugin(observed, { budget, config, services: { endpoints: [endpoint], log } }),
+    testPlugin(observed, { budget, config, services: { endpoints: [endpoint], credentials, log } }),
     patience,
   );
   return { harness, hooks: Object.keys(made.hooks ?? {}) };

@@ -17,6 +17,7 @@ const FULL_ONLY = [
   'identity',
   'check',
   'openapi',
+  'behindProxy',
   'budget',
   'routes',
   'observe',
@@ -70,6 +71,7 @@ const memberChecks: Readonly<Record<string, readonly [(value: unknown) => boolea
   identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
   check: [isFunction, 'a function'],
   openapi: [isFunction, 'a function'],
+  behindProxy: [isFunction, 'a function'],
 };
 
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type. */

@@ -80,7 +80,7 @@ export default {
   }),
 };`;
 
-const settings = { openapi: true, plugins: [{ source: './tickets.mjs', config: { price: 3 } }] };
+const settings = { openapi: true, explorer: true, plugins: [{ source: './tickets.mjs', config: { price: 3 } }] };
 const files = { 'tickets.mjs': tickets };
 
 async function documentOf(service: RunningService): Promise<Described> {
@@ -177,6 +177,15 @@ describe('an operator’s plugin in the OpenAPI document', () => {
     }
     const responses = described.at('paths', '/tickets/{kind}', 'get', 'responses');
     assert.deepEqual(Object.keys(responses as object), ['200', '404', '429']);
+  });
+
+  it('tells the explorer which header its credentials are in', async () => {
+    const page = await (await fetch(`${service.url}/`)).text();
+    const [, text = ''] = /<script type="application\/json" id="data">(.*?)<\/script>/.exec(page) ?? [];
+    const { auth, modes }: { auth: Record<string, unknown>; modes: object } = JSON.parse(text);
+    assert.deepEqual(auth.ticket, { title: 'ticket', header: 'X-Ticket', hints: [] });
+    // A mode without a title is just its name.
+    assert.deepEqual(modes, { sync: 'the answer comes at once' });
   });
 
   it('adds nothing to endpoints that are not its own', () => {
