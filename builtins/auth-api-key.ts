@@ -17,7 +17,10 @@ import {
 
 const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();
-const texts = { missing: `Missing ${NAME} header`, wrong: 'Invalid API key' };
+const refusals = {
+  missing: () => new Refusal(401, 'Missing X-Api-Key header'),
+  wrong: () => new Refusal(401, 'Invalid API key'),
+};
 const schema = Type.Object(
   { keys: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description: 'Keys that are accepted' }) },
   { additionalProperties: false },
@@ -69,7 +72,12 @@ export const authApiKey = definePlugin({
     auth: {
       apiKey: {
         scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
-        responses: { 401: { description: 'The key is missing or wrong', errors: Object.values(texts) } },
+        responses: {
+          401: {
+            description: 'The key is missing or wrong',
+            errors: Object.values(refusals).map((refusal) => refusal().message),
+          },
+        },
         title: 'API key',
       },
     },
@@ -81,10 +89,10 @@ export const authApiKey = definePlugin({
         authenticate: {
           apiKey: (method, { headers }) => {
             const sent = headers[HEADER];
-            if (sent === undefined) throw new Refusal(401, texts.missing);
+            if (sent === undefined) throw refusals.missing();
             const given = comparable(sent);
             const matches = accepted(method).filter((known) => timingSafeEqual(known, given));
-            if (matches.length === 0) throw new Refusal(401, texts.wrong);
+            if (matches.length === 0) throw refusals.wrong();
             return true;
           },
         },

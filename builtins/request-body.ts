@@ -17,34 +17,31 @@ import { warmUp } from '../plugins-sdk/lazy.ts';
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
 
-const texts = {
-  invalidJson: 'Request body must be valid JSON',
-  bodyNotObject: 'Request body must be an object',
-  parametersNotObject: 'Request parameters must be an object',
-};
-const TOO_LARGE = 'Request body too large';
-const WRONG_TYPE = 'Content-Type must be application/json';
-
 /** What is wrong with a body is found before the pipeline proper: observers of its failures are not told. */
 const answers = {
-  contentType: () => new Refusal(415, WRONG_TYPE, { failure: false }),
-  tooLarge: () => new Refusal(413, TOO_LARGE, { failure: false }),
-  invalidJson: () => new Refusal(400, texts.invalidJson, { failure: false }),
-  bodyNotObject: () => new Refusal(400, texts.bodyNotObject, { failure: false }),
-  parametersNotObject: () => new Refusal(400, texts.parametersNotObject, { failure: false }),
+  contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
+  tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
+  invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
+  bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
+  parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
 };
 
+const textOf = ({ message }: Refusal) => message;
+
 const described: Responses = {
-  400: { description: 'The request is wrong', errors: Object.values(texts) },
+  400: {
+    description: 'The request is wrong',
+    errors: [answers.invalidJson(), answers.bodyNotObject(), answers.parametersNotObject()].map(textOf),
+  },
   413: {
     name: 'BodyTooLarge',
     description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
-    errors: [TOO_LARGE],
+    errors: [textOf(answers.tooLarge())],
   },
   415: {
     name: 'WrongMediaType',
     description: 'The request body is announced as something else, or compressed',
-    errors: [WRONG_TYPE],
+    errors: [textOf(answers.contentType())],
   },
 };
 

@@ -21,11 +21,9 @@ const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
 const BLANK = /^[ \t\r\n]*$/;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-export const FAILED = 'API call failed';
-
 /** What the client gets to know of a call that failed. */
 export function failed(reason: string): Refusal {
-  return new Refusal(502, FAILED, { reason });
+  return new Refusal(502, 'API call failed', { reason });
 }
 
 /** @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle. */

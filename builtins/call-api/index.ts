@@ -16,9 +16,9 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { undici, warmUp } from '../../plugins-sdk/lazy.ts';
 import type { SlotPool } from '../../plugins-sdk/slot-pool.ts';
-import { accept, FAILED, failed } from './answer.ts';
+import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
-import { BUSY, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
+import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 import { baseUrl, prepare, type Target, urlOf } from './target.ts';
 
 /** Bytes of an upstream answer, after decompression. */
@@ -76,8 +76,8 @@ function instruments(meters: Meters, slots: SlotPool) {
 }
 
 const failures: Responses = {
-  502: { description: 'The upstream gave no answer that can be signed', errors: [FAILED] },
-  503: { description: 'Too many upstream calls at once', errors: [BUSY] },
+  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('').message] },
+  503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
 };
 
 /** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. */

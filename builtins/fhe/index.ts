@@ -80,7 +80,9 @@ const relayerKey = configKey(
 
 const DEFAULT_TIMEOUT = 60_000;
 
-const FAILED = 'FHE encryption failed';
+function failed(reason: string): Refusal {
+  return new Refusal(502, 'FHE encryption failed', { reason });
+}
 
 const OwnSchema = Type.Object(
   {
@@ -211,7 +213,7 @@ export const fhe = definePlugin({
     operation: (endpoint) => {
       if (encryptKey.of(endpoint) === undefined) return undefined;
       const remark = 'encrypted, as `abi.encode(bytes32 handle, bytes inputProof)`';
-      return { remark, failures: { 502: { errors: [FAILED] } } };
+      return { remark, failures: { 502: { errors: [failed('').message] } } };
     },
   }),
   setup({ endpoints, config, meters }, own) {
@@ -236,7 +238,7 @@ export const fhe = definePlugin({
           const target = targets.get(exchange.endpoint);
           if (target === undefined) return undefined;
           return measured(exchange, encrypt(pool, target, data, call.signal)).catch((error: unknown) => {
-            throw new Refusal(502, FAILED, { reason: reasonOf(error, secrets) });
+            throw failed(reasonOf(error, secrets));
           });
         },
       },
