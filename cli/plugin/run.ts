@@ -2,18 +2,18 @@ import { inTime } from '../../config/plugins/import.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Complaint, Outcome, PluginHarness, TestRequest } from '../../plugins-sdk/harness.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
-import type {
-  ApiResponse,
-  Behaviour,
-  Definition,
-  EndpointDraft,
-  Finding,
-  Hex,
-  Json,
-  Log,
-  Parameters,
+import {
+  type ApiResponse,
+  type Behaviour,
+  type Definition,
+  type EndpointDraft,
+  type Finding,
+  type Hex,
+  type Json,
+  type Log,
+  type Parameters,
+  publicHooks,
 } from '../../plugins-sdk/index.ts';
-import { publicHooks } from '../../plugins-sdk/index.ts';
 import { difference } from './difference.ts';
 import type { RecordedRequest } from './record.ts';
 
@@ -90,10 +90,8 @@ async function prepare({ choice, credentials, log, patience }: Trial, endpoint: 
       return made;
     },
   };
-  const harness = await inTime(
-    testPlugin(observed, { budget, config, services: { endpoints: [endpoint], credentials, log } }),
-    patience,
-  );
+  const services = { endpoints: [endpoint], credentials, log };
+  const harness = await inTime(testPlugin(observed, { budget, config, services }), patience);
   return { harness, hooks: Object.keys(made.hooks ?? {}) };
 }
 
