@@ -15,7 +15,12 @@ import {
   warning,
 } from '../plugins-sdk/index.ts';
 
-const HEADER = 'x-api-key';
+const NAME = 'X-Api-Key';
+const HEADER = NAME.toLowerCase();
+const refusals = {
+  missing: () => new Refusal(401, 'Missing X-Api-Key header'),
+  wrong: () => new Refusal(401, 'Invalid API key'),
+};
 const schema = Type.Object(
   { keys: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description: 'Keys that are accepted' }) },
   { additionalProperties: false },
@@ -58,11 +63,25 @@ export const authApiKey = definePlugin({
   name: 'auth-api-key',
   budget: 'none',
   auth: { apiKey: schema },
-  credentials: ['X-Api-Key'],
+  credentials: [NAME],
   check({ endpoints }: CheckContext) {
     const seen = new Set<AuthMethod>();
     return endpoints.flatMap((endpoint) => shortKeys(endpoint, seen));
   },
+  openapi: () => ({
+    auth: {
+      apiKey: {
+        scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
+        responses: {
+          401: {
+            description: 'The key is missing or wrong',
+            errors: Object.values(refusals).map((refusal) => refusal().message),
+          },
+        },
+        title: 'API key',
+      },
+    },
+  }),
   setup({ endpoints }) {
     const accepted = perMethod(endpoints, 'apiKey', schema, ({ keys }) => keys.map(comparable));
     return {
@@ -70,10 +89,10 @@ export const authApiKey = definePlugin({
         authenticate: {
           apiKey: (method, { headers }) => {
             const sent = headers[HEADER];
-            if (sent === undefined) throw new Refusal(401, 'Missing X-Api-Key header');
+            if (sent === undefined) throw refusals.missing();
             const given = comparable(sent);
             const matches = accepted(method).filter((known) => timingSafeEqual(known, given));
-            if (matches.length === 0) throw new Refusal(401, 'Invalid API key');
+            if (matches.length === 0) throw refusals.wrong();
             return true;
           },
         },

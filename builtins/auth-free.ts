@@ -14,5 +14,6 @@ export const authFree = definePlugin({
   budget: 'none',
   auth: { free: Type.Object({}, { additionalProperties: false }) },
   check: ({ endpoints }) => endpoints.flatMap(besideOthers),
+  openapi: () => ({ auth: { free: {} } }),
   setup: () => ({ hooks: { authenticate: { free: () => true } } }),
 });

@@ -7,6 +7,7 @@ import {
   type Encoded,
   type JsonText,
   keccak256,
+  keys,
   LongResponse,
   Refusal,
   toHex,
@@ -36,10 +37,21 @@ async function encode(response: ApiResponse): Promise<Encoded> {
   return encoded(text, Buffer.from(text.json));
 }
 
+const rawData = {
+  description:
+    'What the upstream says: any JSON value. What is signed in place of `data` is the keccak256 of its canonical JSON text (RFC 8785)',
+};
+
 /** The answer as it is, for endpoints without an encoding: what gets signed is the hash of its canonical JSON text. */
 export const encodeRaw = definePlugin({
   name: 'encode-raw',
   budget: 'none',
+  openapi: () => ({
+    answers: { Raw: { rawData } },
+    operation: (endpoint) => {
+      return keys.encoding.of(endpoint) === undefined ? { answer: { kind: 'Raw', text: 'signed JSON' } } : undefined;
+    },
+  }),
   setup: () => ({
     hooks: {
       encode: async (response) => {

@@ -1,4 +1,4 @@
-import { definePlugin, probes } from '../plugins-sdk/index.ts';
+import { definePlugin, objectSchema, probes, refTo } from '../plugins-sdk/index.ts';
 
 /**
  * `GET /health`: the service is up, and this is its signer. `GET /ready`: whether it takes requests, 503 where it does not,
@@ -7,6 +7,20 @@ import { definePlugin, probes } from '../plugins-sdk/index.ts';
 export const health = definePlugin({
   name: 'health',
   budget: 'none',
+  openapi: () => ({
+    schemas: {
+      Health: objectSchema('The service is up', { status: { const: 'ok' }, node: refTo('schemas', 'Address') }),
+    },
+    routes: [
+      {
+        method: 'GET',
+        path: '/health',
+        admit: false,
+        operation: { operationId: 'health', summary: 'Whether the service is up, and who signs' },
+        responses: { 200: { description: 'It is up', schema: refTo('schemas', 'Health') } },
+      },
+    ],
+  }),
   setup: ({ node, phase }) => ({
     routes: Object.entries(probes(node, phase)).map(([path, handle]) => ({
       method: 'GET',

@@ -1,4 +1,4 @@
-import { answerHeaders, definePlugin } from '../plugins-sdk/index.ts';
+import { answerHeaders, definePlugin, refTo } from '../plugins-sdk/index.ts';
 
 const none = Object.freeze({});
 
@@ -8,6 +8,16 @@ export const modeSync = definePlugin({
   budget: 'none',
   required: true,
   modes: ['sync'],
+  openapi: () => ({
+    modes: {
+      sync: {
+        title: 'the answer comes at once',
+        responses: (kind, text) => ({
+          200: { description: `The answer: ${text}`, schema: refTo('schemas', `${kind}Answer`) },
+        }),
+      },
+    },
+  }),
   setup: () => ({
     hooks: {
       deliver: {

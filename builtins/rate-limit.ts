@@ -7,6 +7,7 @@ import {
   forwardedClient,
   millisecondsSchema,
   Refusal,
+  refTo,
   StateKey,
   TokenBuckets,
   type TokenTake,
@@ -48,6 +49,17 @@ export const rateLimit = definePlugin({
     const message = 'clients can choose their own address unless a proxy in front sets X-Forwarded-For';
     return [warning('server.rateLimit.trustForwardedFor', message)];
   },
+  behindProxy: (config) => (trustKey.in(config) ?? false) !== false,
+  openapi: () => ({
+    admit: {
+      429: {
+        name: 'RateLimited',
+        description: 'Too many requests from this address',
+        errors: ['Too Many Requests'],
+        headers: { 'Retry-After': refTo('headers', 'RetryAfter') },
+      },
+    },
+  }),
   setup({ config, states, meters }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };

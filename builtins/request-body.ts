@@ -12,6 +12,7 @@ import {
   MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
+  type Responses,
   rawBody,
 } from '../plugins-sdk/index.ts';
 import { warmUp } from '../plugins-sdk/lazy.ts';
@@ -26,6 +27,25 @@ const answers = {
   invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
   bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
   parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
+};
+
+const textOf = ({ message }: Refusal) => message;
+
+const described: Responses = {
+  400: {
+    description: 'The request is wrong',
+    errors: [answers.invalidJson(), answers.bodyNotObject(), answers.parametersNotObject()].map(textOf),
+  },
+  413: {
+    name: 'BodyTooLarge',
+    description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
+    errors: [textOf(answers.tooLarge())],
+  },
+  415: {
+    name: 'WrongMediaType',
+    description: 'The request body is announced as something else, or compressed',
+    errors: [textOf(answers.contentType())],
+  },
 };
 
 const JSON_TYPE = 'application/json';
@@ -140,6 +160,7 @@ function frozen<T>(value: T, depth = 0): T {
 export const requestBody = definePlugin({
   name: 'request-body',
   budget: 'none',
+  openapi: () => ({ operation: () => ({ responses: described }) }),
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {

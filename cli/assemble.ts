@@ -1,15 +1,17 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import { describe } from '../kernel/refusal.ts';
+import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { describeService } from '../plugins-sdk/openapi.ts';
+import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
-  extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask'> {
+  extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask' | 'describe'> {
   readonly meters: MeterSet;
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
@@ -21,12 +23,17 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Plug
   const registry = new Registry({
     contracts,
     complain: ({ plugin, stage, requestId, error }) => {
-      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: describe(error) });
+      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
     },
   });
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
+  let described: ServiceDescription | undefined;
+  const describe = () => {
+    described ??= describeService(loaded);
+    return described;
+  };
   for (const choice of loaded.plugins) {
     const { definition, budget, operator } = choice;
     const { name } = definition;
@@ -35,6 +42,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Plug
       config,
       endpoints,
       credentials,
+      describe,
       meters: operator ? meters.of(name) : meters.of(name, UNBOUNDED),
       budget,
       ask: (...args) => ask(name, ...args),
@@ -108,5 +116,5 @@ function warnOfSigning(
 
 /** Text of what was thrown, without a stack where there is a message. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : describe(error);
+  return error instanceof Error ? error.message : textOf(error);
 }

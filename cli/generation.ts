@@ -44,7 +44,10 @@ export class Generation {
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
-    this.connectionLimits = connectionLimitsOf(loaded.config);
+    this.connectionLimits = connectionLimitsOf(
+      loaded.config,
+      loaded.plugins.map(({ definition }) => definition),
+    );
     const failed = failureLog(this.#log);
     try {
       const plugins = assemble(loaded, {

@@ -1,5 +1,5 @@
 import { descriptorLimit } from '../http/descriptors.ts';
-import { configKey, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
+import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
 import type { Address } from '../plugins-sdk/listen.ts';
 
@@ -49,7 +49,6 @@ const drainDelayKey = configKey(
 );
 /** Read only. */
 const callsKey = configKey('settings', 'maxConcurrentApiCalls', Type.Optional(Type.Number()));
-const trustKey = configKey('server', 'rateLimit.trustForwardedFor', Type.Optional(Type.Unknown()));
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -65,13 +64,13 @@ function descriptorsForClients(config: Config): number {
   return descriptorLimit() - OWN_DESCRIPTORS - (callsKey.in(config) ?? DEFAULT_CALLS);
 }
 
-/** How many connections a config allows. */
-export function connectionLimitsOf(config: Config): ConnectionLimits {
+/** How many connections a config allows. @param plugins may know of a proxy in front. */
+export function connectionLimitsOf(config: Config, plugins: readonly Definition[]): ConnectionLimits {
   const most = Math.max(Math.floor((descriptorsForClients(config) * 3) / 4), 1);
   const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, most);
-  const trust = trustKey.in(config);
-  // Behind a proxy all connections are the proxy's.
-  const share = trust === undefined || trust === false ? Math.max(Math.floor(max / 4), 1) : max;
+  const isBehindProxy = plugins.some(({ behindProxy }) => behindProxy?.(config));
+  // Then all connections are the proxy's.
+  const share = isBehindProxy ? max : Math.max(Math.floor(max / 4), 1);
   return { max, perAddress: perAddressKey.in(config) ?? share };
 }
 
@@ -80,38 +79,38 @@ export function drainDelayOf(config: Config): number {
   return drainDelayKey.in(config) ?? 250;
 }
 
-function checkMax(config: Config): Finding[] {
+function checkMax(config: Config, plugins: readonly Definition[]): Finding[] {
   const max = maxKey.in(config);
   const left = Math.max(descriptorsForClients(config), 0);
   if (max !== undefined) {
     const message = `${max} connections are more than the file descriptors of the process allow (${left}): raise its limit (ulimit -n)`;
     return max > left ? [warning('server.connections.max', message)] : [];
   }
-  const { max: most } = connectionLimitsOf(config);
+  const { max: most } = connectionLimitsOf(config, plugins);
   if (most >= FEW) return [];
   const calls = `settings.maxConcurrentApiCalls (${callsKey.in(config) ?? DEFAULT_CALLS})`;
   const message = `the process may have ${descriptorLimit()} file descriptors (ulimit -n), and ${calls} leaves them for ${most} connections of clients`;
   return [warning('server.connections.max', message)];
 }
 
-function checkShare(config: Config): Finding[] {
+function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
   const share = perAddressKey.in(config);
-  const { max } = connectionLimitsOf(config);
+  const { max } = connectionLimitsOf(config, plugins);
   if (share === undefined || share <= max) return [];
   return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
 }
 
-/** The service's own keys are contributed like a plugin's. */
-export const listener = definePlugin({
-  name: 'listener',
-  budget: 'none',
-  required: true,
-  keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey],
-  check({ config }) {
-    return [...checkMax(config), ...checkShare(config)];
-  },
-  setup: () => ({}),
-});
+/** The service's own keys are contributed like a plugin's. @param plugins the others. */
+export function listener(plugins: readonly Definition[]): Definition {
+  return definePlugin({
+    name: 'listener',
+    budget: 'none',
+    required: true,
+    keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey],
+    check: ({ config }) => [...checkMax(config, plugins), ...checkShare(config, plugins)],
+    setup: () => ({}),
+  });
+}
 
 /** The address that a config asks for. */
 export function addressOf(config: Config): Address {

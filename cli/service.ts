@@ -65,7 +65,8 @@ const DRAIN_TIME = 25_000;
 
 /** All definitions that a service consists of, before an operator's plugins. */
 export function definitions(signer?: () => Signer, tracing = false): Definition[] {
-  return [listener, requestLog(tracing), ...builtins(signer)];
+  const plugins = builtins(signer);
+  return [listener(plugins), requestLog(tracing), ...plugins];
 }
 
 /**

@@ -15,6 +15,7 @@ import type {
   VariantStage,
 } from './kernel.ts';
 import type { Meters } from './meters.ts';
+import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
 import type { PublicHooks } from './public-hooks.ts';
 import type { States } from './state.ts';
 
@@ -132,6 +133,8 @@ export interface Services {
   ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
   /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
   phase(): Phase;
+  /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */
+  describe(): ServiceDescription;
 }
 
 export type Phase = 'starting' | 'serving' | 'stopping';
@@ -197,6 +200,10 @@ export interface Definition {
    * the first plugin is the service's: a built-in that another one replaces must be left out.
    */
   signerAddress?(config: unknown): Address;
+  /** Whether, by this config, requests come through a proxy: then one connection's address is not one client's. */
+  behindProxy?(config: Readonly<Record<string, unknown>>): boolean;
+  /** Its part of the service's OpenAPI document, which is made without `setup`. */
+  openapi?(service: DescribedService): OpenApiPart;
   setup(services: Services, config: unknown): Behaviour;
 }
 

@@ -35,6 +35,7 @@ import type { Definition, Log, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, Json, Parameters } from './kernel.ts';
 import { MeterRegistry } from './meters.ts';
+import { describeService } from './openapi.ts';
 import { deepFreeze } from './public-hooks.ts';
 import { randomId } from './random-id.ts';
 import { StateStore } from './state.ts';
@@ -119,9 +120,6 @@ export type StageInput<N extends StageName> = N extends VariantStage
   ? [variant: string, ...given: WithoutExchange<ArgsOf<N>>]
   : WithoutExchange<ArgsOf<N>>;
 type WithoutExchange<A> = A extends [...infer Given, Exchange] ? Given : never;
-
-/** The headers of the auth methods in the house, which no plugin sees. */
-const CREDENTIALS = ['x-api-key', 'x-payment-proof'];
 
 const DEFAULT_BUDGET = 1000;
 
@@ -350,23 +348,26 @@ function exchangeOf({ parameters, headers = {}, ip = '127.0.0.1' }: RequestInput
 const nothing = () => undefined;
 const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-function servicesOf({ name }: Definition, { services }: HarnessOptions): Services {
+function servicesOf(definition: Definition, { services, config }: HarnessOptions): Services {
   const meters = new MeterRegistry().draft();
   meters.commit();
-  return {
+  const given: Services = {
     config: {},
     endpoints: [testEndpoint()],
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
-    credentials: CREDENTIALS,
+    credentials: [],
     log: silent,
     now: Date.now,
     states: new StateStore(),
-    meters: meters.of(name),
+    meters: meters.of(definition.name),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     phase: () => 'serving',
+    describe: () =>
+      describeService({ config: given.config, endpoints: given.endpoints, plugins: [{ definition, config }] }),
     ...services,
   };
+  return given;
 }
 
 function parseJson(text: string): Json {

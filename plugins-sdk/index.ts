@@ -18,9 +18,17 @@ export * from './kernel.ts';
 export * from './keys.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
+export {
+  internalError,
+  noStore,
+  objectSchema,
+  refTo,
+  textSchema,
+  withMembers,
+} from './openapi-components.ts';
+export type * from './openapi-part.ts';
 export * from './prepare.ts';
 export * from './probes.ts';
-export * from './public-endpoint.ts';
 export * from './public-hooks.ts';
 export { randomId } from './random-id.ts';
 export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';

@@ -34,7 +34,7 @@ export const ParameterSchema = Type.Object(
 );
 export type Parameter = Static<typeof ParameterSchema>;
 
-/** Config keys that more than one plugin reads. Each is owned by one of them. */
+/** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */
 export const keys = {
   url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream, http or https' })),
   headers: configKey(
@@ -70,14 +70,11 @@ export const keys = {
     Type.Optional(
       Type.Object(
         {
-          type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
-          path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
-          times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+          type: Type.String({ minLength: 1 }),
+          path: Type.String({ minLength: 1 }),
+          times: Type.Optional(Type.String()),
         },
-        {
-          additionalProperties: false,
-          description: 'What is extracted and ABI-encoded; without it the JSON is signed',
-        },
+        { additionalProperties: false },
       ),
     ),
   ),

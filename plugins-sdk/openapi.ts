@@ -1,73 +1,224 @@
-import { components, errorResponse, jsonResponse, type Members, nameOf, noStore, refTo } from './openapi-components.ts';
-import type { PublicEndpoint, PublicParameter, ReservedParameter } from './public-endpoint.ts';
+import type { Definition } from './define.ts';
+import type { Endpoint } from './kernel.ts';
+import { Claims, type Said } from './openapi-claims.ts';
+import { ground, nameOf, objectSchema, refTo } from './openapi-components.ts';
+import type {
+  DescribedAuth,
+  DescribedMode,
+  DescribedOperation,
+  DescribedService,
+  Named,
+  OpenApiObject,
+  OpenApiPart,
+  Responses,
+  ServiceDescription,
+} from './openapi-part.ts';
+import { ResponseBook } from './openapi-responses.ts';
 
-/** What a service says of itself to its clients. */
-export interface OpenApiSource {
-  /** Version of the described API: the `version` of the configuration. */
-  readonly version: string;
-  readonly endpoints: readonly PublicEndpoint[];
+/** The plugins of a service in the order of their registration, and the config that they have. */
+export interface ServiceSource extends Omit<DescribedService, 'own'> {
+  readonly plugins: readonly { readonly definition: Definition; readonly config: unknown }[];
 }
 
 /**
- * The OpenAPI 3.1 document of a service. It holds nothing but what {@link PublicEndpoint} does and what is the same for
- * every service.
+ * Puts the parts of all plugins together. Nothing of the config gets in but what a plugin says.
+ * @throws Error where two plugins describe the same thing differently.
  */
-export function openApiDocument({ version, endpoints }: OpenApiSource): Members {
-  const names = operationNames(endpoints);
-  const operations = endpoints.map((endpoint, index) => [
-    `/endpoints/${endpoint.id}`,
-    { post: operation(endpoint, names[index] ?? '') },
-  ]);
-  return {
-    openapi: '3.1.0',
-    info: { title: 'Signed-data proxy', version, description: ABOUT },
-    servers: [{ url: '/' }],
-    tags: [...new Set(endpoints.map(({ api }) => api))].map((name) => ({ name })),
-    paths: {
-      ...Object.fromEntries(operations),
-      ...(endpoints.some(({ mode }) => mode === 'async') ? { '/requests/{requestId}': { get: polling } } : {}),
-      '/health': { get: health },
-    },
-    components: { ...components, securitySchemes: securitySchemes(endpoints) },
-  };
+export function describeService(source: ServiceSource): ServiceDescription {
+  const document = new DocumentBuilder(source);
+  return { document: document.build(), auth: document.auth.values(), modes: document.modes.values() };
 }
 
 const ABOUT =
   'Calls upstream APIs and signs what they answer. An endpoint is asked at `POST /endpoints/{endpointId}`; its ID, a hash ' +
   'of its specification, stands in its path below. Answers are signed by `node`, which `GET /health` names: pin it.';
 
+function partsOf({ plugins, config, endpoints }: ServiceSource): Said<OpenApiPart>[] {
+  const said = plugins.flatMap(({ definition: { name: plugin, openapi }, config: own }) => {
+    const value = openapi?.({ config, endpoints, own });
+    return value === undefined ? [] : [{ plugin, value }];
+  });
+  return [{ plugin: 'service', value: ground }, ...said];
+}
+
+class DocumentBuilder {
+  readonly auth = new Claims<DescribedAuth>('auth type');
+  readonly modes = new Claims<DescribedMode>('mode');
+  readonly #source: ServiceSource;
+  readonly #parts: readonly Said<OpenApiPart>[];
+  readonly #schemas = new Claims<OpenApiObject>('schema');
+  readonly #headers = new Claims<OpenApiObject>('header');
+  readonly #schemes = new Claims<OpenApiObject>('security scheme');
+  readonly #operations = new Claims<OpenApiObject>('operation');
+  readonly #ids = new Claims<string>('operationId');
+  readonly #responses = new ResponseBook();
+
+  constructor(source: ServiceSource) {
+    this.#source = source;
+    this.#parts = partsOf(source);
+    for (const { plugin, value } of this.#parts) {
+      this.auth.addAll(plugin, value.auth);
+      this.modes.addAll(plugin, value.modes);
+      this.#schemas.addAll(plugin, value.schemas);
+      this.#headers.addAll(plugin, value.headers);
+    }
+  }
+
+  build(): OpenApiObject {
+    const { config, endpoints } = this.#source;
+    this.#describeAnswers();
+    return {
+      openapi: '3.1.0',
+      info: { title: 'Signed-data proxy', version: String(config.version), description: ABOUT },
+      servers: [{ url: '/' }],
+      tags: [...new Set(endpoints.map(({ api }) => api))].map((name) => ({ name })),
+      paths: this.#paths(),
+      components: {
+        schemas: this.#schemas.toObject(),
+        headers: this.#headers.toObject(),
+        responses: this.#responses.components.toObject(),
+        securitySchemes: this.#schemes.toObject(),
+      },
+    };
+  }
+
+  /** `EncodedAnswer` for the kind `Encoded`, and what modes make of it. */
+  #describeAnswers(): void {
+    const signed = this.#parts.flatMap(({ value }) => value.signed ?? []);
+    const required: Named = Object.assign({}, ...signed.map((part) => part.required));
+    const optional: Named = Object.assign({}, ...signed.map((part) => part.optional));
+    const about = signed.flatMap(({ description }) => description ?? []).join(' ');
+    const kinds = new Claims<Named>('kind of answer');
+    for (const { plugin, value } of this.#parts) kinds.addAll(plugin, value.answers);
+    const answers = Object.entries(kinds.toObject()).map(([kind, members]) => {
+      const properties = { ...NAMES, ...members, ...required, ...optional };
+      return [kind, objectSchema(about, properties, Object.keys(optional))] as const;
+    });
+    for (const [kind, answer] of answers) this.#schemas.add(kinds.get(kind)?.plugin ?? '', `${kind}Answer`, answer);
+    for (const { plugin, value } of this.#parts) {
+      for (const mode of Object.values(value.modes ?? {}))
+        this.#schemas.addAll(plugin, mode.schemas?.(Object.fromEntries(answers)));
+    }
+  }
+
+  #paths(): OpenApiObject {
+    const { endpoints } = this.#source;
+    const names = operationNames(endpoints);
+    const paths: Record<string, OpenApiObject> = {};
+    const add = (plugin: string, method: string, path: string, operation: OpenApiObject) => {
+      this.#operations.add(plugin, `${method} ${path}`, operation);
+      this.#ids.add(plugin, String(operation.operationId), `${method} ${path}`);
+      paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+    };
+    for (const [index, endpoint] of endpoints.entries())
+      add('service', 'POST', `/endpoints/${endpoint.id}`, this.#operation(endpoint, names[index] ?? ''));
+    for (const { plugin, value } of this.#parts) {
+      for (const { method, path, admit, operation, responses } of value.routes ?? []) {
+        const said = [{ plugin, value: responses }, ...(admit ? this.#admission() : [])];
+        add(plugin, method, path, { ...operation, responses: this.#responses.of(`${method} ${path}`, said) });
+      }
+    }
+    return paths;
+  }
+
+  #admission(): Said<Responses | undefined>[] {
+    return this.#parts.map(({ plugin, value }) => ({ plugin, value: value.admit }));
+  }
+
+  #operation(endpoint: Endpoint, operationId: string): OpenApiObject {
+    const { api, name, auth, own } = endpoint;
+    const parts = this.#parts.flatMap(({ plugin, value }): Said<DescribedOperation>[] => {
+      const operation = value.operation?.(endpoint);
+      return operation === undefined ? [] : [{ plugin, value: operation }];
+    });
+    const types = [...new Set(auth.map(({ type }) => type))];
+    const { early, delivered } = this.#delivery(endpoint, parts);
+    const said = [
+      ...this.#admission(),
+      ...parts.map(({ plugin, value }) => ({ plugin, value: value.responses })),
+      ...this.#unauthenticated(types),
+      delivered,
+      ...(early ? [] : parts.map(({ plugin, value }) => ({ plugin, value: value.failures }))),
+    ];
+    return {
+      operationId,
+      summary: `${api}/${name}`,
+      ...(typeof own.description === 'string' && own.description !== '' ? { description: own.description } : {}),
+      tags: [api],
+      security: types.map((type) => this.#security(type)),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: requestSchema(`${api}/${name}`, parts) } },
+      },
+      responses: this.#responses.of(`${api}/${name}`, said),
+    };
+  }
+
+  #delivery({ mode }: Endpoint, parts: readonly Said<DescribedOperation>[]) {
+    // As in the pipeline, whoever answers first has encoded.
+    const answer = parts.find(({ value }) => value.answer !== undefined)?.value.answer;
+    const remarks = parts.flatMap(({ value }) => value.remark ?? []);
+    const text = [answer?.text ?? 'signed', ...remarks].join('; ');
+    const said = this.modes.get(mode);
+    if (said === undefined || answer === undefined) {
+      const description = `The answer, ${text}, as a plugin of the operator delivers it`;
+      return { early: false, delivered: { plugin: mode, value: { '2XX': { description } } } };
+    }
+    const { plugin, value } = said;
+    return { early: value.early === true, delivered: { plugin, value: value.responses(answer.kind, text) } };
+  }
+
+  #security(type: string): OpenApiObject {
+    const { plugin, value } = this.auth.get(type) ?? undescribed(type);
+    if (value.scheme === undefined) return {};
+    const name = this.auth.get(type) === undefined ? `plugin_${nameOf(type)}` : nameOf(type);
+    this.#schemes.add(plugin, name, value.scheme);
+    return { [name]: [] };
+  }
+
+  /** When all methods fail the last one answers; where one lets everyone in none fails. */
+  #unauthenticated(types: readonly string[]): Said<Responses | undefined>[] {
+    const methods = types.map((type) => this.auth.get(type) ?? undescribed(type));
+    if (methods.some(({ value }) => value.scheme === undefined)) return [];
+    return methods.slice(-1).map(({ plugin, value }) => ({ plugin, value: value.responses }));
+  }
+}
+
+/** The members of a signed answer that say whose it is. */
+const NAMES: Named = {
+  node: refTo('schemas', 'Address'),
+  endpointId: refTo('schemas', 'Bytes32'),
+  timestamp: refTo('schemas', 'Timestamp'),
+};
+
+/** A type of a plugin that describes nothing. */
+function undescribed(type: string): Said<DescribedAuth> {
+  const scheme = {
+    type: 'http',
+    scheme: type,
+    description: 'Checked by a plugin of the operator, who says what it wants',
+  };
+  const description = 'A plugin of the operator refused the credentials';
+  return { plugin: type, value: { scheme, responses: { 401: { description, errors: ['Unauthorized'] } } } };
+}
+
 /** `<api>_<endpoint>`, with the endpoint's ID where that is not unique. */
-function operationNames(endpoints: readonly PublicEndpoint[]): readonly string[] {
+function operationNames(endpoints: readonly Endpoint[]): readonly string[] {
   const names = endpoints.map(({ api, name }) => `${nameOf(api)}_${nameOf(name)}`);
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return names.map((name, index) => (counts.get(name) === 1 ? name : `${name}_${endpoints[index]?.id}`));
 }
 
-function operation(endpoint: PublicEndpoint, operationId: string): Members {
-  const { api, name, description } = endpoint;
-  return {
-    operationId,
-    summary: `${api}/${name}`,
-    ...(description === undefined ? {} : { description }),
-    tags: [api],
-    security: [...new Set(endpoint.auth)].map((type) => (type === FREE ? {} : { [schemeName(type)]: [] })),
-    requestBody: { required: true, content: { 'application/json': { schema: requestSchema(endpoint) } } },
-    responses: responsesOf(endpoint),
-  };
-}
-
-function requestSchema({ parameters, reserved }: PublicEndpoint): Members {
-  const required = [...parameters.filter((parameter) => parameter.required).map(({ name }) => name), ...reserved];
-  const properties = Object.fromEntries([
-    ...parameters.map((parameter) => [parameter.name, parameterSchema(parameter)]),
-    ...reserved.map((name) => [name, reservedSchemas[name]]),
-  ]);
+function requestSchema(operation: string, parts: readonly Said<DescribedOperation>[]): OpenApiObject {
+  const properties = new Claims<OpenApiObject>(`parameter of ${operation}`);
+  for (const { plugin, value } of parts) properties.addAll(plugin, value.parameters);
+  const required = [...new Set(parts.flatMap(({ value }) => value.required ?? []))];
   const inner = {
     type: 'object',
     description: 'Parameters that are not listed are ignored',
-    ...(required.length === 0 ? {} : { required: [...new Set(required)] }),
-    properties,
+    ...(required.length === 0 ? {} : { required }),
+    properties: properties.toObject(),
     additionalProperties: true,
   };
   return {
@@ -76,192 +227,3 @@ function requestSchema({ parameters, reserved }: PublicEndpoint): Members {
     properties: { parameters: inner },
   };
 }
-
-function parameterSchema({ in: place, default: fallback, description }: PublicParameter): Members {
-  return {
-    ...(place === 'body' ? {} : { type: ['string', 'number', 'boolean'] }),
-    ...(fallback === undefined ? {} : { default: fallback }),
-    ...(description === undefined ? {} : { description }),
-  };
-}
-
-const TYPES = ['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes'];
-const LONGEST = 1024;
-
-const reservedSchemas: Readonly<Record<ReservedParameter, Members>> = {
-  _type: {
-    description: 'ABI type of the answer, or a comma-separated list of them',
-    type: 'string',
-    maxLength: LONGEST,
-    anyOf: [{ enum: TYPES }, { pattern: `^(${TYPES.join('|')})( *, *(${TYPES.join('|')}))+$` }],
-  },
-  _path: {
-    description: 'JSONPath of the value in the upstream answer, or a comma-separated list of them',
-    type: 'string',
-    minLength: 1,
-    maxLength: LONGEST,
-  },
-  _times: {
-    description: 'Multiplier of an integer, such as 1e18, or a comma-separated list of them; 1 changes nothing',
-    type: ['string', 'number'],
-    maxLength: LONGEST,
-  },
-};
-
-const FREE = 'free';
-const KNOWN_SCHEMES: Readonly<Record<string, Members>> = {
-  apiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'A key that the operator gave you' },
-  x402: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Payment-Proof',
-    description:
-      'Without it the answer is 402 and says what to pay. Pay, then send the same request with a PaymentProof as JSON',
-  },
-};
-
-function schemeName(type: string): string {
-  return Object.hasOwn(KNOWN_SCHEMES, type) ? type : `plugin_${nameOf(type)}`;
-}
-
-function securitySchemes(endpoints: readonly PublicEndpoint[]): Members {
-  const types = new Set(endpoints.flatMap(({ auth }) => auth).filter((type) => type !== FREE));
-  const unknown = (type: string) => {
-    return { type: 'http', scheme: type, description: 'Checked by a plugin of the operator, who says what it wants' };
-  };
-  return Object.fromEntries([...types].map((type) => [schemeName(type), KNOWN_SCHEMES[type] ?? unknown(type)]));
-}
-
-function responsesOf(endpoint: PublicEndpoint): Members {
-  return {
-    ...successOf(endpoint),
-    '400': errorResponse('The request is wrong', requestErrors(endpoint)),
-    ...unauthenticated(endpoint),
-    '403': refTo('responses', 'Dropped'),
-    '404': refTo('responses', 'EndpointNotFound'),
-    '413': refTo('responses', 'BodyTooLarge'),
-    '415': refTo('responses', 'WrongMediaType'),
-    '429': refTo('responses', 'RateLimited'),
-    '500': refTo('responses', 'InternalError'),
-    ...(endpoint.mode === 'async' ? storeFull : upstreamErrors(endpoint)),
-  };
-}
-
-function successOf({ mode, encoding }: PublicEndpoint): Members {
-  const kind = encoding === undefined ? 'Raw' : 'Encoded';
-  const what = encoding === undefined ? 'signed JSON' : `${encodedAs(encoding)}, signed`;
-  switch (mode) {
-    case 'sync':
-      return { '200': jsonResponse(`The answer: ${what}`, { schema: refTo('schemas', `${kind}Answer`) }) };
-    case 'async':
-      return { '202': { ...accepted, description: `Poll for the answer: ${what}` } };
-    case 'stream':
-      return { '200': eventResponse(`One server-sent event with the answer: ${what}`, `${kind}Frame`) };
-    default:
-      return { '2XX': { description: `The answer, ${what}, as a plugin of the operator delivers it` } };
-  }
-}
-
-function encodedAs({ type }: { readonly type: string }): string {
-  return type === '*' ? 'the ABI encoding that the request chooses' : `ABI encoding of (${type})`;
-}
-
-const accepted = {
-  ...jsonResponse('', { schema: refTo('schemas', 'AsyncSubmission') }, noStore),
-  links: { poll: { operationId: 'pollRequest', parameters: { requestId: '$response.body#/requestId' } } },
-};
-
-function eventResponse(description: string, frame: string): Members {
-  const schema = {
-    type: 'string',
-    pattern: '^data: \\{.*\\}\\n\\n$',
-    contentMediaType: 'text/event-stream',
-    contentSchema: refTo('schemas', frame),
-  };
-  return {
-    description,
-    headers: { 'X-Request-Id': refTo('headers', 'RequestId'), ...noStore },
-    content: { 'text/event-stream': { schema } },
-  };
-}
-
-function requestErrors({ parameters, reserved }: PublicEndpoint): string[] {
-  const required = [...new Set(parameters.filter((parameter) => parameter.required).map(({ name }) => name))];
-  const placed = parameters.filter((parameter) => parameter.in !== 'body');
-  return [
-    'Request body must be valid JSON',
-    'Request body must be an object',
-    'Request parameters must be an object',
-    ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
-    ...placed.map(({ name }) => `Invalid parameter: ${name}`),
-    ...parameters.map(({ name }) => `Invalid parameter: ${name} (send this number as a string)`),
-    ...reserved.flatMap((name) => [
-      `Endpoint requires \`${name}\` request parameter`,
-      `Invalid \`${name}\` request parameter`,
-    ]),
-  ];
-}
-
-const API_KEY_ERRORS = ['Missing X-Api-Key header', 'Invalid API key'];
-const PAYMENT_ERRORS = [
-  'Invalid payment proof',
-  'Payment proof expired',
-  'Payment proof valid for too long',
-  'Payment proof signature mismatch',
-  'Payment already used',
-  'Payment not found',
-  'Payment does not match',
-  'Payment too old',
-  'Payment verification unavailable',
-  'Too many x402 verification attempts — slow down',
-];
-const paymentRequired = jsonResponse('Pay first: the body says what', { schema: refTo('schemas', 'PaymentChallenge') });
-
-/** When all methods fail the last one answers; where one is free none fails. */
-function unauthenticated({ auth }: PublicEndpoint): Members {
-  if (auth.includes(FREE)) return {};
-  switch (auth.at(-1)) {
-    case 'apiKey':
-      return { '401': errorResponse('The key is missing or wrong', API_KEY_ERRORS) };
-    case 'x402':
-      return { '401': errorResponse('The proof of payment was refused', PAYMENT_ERRORS), '402': paymentRequired };
-    default:
-      return { '401': errorResponse('A plugin of the operator refused the credentials', ['Unauthorized']) };
-  }
-}
-
-const storeFull = {
-  '503': errorResponse('Too many requests are unfinished or unread', ['Service Unavailable'], noStore),
-};
-
-function upstreamErrors({ encoding, encrypted }: PublicEndpoint): Members {
-  const path = encoding === undefined || /[*,]/.test(encoding.path) ? '<path>' : encoding.path;
-  const unencodable = ['API returned no data to encode', `No value found at path: ${path}`];
-  return {
-    '502': errorResponse('The upstream gave no answer that can be signed', [
-      'API call failed',
-      ...(encoding === undefined ? [] : unencodable),
-      ...(encrypted ? ['FHE encryption failed'] : []),
-    ]),
-    '503': errorResponse('Too many upstream calls at once', ['Server busy']),
-  };
-}
-
-const polling = {
-  operationId: 'pollRequest',
-  summary: 'The answer of an async endpoint, once it is there',
-  description: 'An answer is kept for a minute, a request that is not finished for ten.',
-  parameters: [{ name: 'requestId', in: 'path', required: true, schema: refTo('schemas', 'Bytes32') }],
-  responses: {
-    '200': jsonResponse('How far the request is', { schema: refTo('schemas', 'AsyncRecord') }, noStore),
-    '404': errorResponse('No such request, or no longer', ['Request not found'], noStore),
-    '429': refTo('responses', 'RateLimited'),
-    '500': refTo('responses', 'InternalError'),
-  },
-};
-
-const health = {
-  operationId: 'health',
-  summary: 'Whether the service is up, and who signs',
-  responses: { '200': jsonResponse('It is up', { schema: refTo('schemas', 'Health') }) },
-};

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { builtins } from '../builtins/index.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -31,6 +32,15 @@ function violations(folder: string, allowed: (target: string, file: string) => b
     importsOf(file)
       .filter((target) => !allowed(target, file))
       .map((target) => `${file} imports ${target}`),
+  );
+}
+
+/** The lines of a folder's files that match, each with its place. */
+function linesWith(pattern: RegExp, folder: string): string[] {
+  return sources(folder).flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
   );
 }
 
@@ -92,19 +102,31 @@ describe('the walls of the house', () => {
     );
   });
 
+  /** In any spelling. The name of a header (Cache-Control) and of a folder (/.cache) is no feature of ours. */
+  const features = /(?<!\/\.)\b(?:api-?keys?|x402|cach\w*\b(?!-)|fhe|reclaim|json-?path|cors|rate-?limit\w*)\b/i;
+  /** The SDK and the `verify` command read and write these, whoever uses them. */
+  const formats = /\b(?:sse|eip-?191|abi)\b/i;
+
   it('the kernel contains no feature word', () => {
-    const words = /\b(api-?keys?|x402|cach\w*|fhe|sse|reclaim|json-?path|eip-?191|cors|abi|rate-?limit\w*)\b/i;
-    const found = sources('kernel').flatMap((file) =>
-      readFileSync(join(root, file), 'utf8')
-        .split('\n')
-        .flatMap((line, index) => (words.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
-    );
-    assert.deepEqual(found, []);
+    assert.deepEqual([...linesWith(features, 'kernel'), ...linesWith(formats, 'kernel')], []);
   });
 
-  it('the kernel branches on no mode and no auth type', () => {
-    const branch = /(mode|type)\s*[!=]==\s*['"`]|switch\s*\([^)]*\b(mode|type)\b/;
-    const found = sources('kernel').filter((file) => branch.test(readFileSync(join(root, file), 'utf8')));
-    assert.deepEqual(found, []);
-  });
+  for (const folder of ['plugins-sdk', 'cli']) {
+    it(`${folder} contains no feature word`, () => {
+      assert.deepEqual(linesWith(features, folder), []);
+    });
+
+    it(`${folder} names no built-in that could not be an ordinary word`, () => {
+      const names = builtins().flatMap(({ name }) => (name.includes('-') ? [name] : []));
+      assert.ok(names.includes('encode-abi'));
+      assert.deepEqual(linesWith(new RegExp(`\\b(?:${names.join('|')})\\b(?!\\.ts)`), folder), []);
+    });
+  }
+
+  for (const folder of ['kernel', 'plugins-sdk', 'cli']) {
+    it(`${folder} branches on no mode and no auth type`, () => {
+      const branch = /(mode|type)\s*[!=]==\s*['"`]|switch\s*\([^)]*\b(mode|type)\b/;
+      assert.deepEqual(linesWith(branch, folder), []);
+    });
+  }
 });

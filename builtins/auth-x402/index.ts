@@ -26,6 +26,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { findMined, type Mined } from './chain.ts';
 import { PaymentMemory } from './memory.ts';
+import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { type PaymentLedger, RedeemedPayments } from './redeemed.ts';
@@ -140,6 +141,7 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     keys: [bucketWindow, bucketMax],
     credentials: ['X-Payment-Proof'],
     check: checkAllTerms,
+    openapi: () => described,
     setup(services) {
       const { config, endpoints, states } = services;
       const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(services.now)));

@@ -9,6 +9,7 @@ import {
   perEndpoint,
   RequestFailure,
   type RequestParts,
+  type Responses,
   resolvedParameters,
   sentRequest,
   vainWait,
@@ -17,7 +18,7 @@ import { undici, warmUp } from '../../plugins-sdk/lazy.ts';
 import type { SlotPool } from '../../plugins-sdk/slot-pool.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
-import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
+import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 import { baseUrl, prepare, type Target, urlOf } from './target.ts';
 
 /** Bytes of an upstream answer, after decompression. */
@@ -74,6 +75,11 @@ function instruments(meters: Meters, slots: SlotPool) {
     seconds({ api, outcome }, (performance.now() - started) / 1000);
 }
 
+const failures: Responses = {
+  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('').message] },
+  503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
+};
+
 /** Asks the upstream: one call, one deadline, at most 1 MiB, a bounded number at a time. */
 export const callApi = definePlugin({
   name: 'call-api',
@@ -85,6 +91,7 @@ export const callApi = definePlugin({
     method: (endpoint) => keys.method.of(endpoint) ?? 'GET',
   },
   check: (context) => [...check(context), ...checkSlots(context)],
+  openapi: () => ({ operation: () => ({ failures }) }),
   setup({ endpoints, config, states, meters }) {
     const limits = limitsOf(endpoints, config);
     const pool = slotsFor(limits, states);

@@ -63,12 +63,17 @@ export function slotsFor(limits: SlotLimits, states: States): SlotPool {
   return states.keep(kept, '', () => new SlotPool(limits));
 }
 
+/** What the client gets to know of a slot that never came free. */
+export function busy(reason: string): Refusal {
+  return new Refusal(503, 'Server busy', { reason });
+}
+
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
 export async function slot(slots: SlotTenant, milliseconds: number, exchange: Exchange): Promise<Release> {
   try {
     return await slots.acquire(milliseconds, exchange.client);
   } catch (error) {
-    if (error instanceof SlotTimeout) throw new Refusal(503, 'Server busy', { reason: error.message });
+    if (error instanceof SlotTimeout) throw busy(error.message);
     throw failed('the client left while it waited for a slot');
   }
 }

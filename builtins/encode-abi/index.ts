@@ -22,6 +22,8 @@ import {
 import { exactNumbersAt } from './exact-number.ts';
 import { misreadIndices } from './filters.ts';
 import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path.ts';
+import { encodingKey } from './key.ts';
+import { describeAbi } from './openapi.ts';
 import {
   checkPinned,
   type Field,
@@ -59,11 +61,16 @@ function complete({ types, paths, times }: Pinned): Plan {
   return planOf({ types, paths, times });
 }
 
+function delegatedOf(endpoint: Pick<Endpoint, 'own' | 'shared'>): readonly Field[] {
+  const encoding = keys.encoding.of(endpoint);
+  return FIELDS.filter((field) => encoding?.[field] === DELEGATED);
+}
+
 /** @throws PlanError */
 function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
-  const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
+  const delegated = delegatedOf(endpoint);
   const texts = FIELDS.flatMap((field): [Field, string][] => {
     const text = encoding[field];
     return text === undefined || text === DELEGATED ? [] : [[field, text]];
@@ -204,7 +211,7 @@ function refusalOf(cause: unknown, pathDelegated: boolean): unknown {
 export const encodeAbiPlugin = definePlugin({
   name: 'encode-abi',
   budget: 'none',
-  keys: [keys.encoding],
+  keys: [encodingKey],
   identity: {
     encoding: (endpoint) => {
       const encoding = keys.encoding.of(endpoint);
@@ -213,6 +220,7 @@ export const encodeAbiPlugin = definePlugin({
     },
   },
   check: ({ endpoints }) => endpoints.flatMap(check),
+  openapi: () => describeAbi(delegatedOf),
   setup({ endpoints }) {
     const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));
     const chosen = new ContextKey<Plan>('encoding plan');

@@ -26,8 +26,8 @@ export class PlanError extends Error {
 }
 
 /** Types that a requester may choose. */
-const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
-const MAX_REQUESTER_TEXT = 1024;
+export const REQUESTER_TYPES = new Set(['int256', 'uint256', 'bool', 'bytes32', 'address', 'string', 'bytes']);
+export const MAX_REQUESTER_TEXT = 1024;
 
 export type Origin = 'operator' | 'requester';
 

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { configKey, definePlugin, type HttpResponse, publicEndpoint, Type } from '../../plugins-sdk/index.ts';
+import { configKey, definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
+import { pageData } from './data.ts';
+import { publicEndpoint } from './endpoint.ts';
 import { pageReply } from './reply.ts';
 
 const explorerKey = configKey(
@@ -30,8 +32,9 @@ export const explorer = definePlugin({
   name: 'explorer',
   budget: 'none',
   keys: [explorerKey],
-  setup({ config, endpoints, node }) {
+  setup({ config, endpoints, node, describe }) {
     if (explorerKey.in(config) !== true) return {};
+    const data = pageData(node, endpoints.map(publicEndpoint), describe());
     let page: HttpResponse | undefined;
     return {
       start: async () => {
@@ -39,7 +42,7 @@ export const explorer = definePlugin({
           template = undefined;
           throw error;
         });
-        page = pageReply(await template, { node, endpoints: endpoints.map(publicEndpoint) });
+        page = pageReply(await template, data);
       },
       routes: [
         {

@@ -80,6 +80,10 @@ const relayerKey = configKey(
 
 const DEFAULT_TIMEOUT = 60_000;
 
+function failed(reason: string): Refusal {
+  return new Refusal(502, 'FHE encryption failed', { reason });
+}
+
 const OwnSchema = Type.Object(
   {
     workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
@@ -205,6 +209,13 @@ export const fhe = definePlugin({
     },
   },
   check,
+  openapi: () => ({
+    operation: (endpoint) => {
+      if (encryptKey.of(endpoint) === undefined) return undefined;
+      const remark = 'encrypted, as `abi.encode(bytes32 handle, bytes inputProof)`';
+      return { remark, failures: { 502: { errors: [failed('').message] } } };
+    },
+  }),
   setup({ endpoints, config, meters }, own) {
     const settings = relayerKey.in(config) ?? 'none';
     const relayer = settings === 'none' ? undefined : settings;
@@ -227,7 +238,7 @@ export const fhe = definePlugin({
           const target = targets.get(exchange.endpoint);
           if (target === undefined) return undefined;
           return measured(exchange, encrypt(pool, target, data, call.signal)).catch((error: unknown) => {
-            throw new Refusal(502, 'FHE encryption failed', { reason: reasonOf(error, secrets) });
+            throw failed(reasonOf(error, secrets));
           });
         },
       },

@@ -14,6 +14,7 @@ import {
   type SignedResponse,
   StateKey,
 } from '../../plugins-sdk/index.ts';
+import { describeAsync } from './openapi.ts';
 import { type AsyncRecords, AsyncStore } from './store.ts';
 
 /** A request id is a bearer secret: no cache on the way may keep what it opens. */
@@ -78,6 +79,7 @@ export function modeAsyncWith(records: () => AsyncStore<SignedResponse>): Defini
     name: 'mode-async',
     budget: 'none',
     modes: ['async'],
+    openapi: describeAsync,
     setup({ log, states, meters }) {
       const store = states.keep(kept, '', records);
       meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {

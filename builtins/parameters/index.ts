@@ -18,6 +18,7 @@ import {
   resolvedParameters,
   warning,
 } from '../../plugins-sdk/index.ts';
+import { describeParameters } from './openapi.ts';
 import { compilePlacement, type Placement } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
 
@@ -216,6 +217,7 @@ export const parameters = definePlugin({
     ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
     ...plainHttp(context),
   ],
+  openapi: () => ({ operation: describeParameters }),
   setup({ endpoints }) {
     const prepared = perEndpoint(endpoints, (endpoint): Prepared => {
       const declared = (keys.parameters.of(endpoint) ?? []).map(

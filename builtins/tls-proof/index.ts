@@ -20,6 +20,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
 import { askGateway, type Gateway } from './gateway.ts';
+import { described } from './openapi.ts';
 
 const matchesKey = configKey(
   'endpoint',
@@ -148,6 +149,7 @@ export const tlsProof = definePlugin({
   budget: 'none',
   keys: [matchesKey, proofKey],
   check,
+  openapi: () => described,
   setup({ endpoints, config, log, now, meters }) {
     const proof = proofKey.in(config) ?? 'none';
     if (proof === 'none') return {};

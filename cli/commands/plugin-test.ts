@@ -1,4 +1,5 @@
 import type { Log } from '../../plugins-sdk/define.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import type { Step, Trial } from '../plugin/run.ts';
 import { definitions } from '../service.ts';
@@ -26,10 +27,11 @@ export async function testPluginFile(given: Given, source: string): Promise<numb
   const builtins = definitions();
   const folder = userDirectory();
   const choice = await loadPlugin({ source, folder, timeout, config, env, builtins, patience: PATIENCE });
-  const encoder = builtins.find(({ name }) => name === 'encode-abi');
+  const encoder = builtins.find((builtin) => builtin.keys?.some(({ path }) => path === keys.encoding.path));
   if (encoder === undefined) throw new Error('nothing encodes');
+  const credentials = builtins.flatMap((builtin) => builtin.credentials ?? []);
   const { runRecorded } = await import('../plugin/run.ts');
-  const trial: Trial = { choice, record, encoder, log, patience: PATIENCE };
+  const trial: Trial = { choice, record, encoder, credentials, log, patience: PATIENCE };
   const steps = await runRecorded(trial);
   await print(report(trial, recording ?? 'a sample', steps));
   return steps.some(({ fault }) => fault) ? 1 : 0;

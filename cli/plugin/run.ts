@@ -2,18 +2,18 @@ import { inTime } from '../../config/plugins/import.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Complaint, Outcome, PluginHarness, TestRequest } from '../../plugins-sdk/harness.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
-import type {
-  ApiResponse,
-  Behaviour,
-  Definition,
-  EndpointDraft,
-  Finding,
-  Hex,
-  Json,
-  Log,
-  Parameters,
+import {
+  type ApiResponse,
+  type Behaviour,
+  type Definition,
+  type EndpointDraft,
+  type Finding,
+  type Hex,
+  type Json,
+  type Log,
+  type Parameters,
+  publicHooks,
 } from '../../plugins-sdk/index.ts';
-import { publicHooks } from '../../plugins-sdk/index.ts';
 import { difference } from './difference.ts';
 import type { RecordedRequest } from './record.ts';
 
@@ -32,6 +32,8 @@ export interface Trial {
   readonly record: RecordedRequest;
   /** What turns the response into bytes where the endpoint has an `encoding`. */
   readonly encoder: Definition;
+  /** Request headers that the service hides from plugins. */
+  readonly credentials: readonly string[];
   readonly log: Log;
   /** Milliseconds that the plugin may take to start. */
   readonly patience: number;
@@ -77,7 +79,7 @@ function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = 
 }
 
 /** Registers and starts the plugin, and learns which hooks it has. */
-async function prepare({ choice, log, patience }: Trial, endpoint: Endpoint) {
+async function prepare({ choice, credentials, log, patience }: Trial, endpoint: Endpoint) {
   const { definition, budget, config } = choice;
   let made: Behaviour = {};
   const observed: Definition = {
@@ -88,10 +90,8 @@ async function prepare({ choice, log, patience }: Trial, endpoint: Endpoint) {
       return made;
     },
   };
-  const harness = await inTime(
-    testPlugin(observed, { budget, config, services: { endpoints: [endpoint], log } }),
-    patience,
-  );
+  const services = { endpoints: [endpoint], credentials, log };
+  const harness = await inTime(testPlugin(observed, { budget, config, services }), patience);
   return { harness, hooks: Object.keys(made.hooks ?? {}) };
 }
 

@@ -16,6 +16,8 @@ const FULL_ONLY = [
   'credentials',
   'identity',
   'check',
+  'openapi',
+  'behindProxy',
   'budget',
   'routes',
   'observe',
@@ -68,6 +70,8 @@ const memberChecks: Readonly<Record<string, readonly [(value: unknown) => boolea
   credentials: [isTexts, 'a list of header names'],
   identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
   check: [isFunction, 'a function'],
+  openapi: [isFunction, 'a function'],
+  behindProxy: [isFunction, 'a function'],
 };
 
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type. */

@@ -3,6 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
+import { Described } from '../openapi/document.ts';
 import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -117,6 +118,19 @@ describe('docs/plugins.md, a full plugin', () => {
     const route = await fetch(`${service.url}/tenants`);
     assert.deepEqual([route.status, await route.json()], [200, { tenants: 1 }]);
     assert.ok(service.logs.some(({ message }) => message === 'tenants counts answers'));
+  });
+
+  it('describes itself', async () => {
+    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    const path = `/endpoints/${service.ids['prices/eth-usd']}`;
+    assert.deepEqual(described.at('paths', path, 'post', 'security'), [{ tenant: [] }]);
+    assert.equal(described.at('components', 'securitySchemes', 'tenant', 'name'), 'X-Tenant-Token');
+    for (const sent of ['wrong', token]) {
+      const response = await service.post('prices/eth-usd', {}, { 'X-Tenant-Token': sent });
+      assert.equal(response.status, sent === token ? 429 : 401);
+      await described.assertDescribed(path, 'post', response);
+    }
+    await described.assertDescribed('/tenants', 'get', await fetch(`${service.url}/tenants`));
   });
 
   it('has its check of the config run', async () => {

@@ -19,7 +19,9 @@ function untimed({ stdout }: Ended): string[] {
 
 const nothing = () => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-const encoder = definitions().find(({ name }) => name === 'encode-abi') ?? assert.fail('no encoder');
+const builtins = definitions();
+const encoder = builtins.find(({ name }) => name === 'encode-abi') ?? assert.fail('no encoder');
+const credentials = builtins.flatMap((builtin) => builtin.credentials ?? []);
 
 /** What becomes of each hook of a plugin `p`; a fault is marked. */
 async function outcomes(
@@ -29,7 +31,7 @@ async function outcomes(
 ): Promise<Record<string, string>> {
   const definition = definePlugin({ name: 'p', setup: () => ({ hooks }) });
   const choice = { definition, budget, config: undefined, source: './p.ts', operator: true };
-  const steps = await runRecorded({ choice, record, encoder, log, patience: 10_000 });
+  const steps = await runRecorded({ choice, record, encoder, credentials, log, patience: 10_000 });
   return Object.fromEntries(steps.map(({ name, text, fault }) => [name, `${fault ? 'FAULT ' : ''}${text}`]));
 }
 
@@ -338,7 +340,7 @@ describe('plugin test, through the hooks', () => {
       }),
     });
     const choice = { definition, budget: 10_000, config: 'configured', source: './p.ts', operator: true };
-    const steps = await runRecorded({ choice, record: {}, encoder, log, patience: 10_000 });
+    const steps = await runRecorded({ choice, record: {}, encoder, credentials, log, patience: 10_000 });
     assert.deepEqual(calls, ['start configured', 'hook', 'stop']);
     assert.deepEqual(
       steps.map(({ name, text }) => [name, text]),

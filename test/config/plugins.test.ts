@@ -48,6 +48,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     budget: 'none',
     ask: () => assert.fail('asked'),
     phase: () => 'starting',
+    describe: () => assert.fail('nobody asks'),
   };
   return choice?.definition.setup(services, choice.config);
 }

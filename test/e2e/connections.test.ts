@@ -87,6 +87,19 @@ describe('connections (server.connections)', () => {
     assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);
   });
 
+  it('nor where a plugin knows of a proxy', async (t) => {
+    const source = `export default { name: 'p', behindProxy: ({ server }) => server.connections.max === 12, setup: () => ({}) };`;
+    const settings = { plugins: [{ source: './p.mjs' }] };
+    const service = await startTestService(
+      oneApi('https://api.example.com', { e: {} }, { settings, server: { connections: { max: 12 } } }),
+      { files: { 'p.mjs': source } },
+    );
+    t.after(() => service.stop());
+    const outcomes: boolean[] = [];
+    for (let i = 0; i < 13; i++) outcomes.push(await silent(t, service, '127.0.0.1').isServed());
+    assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);
+  });
+
   it('have limits that are checked', async () => {
     const config = (connections: object) => oneApi('https://api.example.com', { e: {} }, { server: { connections } });
     assert.deepEqual(await errorsOf(config({ max: 0, perAddress: 0 })), [

@@ -121,6 +121,7 @@ describe('GET /ready: whether the service takes requests', () => {
         budget: 'none',
         ask: () => assert.fail('asked'),
         phase: () => phase,
+        describe: () => assert.fail('nobody asks'),
       },
       undefined,
     );

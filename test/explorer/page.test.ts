@@ -122,9 +122,21 @@ describe('the page of the explorer', () => {
           ],
           reserved: [],
           encoding: { type: 'int256', path: '$.price' },
-          encrypted: false,
         },
       ],
+      auth: {
+        apiKey: { title: 'API key', header: 'X-Api-Key', hints: [] },
+        x402: {
+          title: 'payment (x402)',
+          header: 'X-Payment-Proof',
+          hints: [
+            'Send the request without a proof to see what to pay, and pay from your wallet.',
+            'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
+          ],
+          example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
+        },
+      },
+      modes: { sync: 'the answer comes at once' },
     });
   });
 

@@ -44,10 +44,27 @@ describe('the package', () => {
   });
 });
 
+describe('services', () => {
+  it('describe what the plugin says of itself', async () => {
+    const scheme = { type: 'http', scheme: 'bearer' };
+    let schemes: unknown;
+    await testPlugin({
+      name: 'p',
+      openapi: () => ({ auth: { free: { scheme } } }),
+      setup: ({ describe }) => {
+        ({ securitySchemes: schemes } = Object(describe().document.components));
+        return {};
+      },
+    });
+    assert.deepEqual(schemes, { free: scheme });
+  });
+});
+
 describe('onHttpRequest', () => {
   it('gives a hook the request with headers in lower case and without credentials', async () => {
     const { seen, hook } = recorder();
-    const harness = await withHooks({ onHttpRequest: hook });
+    const credentials = ['X-Api-Key', 'X-Payment-Proof'];
+    const harness = await testPlugin({ name: 'p', hooks: { onHttpRequest: hook } }, { services: { credentials } });
     const headers = { 'X-Tenant': 'a', 'X-Api-Key': 'secret', 'x-payment-proof': '{}' };
     const outcome = await harness.onHttpRequest({ ip: '10.0.0.1', parameters: { symbol: 'ETH' }, headers });
     assert.deepEqual(outcome, PASSED);

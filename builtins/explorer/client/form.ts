@@ -1,4 +1,5 @@
-import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../../../plugins-sdk/index.ts';
+import type { Access, PageData } from '../data.ts';
+import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import type { ServiceRequest } from './call.ts';
 import { element } from './dom.ts';
 import { areaControl, type Content, type Field, field, jsonOf, textControl, textOf } from './fields.ts';
@@ -22,9 +23,13 @@ interface Part {
 }
 
 /** The form of an endpoint; `submit` gets what it makes, once nothing is wrong with it. */
-export function requestForm(endpoint: PublicEndpoint, submit: (asked: Asked) => void): RequestForm {
+export function requestForm(
+  endpoint: PublicEndpoint,
+  ways: PageData['auth'],
+  submit: (asked: Asked) => void,
+): RequestForm {
   const parts = [...parameterParts(endpoint.parameters), ...endpoint.reserved.map(reservedPart)];
-  const credentials = credentialParts(endpoint.auth);
+  const credentials = credentialParts(endpoint, ways);
   const send = element('button', { type: 'submit', class: 'send' }, 'Send request');
   const stop = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Stop');
   const form = element(
@@ -151,42 +156,37 @@ function typePart(): Part {
   };
 }
 
-function credentialParts(auth: readonly string[]): Part[] {
-  const or = auth.includes('free') || auth.length > 1 ? ' Leave it empty to use another way in.' : '';
-  const parts: Record<string, () => Part> = { apiKey: () => keyPart(or), x402: () => proofPart(or) };
-  return [...new Set(auth)].flatMap((type) => parts[type]?.() ?? []);
+/** A field for each header that carries credentials, as far as plugins say which. */
+function credentialParts({ auth }: PublicEndpoint, ways: PageData['auth']): Part[] {
+  const open = auth.length > 1 ? [' Leave it empty to use another way in.'] : [];
+  return [...new Set(auth)].flatMap((type) => {
+    const way = ways[type];
+    return way?.header === undefined ? [] : [credentialPart(way.header, way, open)];
+  });
 }
 
 /** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */
 const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-function keyPart(or: string): Part {
-  const control = textControl({ type: 'password', class: 'code' });
-  const hints = [`Sent with this request only; never stored.${or}`];
-  const read = (): Content<string> =>
-    HEADER_TEXT.test(control.value)
-      ? textOf(control, false)
-      : { problem: 'A header cannot carry this: there is a character that no key has.' };
-  return { name: 'X-Api-Key', field: field<string>({ label: 'X-Api-Key', kind: 'API key', hints, control, read }) };
+function credentialPart(name: string, { title, hints, example }: Access, open: readonly string[]): Part {
+  const control =
+    example === undefined
+      ? textControl({ type: 'password', class: 'code' })
+      : areaControl({ class: 'code', placeholder: JSON.stringify(example) });
+  const notes = example === undefined ? [...hints, 'Sent with this request only; never stored.'] : hints;
+  const all = [...notes.slice(0, -1), [...notes.slice(-1), ...open].join('')];
+  const read = () => (example === undefined ? headerText(textOf(control, false)) : jsonLine(jsonOf(control, false)));
+  return { name, field: field<string>({ label: name, kind: title, hints: all, control, read }) };
 }
 
-function proofPart(or: string): Part {
-  const control = areaControl({
-    class: 'code',
-    placeholder: '{"txHash": "0x…", "expiresAt": 1700000000, "signature": "0x…"}',
-  });
-  const hints = [
-    'Send the request without a proof to see what to pay, and pay from your wallet.',
-    `With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.${or}`,
-  ];
-  const read = (): Content<string> => {
-    const content = jsonOf(control, false);
-    if (!('value' in content) || content.value === undefined) return content;
-    const line = JSON.stringify(JSON.parse(content.value));
-    return { value: line.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) };
-  };
-  return {
-    name: 'X-Payment-Proof',
-    field: field<string>({ label: 'X-Payment-Proof', kind: 'payment', hints, control, read }),
-  };
+function headerText(content: Content<string>): Content<string> {
+  const fits = !('value' in content) || content.value === undefined || HEADER_TEXT.test(content.value);
+  return fits ? content : { problem: 'A header cannot carry this: there is a character that no key has.' };
+}
+
+/** JSON in one line of ASCII, for a header. */
+function jsonLine(content: Content<string>): Content<string> {
+  if (!('value' in content) || content.value === undefined) return content;
+  const line = JSON.stringify(JSON.parse(content.value));
+  return { value: line.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`) };
 }

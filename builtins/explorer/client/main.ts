@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
-import type { PublicEndpoint } from '../../../plugins-sdk/index.ts';
 import type { PageData } from '../data.ts';
+import type { PublicEndpoint } from '../endpoint.ts';
 import { element, say } from './dom.ts';
 import { endpointPanel } from './panel.ts';
 import { Pin } from './pin.ts';
@@ -110,14 +110,15 @@ function lost(id: string): HTMLElement {
 }
 
 function run(): void {
-  const { node, endpoints } = readData();
+  const data = readData();
+  const { node, endpoints } = data;
   const pin = new Pin(node);
   const all = endpoints.map(listed);
   const main = element('main');
   const start = welcome(node);
   const panels = new Map<string, HTMLElement>();
   const panelOf = (endpoint: PublicEndpoint) => {
-    const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, node);
+    const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, data);
     panels.set(endpoint.id, panel);
     return panel;
   };

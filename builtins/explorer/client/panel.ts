@@ -1,4 +1,5 @@
-import type { PublicEndpoint, ReservedParameter } from '../../../plugins-sdk/index.ts';
+import type { PageData } from '../data.ts';
+import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
 import { ask, type Outcome } from './call.ts';
 import { checkCard } from './check.ts';
 import { copyButton, element, newId, say } from './dom.ts';
@@ -7,8 +8,8 @@ import { type Asked, requestForm } from './form.ts';
 import type { Pin } from './pin.ts';
 
 /** All that the page shows of an endpoint. */
-export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, node: string): HTMLElement {
-  const answer = answerSection(endpoint, pin, node);
+export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, data: PageData): HTMLElement {
+  const answer = answerSection(endpoint, pin, data.node);
   let running: AbortController | undefined;
   const submit = async (asked: Asked) => {
     running?.abort();
@@ -23,13 +24,13 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, node: string):
     form.stop.hidden = true;
     answer.show(outcome, asked);
   };
-  const form = requestForm(endpoint, submit);
+  const form = requestForm(endpoint, data.auth, submit);
   form.stop.addEventListener('click', () => running?.abort());
   return element(
     'article',
     {},
     element('a', { class: 'back', href: '#' }, '← All endpoints'),
-    ...headOf(endpoint),
+    ...headOf(endpoint, data),
     section('Request', form.element),
     answer.element,
   );
@@ -40,20 +41,15 @@ function section(title: string, ...children: Node[]): HTMLElement {
   return element('section', { class: 'part', 'aria-labelledby': heading.id }, heading, ...children);
 }
 
-const modes: Readonly<Record<string, string>> = {
-  sync: 'sync: the answer comes at once',
-  async: 'async: accepted at once, then this page asks until it is done',
-  stream: 'stream: the answer comes as a server-sent event',
-};
-const ways: Readonly<Record<string, string>> = { free: 'free', apiKey: 'API key', x402: 'payment (x402)' };
-
-function headOf({ id, api, name, description, mode, auth, encoding }: PublicEndpoint): HTMLElement[] {
+function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTMLElement[] {
+  const { id, api, name, description, mode, auth, encoding } = endpoint;
   const shownId = element('code', {}, id);
-  const access = auth.map((type) => ways[type] ?? type);
+  const access = auth.map((type) => ways[type]?.title ?? type);
+  const title = modes[mode];
   const facts: [string, ...(Node | string)[]][] = [
     ['Endpoint ID', shownId, copyButton('the endpoint ID', shownId)],
-    ['Mode', modes[mode] ?? mode],
-    ['Access', access.length === 0 ? 'free' : access.join(' or ')],
+    ['Mode', title === undefined ? mode : `${mode}: ${title}`],
+    ['Access', access.join(' or ')],
     [
       'Answer',
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),

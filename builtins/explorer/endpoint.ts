@@ -1,5 +1,4 @@
-import type { Endpoint, Json } from './kernel.ts';
-import { keys } from './keys.ts';
+import { type Endpoint, type Json, keys } from '../../plugins-sdk/index.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -30,8 +29,6 @@ export interface PublicEndpoint {
   readonly reserved: readonly ReservedParameter[];
   /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
   readonly encoding?: { readonly type: string; readonly path: string; readonly times?: string };
-  /** Whether the encoded integer is encrypted. */
-  readonly encrypted: boolean;
 }
 
 function descriptionOf(value: unknown): { description?: string } {
@@ -73,6 +70,5 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
       ...(times === '*' ? (['_times'] as const) : []),
     ],
     ...(encoding === undefined ? {} : { encoding }),
-    encrypted: own.encrypt !== undefined && own.encrypt !== null,
   };
 }

@@ -1,0 +1,17 @@
+import { configKey, Type } from '../../plugins-sdk/index.ts';
+
+/** What others read as `keys.encoding`, with all that is to be said of it. */
+export const encodingKey = configKey(
+  'endpoint',
+  'encoding',
+  Type.Optional(
+    Type.Object(
+      {
+        type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
+        path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
+        times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+      },
+      { additionalProperties: false, description: 'What is extracted and ABI-encoded; without it the JSON is signed' },
+    ),
+  ),
+);

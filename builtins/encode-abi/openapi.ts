@@ -1,0 +1,61 @@
+import {
+  type DescribedOperation,
+  type Endpoint,
+  keys,
+  type Named,
+  type OpenApiPart,
+  refTo,
+} from '../../plugins-sdk/index.ts';
+import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
+
+const TYPES = [...REQUESTER_TYPES];
+const LONGEST = MAX_REQUESTER_TEXT;
+
+const choices: Readonly<Record<Field, Named[string]>> = {
+  type: {
+    description: 'ABI type of the answer, or a comma-separated list of them',
+    type: 'string',
+    maxLength: LONGEST,
+    anyOf: [{ enum: TYPES }, { pattern: `^(${TYPES.join('|')})( *, *(${TYPES.join('|')}))+$` }],
+  },
+  path: {
+    description: 'JSONPath of the value in the upstream answer, or a comma-separated list of them',
+    type: 'string',
+    minLength: 1,
+    maxLength: LONGEST,
+  },
+  times: {
+    description: 'Multiplier of an integer, such as 1e18, or a comma-separated list of them; 1 changes nothing',
+    type: ['string', 'number'],
+    maxLength: LONGEST,
+  },
+};
+
+/** @param delegated what the operator leaves to the client. */
+function describeEndpoint(endpoint: Endpoint, delegated: readonly Field[]): DescribedOperation | undefined {
+  const encoding = keys.encoding.of(endpoint);
+  if (encoding === undefined) return undefined;
+  const { type, path } = encoding;
+  const names = delegated.map((field) => `_${field}`);
+  const what = type === '*' ? 'the ABI encoding that the request chooses' : `ABI encoding of (${type})`;
+  const errors = names.flatMap((name) => [
+    `Endpoint requires \`${name}\` request parameter`,
+    `Invalid \`${name}\` request parameter`,
+  ]);
+  const missing = `No value found at path: ${/[*,]/.test(path) ? '<path>' : path}`;
+  return {
+    answer: { kind: 'Encoded', text: `${what}, signed` },
+    parameters: Object.fromEntries(delegated.map((field) => [`_${field}`, choices[field]])),
+    required: names,
+    ...(errors.length === 0 ? {} : { responses: { 400: { errors } } }),
+    failures: { 502: { errors: ['API returned no data to encode', missing] } },
+  };
+}
+
+/** @param delegatedOf what the operator of an endpoint leaves to the client. */
+export function describeAbi(delegatedOf: (endpoint: Endpoint) => readonly Field[]): OpenApiPart {
+  return {
+    answers: { Encoded: { data: { ...refTo('schemas', 'Bytes'), description: 'ABI-encoded value(s)' } } },
+    operation: (endpoint) => describeEndpoint(endpoint, delegatedOf(endpoint)),
+  };
+}

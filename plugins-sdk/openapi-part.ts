@@ -1,0 +1,115 @@
+import type { Endpoint } from './kernel.ts';
+
+/** An object of OpenAPI 3.1 or JSON Schema, as it stands in the document. */
+export type OpenApiObject = Readonly<Record<string, unknown>>;
+/** Such objects by name. */
+export type Named = Readonly<Record<string, OpenApiObject>>;
+
+/** One response. Where several plugins refuse with one status, they share it: descriptions and texts of all stand in it. */
+export interface DescribedResponse {
+  /** Default: what HTTP calls the status. */
+  readonly description?: string;
+  /** The texts that the `error` of a refusal may hold. */
+  readonly errors?: readonly string[];
+  /** Schema of a body that is no `{error}`. Such a response is of one plugin alone. */
+  readonly schema?: OpenApiObject;
+  /** Default `application/json`. */
+  readonly mediaType?: string;
+  /** Headers besides `X-Request-Id`. A shared response has those that all have who share it. */
+  readonly headers?: Named;
+  readonly links?: Named;
+  /** Its name among the components of the document, for a response that many operations have. */
+  readonly name?: string;
+}
+
+/** By status. */
+export type Responses = Readonly<Record<string, DescribedResponse>>;
+
+/** What a plugin does at one endpoint. */
+export interface DescribedOperation {
+  /** Schemas of what the request's `parameters` may hold, by name. */
+  readonly parameters?: Named;
+  /** Names of those that it must hold. */
+  readonly required?: readonly string[];
+  /** Of whoever encodes the endpoint's answer: which of its `answers` it is, and in words. */
+  readonly answer?: { readonly kind: string; readonly text: string };
+  /** What else is to be said of the answer. */
+  readonly remark?: string;
+  /** Refusals before the mode has its turn. */
+  readonly responses?: Responses;
+  /** Refusals while the answer is made, which a mode may tell in its own way. */
+  readonly failures?: Responses;
+}
+
+/** One type of `auth`. */
+export interface DescribedAuth {
+  /** A Security Scheme Object; without one it lets everyone in. */
+  readonly scheme?: OpenApiObject;
+  /** What whoever is not let in gets. */
+  readonly responses?: Responses;
+  /** What a page calls it; default its type. */
+  readonly title?: string;
+  /** What a person should know who fills in the header of the scheme on a page. */
+  readonly hints?: readonly string[];
+  /** What the header holds, where it is JSON. */
+  readonly example?: OpenApiObject;
+}
+
+/** One mode. */
+export interface DescribedMode {
+  /** What an endpoint of this mode answers when all goes well, and what it refuses itself. @param kind of the answer. */
+  responses(kind: string, text: string): Responses;
+  /** Whether the response comes before the answer is made, so that failures are told elsewhere. */
+  readonly early?: boolean;
+  /** Schemas that it needs. @param answers the schema of a signed answer, by kind. */
+  schemas?(answers: Named): Named;
+  /** What a page says of it, behind its name. */
+  readonly title?: string;
+}
+
+/** One route of a plugin. */
+export interface DescribedRoute {
+  readonly method: string;
+  /** In the syntax of OpenAPI: `/requests/{requestId}`. */
+  readonly path: string;
+  /** As the route itself has it. */
+  readonly admit: boolean;
+  /** An Operation Object without responses; it needs an `operationId`. */
+  readonly operation: OpenApiObject;
+  readonly responses: Responses;
+}
+
+/** What a plugin may know of the service that it describes its part of. */
+export interface DescribedService {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly endpoints: readonly Endpoint[];
+  /** The plugin's own `config`, as `setup` gets it. */
+  readonly own: unknown;
+}
+
+/** The part of a plugin in the OpenAPI document of a service. No two plugins may claim the same name in it. */
+export interface OpenApiPart {
+  /** Components that its other members refer to. */
+  readonly schemas?: Named;
+  readonly headers?: Named;
+  /** Its types of `auth`. */
+  readonly auth?: Readonly<Record<string, DescribedAuth>>;
+  readonly modes?: Readonly<Record<string, DescribedMode>>;
+  readonly routes?: readonly DescribedRoute[];
+  /** Refusals of whatever is behind the stage `admit`. */
+  readonly admit?: Responses;
+  /** Kinds of answers that it encodes: the member with the value, as schemas by name. */
+  readonly answers?: Readonly<Record<string, Named>>;
+  /** What it adds to every signed answer, and what is to be known of such an answer. */
+  readonly signed?: { readonly description?: string; readonly required?: Named; readonly optional?: Named };
+  /** What it does at an endpoint, if anything. */
+  operation?(endpoint: Endpoint): DescribedOperation | undefined;
+}
+
+/** What a service says of itself, put together from the parts of its plugins. */
+export interface ServiceDescription {
+  /** OpenAPI 3.1. */
+  readonly document: OpenApiObject;
+  readonly auth: ReadonlyMap<string, DescribedAuth>;
+  readonly modes: ReadonlyMap<string, DescribedMode>;
+}
