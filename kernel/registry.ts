@@ -169,16 +169,14 @@ export class Registry {
         throw new RegistrationError(`plugin "${name}": a route is no object`);
       const { method, path, handle } = route;
       const key = `${String(method)} ${String(path)}`;
-      const fail = (why: string) => new RegistrationError(`plugin "${name}": route ${key}: ${why}`);
-      if (typeof method !== 'string' || typeof path !== 'string') throw fail('needs a method and a path');
-      if (typeof handle !== 'function') throw fail('has no handler');
+      if (typeof method !== 'string' || typeof path !== 'string')
+        throw new RegistrationError(`plugin "${name}": route ${key}: needs a method and a path`);
       this.#add(registration, 'route', key, handle, route);
     }
   }
 
   #add(registration: Registration, stage: StageName, variant: string, fn: unknown, table: unknown): void {
     const { name: plugin, budget, fallback = false } = registration;
-    if (typeof fn !== 'function') throw new RegistrationError(`plugin "${plugin}": hook "${stage}" is no function`);
     const others = this.#candidates.get(stage) ?? [];
     const rival = stageOf(stage).variants && others.find((other) => other.variant === variant);
     if (rival) {
@@ -186,6 +184,10 @@ export class Registry {
       throw new RegistrationError(
         stage === 'route' ? `${both} serve ${variant}` : `${both} provide "${stage}" of "${variant}"`,
       );
+    }
+    if (typeof fn !== 'function') {
+      const what = stage === 'route' ? `route ${variant}: has no handler` : `hook "${stage}" is no function`;
+      throw new RegistrationError(`plugin "${plugin}": ${what}`);
     }
     this.#candidates.set(stage, [...others, { who: { plugin, budget }, variant, fallback, fn: fn.bind(table) }]);
   }

@@ -239,7 +239,7 @@ describe('LOG_LEVEL=debug', () => {
       `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign store settle deliver respond`,
     );
     assert.equal(await timelineOf(await tracing.post('x/p')), `${first} settle deliver respond`);
-    assert.equal(await timelineOf(await fetch(`${tracing.url}/health`)), 'respond');
+    assert.equal(await timelineOf(await fetch(`${tracing.url}/health`)), 'route respond');
     assert.equal(
       await timelineOf(await fetch(`${tracing.url}/endpoints/0x12`, { method: 'POST' })),
       'admit resolve settle respond',

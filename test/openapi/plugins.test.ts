@@ -71,7 +71,7 @@ export default {
         method: 'GET',
         path: '/tickets/:kind',
         admit: true,
-        handle: (_, __, { kind }) => {
+        handle: ({ params: { kind } }) => {
           if (kind !== 'day') throw new Refusal(404, 'Sold out');
           return { status: 200, body: JSON.stringify({ price }) };
         },
