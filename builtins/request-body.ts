@@ -83,11 +83,9 @@ function countingReader(): Promise<Middleware> {
   return counting;
 }
 
-/** The body of a message that announced its length: node sees to it that there is not one byte more. */
-function readAnnounced(arrival: Arrival): Promise<Buffer> {
-  return arrival.readBody(BODY_LIMIT).catch((error: unknown) => {
-    throw isRefusal(error) && error.status === 413 ? error : answers.invalidJson();
-  });
+/** @throws Refusal */
+function unread(error: unknown): never {
+  throw isRefusal(error) && error.status === 413 ? error : answers.invalidJson();
 }
 
 /** The body of a message of unknown length. */
@@ -164,12 +162,17 @@ export const requestBody = definePlugin({
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {
-      read: async (arrival, exchange) => {
-        const { 'content-length': length } = arrival.request.headers;
-        if (!announcesJson(arrival.request.headers)) throw answers.contentType();
-        const bytes = await (length === undefined ? readChunked(arrival) : readAnnounced(arrival));
-        rawBody.set(exchange, bytes);
-        return parametersOf(decode(bytes), exchange);
+      read: (arrival, exchange) => {
+        const { headers } = arrival.request;
+        if (!announcesJson(headers)) throw answers.contentType();
+        const take = (bytes: Buffer) => {
+          rawBody.set(exchange, bytes);
+          return parametersOf(decode(bytes), exchange);
+        };
+        // Node sees to it that there is not one byte more than was announced.
+        return headers['content-length'] === undefined
+          ? readChunked(arrival).then(take)
+          : arrival.readBody(BODY_LIMIT).then(take, unread);
       },
     },
   }),

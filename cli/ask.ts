@@ -28,7 +28,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const tasks: (() => void)[] = [];
   const answer = async () => {
     await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, id, later: (task) => tasks.push(task) });
+    return pipeline.serve({ exchange, id, later: (task) => void tasks.push(task) });
   };
   const leave = { handleEvent: () => control.disconnect(exchange) };
   if (as.client.aborted) leave.handleEvent();

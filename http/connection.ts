@@ -31,7 +31,7 @@ export class Connection {
   readonly socket: Socket;
   readonly #bounds: ConnectionBounds;
   readonly #waiting: Waiting[] = [];
-  readonly #underWay = new Set<ServerResponse>();
+  readonly #underWay: ServerResponse[] = [];
   readonly #unread = new Map<ServerResponse, number>();
   #unreadBytes = 0;
   /** Whether the client is being timed. */
@@ -68,11 +68,11 @@ export class Connection {
   }
 
   get isIdle(): boolean {
-    return this.#underWay.size === 0 && this.#waiting.length === 0;
+    return this.#underWay.length === 0 && this.#waiting.length === 0;
   }
 
   get mayBegin(): boolean {
-    return this.#underWay.size < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
+    return this.#underWay.length < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
   }
 
   /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
@@ -89,8 +89,7 @@ export class Connection {
 
   /** The response that has the socket; those behind it wait for it. */
   get #current(): ServerResponse | undefined {
-    for (const response of this.#underWay) if (response.socket !== null) return response;
-    return undefined;
+    return this.#underWay.find(({ socket }) => socket !== null);
   }
 
   enqueue(waiting: Waiting): void {
@@ -103,7 +102,7 @@ export class Connection {
   }
 
   begin(response: ServerResponse): void {
-    this.#underWay.add(response);
+    this.#underWay.push(response);
     this.#latest = response;
     this.#hold();
     if (this.socket.readableEnded) this.#startProbes();
@@ -139,10 +138,11 @@ export class Connection {
 
   /** The response is out, or will never be. @returns the bytes of it that were left unread. */
   end(response: ServerResponse): number {
-    const bytes = this.#unread.get(response) ?? 0;
-    this.#unread.delete(response);
+    const bytes = this.#unread.size === 0 ? 0 : (this.#unread.get(response) ?? 0);
+    if (bytes > 0) this.#unread.delete(response);
     this.#unreadBytes -= bytes;
-    this.#underWay.delete(response);
+    const index = this.#underWay.indexOf(response);
+    if (index >= 0) this.#underWay.splice(index, 1);
     this.#time();
     if (this.#isHeld && !this.#isFull) {
       this.#isHeld = false;

@@ -194,7 +194,7 @@ export class Connections {
     const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#ready.size > this.#bounds.begun);
     this.#underWay += 1;
     connection.begin(response);
-    response.once('close', () => this.#end(connection, response));
+    response.on('close', () => this.#end(connection, response));
     const written = (bytes: number) => this.#written(connection, response, bytes);
     if (!namesOneHost(request)) {
       response.writeHead(400, { Connection: 'close' }).end();
@@ -239,10 +239,12 @@ export class Connections {
     this.#underWay -= 1;
     const bytes = connection.end(response);
     this.#unread -= bytes;
-    // What it has taken is progress: it goes to the back.
-    this.#slow.delete(connection);
-    if (connection.isUnread) this.#slow.add(connection);
-    if (connection.unreadBytes === 0) this.#holding.delete(connection);
+    if (bytes > 0 || connection.unreadBytes > 0) {
+      // What it has taken is progress: it goes to the back.
+      this.#slow.delete(connection);
+      if (connection.isUnread) this.#slow.add(connection);
+      if (connection.unreadBytes === 0) this.#holding.delete(connection);
+    }
     this.#makeReady(connection);
   }
 }

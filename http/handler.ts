@@ -24,7 +24,6 @@ export interface HandlerOptions {
 
 /** The path of an endpoint: nearly every request has one, and the router would find the same. */
 const ENDPOINT = /^\/endpoints\/(0x[0-9a-fA-F]{64})$/;
-const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** Handles HTTP requests from their headers to the last byte of their responses, by a pipeline and the routes of its plugins. */
 export class HttpHandler {
@@ -63,7 +62,7 @@ export class HttpHandler {
     const { plugins, newId, closed } = this.#options;
     const { response } = arrived;
     const visit = new Visit(newId(), target.route, arrived, params, this.#app);
-    response.once('close', () => {
+    response.on('close', () => {
       const isOut = response.writableFinished;
       if (!isOut) control.disconnect(visit.exchange);
       plugins.observer.response?.(visit.exchange, isOut ? response.statusCode : 499);
@@ -77,33 +76,42 @@ export class HttpHandler {
     const { exchange, arrived } = visit;
     const { response } = arrived;
     try {
-      const { status, headers, body } = await this.#serve(target, visit).catch((error) => this.#responseTo(error));
+      const { status, headers, body } = await this.#answer(target, visit);
       const common = await this.#options.pipeline.headers(exchange);
       if (exchange.abandoned || response.destroyed) return;
       const content = typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
-      const own = { ...(content.length > 0 && JSON_TYPE), 'X-Request-Id': exchange.requestId };
-      send(arrived, { status, headers: [own, common, headers], body: content });
+      response.setHeader('X-Request-Id', exchange.requestId);
+      if (content.length > 0) response.setHeader('Content-Type', 'application/json');
+      send(arrived, { status, headers: [common, headers], body: content });
     } catch {
       // What cannot be sent must not be waited for.
       response.destroy();
     }
   }
 
-  /** @throws Refusal */
-  async #serve({ admit, maxBody, by }: Target, visit: Visit): Promise<HttpResponse> {
-    const { exchange, params, later } = visit;
-    const { pipeline } = this.#options;
-    if (admit) await this.#admit(visit);
-    if (by instanceof Refusal) throw by;
-    if (by === 'endpoint') {
-      return pipeline.serve({ exchange, id: params.endpointId ?? '', arrival: visit, later });
+  async #answer({ admit, maxBody, by }: Target, visit: Visit): Promise<HttpResponse> {
+    try {
+      if (admit) await this.#admit(visit);
+      if (by instanceof Refusal) return this.#responseTo(by);
+      return await (by === 'endpoint' ? this.#options.pipeline.serve(visit) : this.#route(by, maxBody, visit));
+    } catch (error) {
+      return this.#responseTo(error);
     }
+  }
+
+  async #route(key: string, maxBody: number, visit: Visit): Promise<HttpResponse> {
+    const { exchange, params } = visit;
     const body = maxBody > 0 ? await visit.readBody(maxBody) : new Uint8Array();
     const { url = '' } = visit.request;
     const query = new URLSearchParams(url.replace(/^[^?]*/, ''));
-    return pipeline.route(by, { params, query, body }, exchange).catch((error) => this.#report(exchange, error));
+    try {
+      return await this.#options.pipeline.route(key, { params, query, body }, exchange);
+    } catch (error) {
+      return this.#report(exchange, error);
+    }
   }
 
+  /** @throws Refusal */
   async #admit({ exchange, arrived }: Visit): Promise<void> {
     try {
       // For observers of errors it is none, like the rate limit.

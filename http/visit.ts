@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type Koa from 'koa';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
-import type { Later } from '../kernel/pipeline.ts';
+import type { EndpointRequest } from '../kernel/pipeline.ts';
 import type { Arrival, Hex } from '../kernel/values.ts';
 import { readBody } from './body.ts';
 import type { Arrived } from './connections.ts';
@@ -11,13 +11,13 @@ import type { PathParameters } from './routes.ts';
 type Task = () => void;
 
 /** One request at its route. */
-export class Visit implements Arrival {
+export class Visit implements Arrival, EndpointRequest {
   readonly exchange: Exchange;
   readonly arrived: Arrived;
   readonly params: PathParameters;
   readonly #app: Koa;
   #ctx: Context | undefined;
-  readonly #tasks: Task[] = [];
+  #tasks: Task[] | undefined;
   #isOver = false;
 
   /**
@@ -31,6 +31,14 @@ export class Visit implements Arrival {
     this.arrived = arrived;
     this.params = params;
     this.#app = app;
+  }
+
+  get id(): string {
+    return this.params.endpointId ?? '';
+  }
+
+  get arrival(): Arrival {
+    return this;
   }
 
   get request(): IncomingMessage {
@@ -47,14 +55,19 @@ export class Visit implements Arrival {
   }
 
   /** Takes what must wait until the response is out. */
-  readonly later: Later = (task) => {
-    if (this.#isOver) task();
-    else this.#tasks.push(task);
-  };
+  later(task: Task): void {
+    if (this.#isOver) {
+      task();
+      return;
+    }
+    this.#tasks ??= [];
+    this.#tasks.push(task);
+  }
 
   close(): void {
     this.#isOver = true;
-    for (const task of this.#tasks.splice(0)) task();
+    for (const task of this.#tasks ?? []) task();
+    this.#tasks = undefined;
   }
 }
 

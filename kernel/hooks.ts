@@ -99,19 +99,30 @@ export class Hooks {
 
 /** What a hook calls back with, or a promise of it. @throws Refusal */
 function call(hook: Hook, stage: StageName, args: readonly unknown[]): unknown {
-  const answer: { isThere: boolean; error?: unknown; result?: unknown; arrived?: () => void } = { isThere: false };
-  const take = (): unknown => {
-    if (answer.error) throw at(stage, answer.error);
-    return answer.result;
-  };
+  const answer: Answer = { isThere: false, error: undefined, result: undefined, arrived: undefined };
   hook.callAsync(...args, (error: unknown, result: unknown) => {
     answer.isThere = true;
     answer.error = error;
     answer.result = result;
     answer.arrived?.();
   });
-  if (answer.isThere) return take();
-  return new Promise<void>((resolve) => {
+  return answer.isThere ? read(answer, stage) : arrivalOf(answer).then(() => read(answer, stage));
+}
+
+interface Answer {
+  isThere: boolean;
+  error: unknown;
+  result: unknown;
+  arrived: (() => void) | undefined;
+}
+
+function arrivalOf(answer: Answer): Promise<void> {
+  return new Promise((resolve) => {
     answer.arrived = resolve;
-  }).then(take);
+  });
+}
+
+function read({ error, result }: Answer, stage: StageName): unknown {
+  if (error) throw at(stage, error);
+  return result;
 }

@@ -28,18 +28,15 @@ export interface Runtime {
   failed(exchange: Exchange, refusal: Refusal): void;
 }
 
-/** Takes a task that must not delay the response. */
-export type Later = (task: () => void) => void;
-
 /** A request to an endpoint. */
 export interface EndpointRequest {
   readonly exchange: Exchange;
   /** The endpoint's id as the client sent it. */
   readonly id: string;
   /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
-  readonly arrival?: Arrival;
+  readonly arrival?: Arrival | undefined;
   /** Takes what must wait until the response is on its way. */
-  readonly later: Later;
+  later(task: () => void): void;
 }
 
 /** Runs requests through the stages, in the order of the table of stages. */
@@ -60,8 +57,8 @@ export class Pipeline {
   }
 
   /** May the client come in at all? @throws Refusal */
-  async admit(exchange: Exchange): Promise<void> {
-    await this.#hooks.ask('admit', exchange);
+  admit(exchange: Exchange): Awaitable<unknown> {
+    return this.#hooks.ask('admit', exchange);
   }
 
   /** @param key of the route. @throws Refusal */
@@ -94,7 +91,7 @@ class Passage {
   readonly #running: WaitGroup;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  #later: Later;
+  #isDetached = false;
   /** Whether the outcome is known to those who wait for it. */
   #isSettled = false;
   /** The refusal that it ended with, if it did. */
@@ -106,7 +103,6 @@ class Passage {
     this.#running = running;
     this.#request = request;
     this.#exchange = request.exchange;
-    this.#later = request.later;
   }
 
   async serve(): Promise<HttpResponse> {
@@ -154,8 +150,8 @@ class Passage {
       if (running !== undefined) throw new Error('the rest of the pipeline runs once');
       if (this.#isSettled) throw new Error('the request has ended');
       if (detached) {
+        this.#isDetached = true;
         control.detach(this.#exchange);
-        this.#later = (task) => this.#watch(immediate().then(task));
       }
       running = this.#finish(parameters);
       // A mode may drop it: what went wrong is concluded by then.
@@ -245,10 +241,16 @@ class Passage {
     return refusal;
   }
 
-  async #settle(outcome: Outcome): Promise<void> {
-    if (this.#isSettled) return;
+  #settle(outcome: Outcome): Awaitable<void> {
+    if (this.#isSettled) return undefined;
     this.#isSettled = true;
-    await this.#hooks.ask('settle', Object.freeze(outcome), this.#exchange);
+    return this.#hooks.ask('settle', Object.freeze(outcome), this.#exchange);
+  }
+
+  /** Does what must not delay the response. */
+  #later(task: () => void): void {
+    if (this.#isDetached) this.#watch(immediate().then(task));
+    else this.#request.later(task);
   }
 
   /** Keeps the service from ending before a task does. */

@@ -124,17 +124,21 @@ function httpResponseOf(value: unknown): HttpResponse {
   const { status, headers: given, body } = membersOf(value);
   ensure(isInteger(status) && status >= 200 && status <= 599);
   const headers = given === undefined ? undefined : headersOf(given);
-  const response = { status, ...(headers && { headers }) };
+  const checked = bodyOf(status, headers, body);
+  return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
+}
+
+function bodyOf(status: number, headers: Headers | undefined, body: unknown): HttpResponse['body'] {
   // These have no content, and no length of any (RFC 9110, section 8.6).
-  if (status === 204 || status === 304) return { ...response, body: '' };
-  if (JsonText.is(body)) return { ...response, body };
+  if (status === 204 || status === 304) return '';
+  if (JsonText.is(body)) return body;
   if (body instanceof Uint8Array) {
     ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
-    return { ...response, body: Uint8Array.from(body) };
+    return Uint8Array.from(body);
   }
   ensure(isString(body));
   ensure(body === '' || !isSentAsJson(headers) || isJson(body), 'the body is no JSON');
-  return { ...response, body };
+  return body;
 }
 
 /** What names no other type is sent as JSON. */
