@@ -11,7 +11,7 @@ let charge: (budget: Budget, milliseconds: number) => void;
 /** Keeps what a call has used, for those who measure. */
 export let note: (budget: Budget, spending: Spending) => void;
 /** The stopwatches that run on a budget now. */
-let running: (budget: Budget) => Set<Stopwatch>;
+let running: (budget: Budget) => Stopwatch[];
 
 /**
  * How much time one plugin has left in one request, shared by all its hooks of that request. Plugins may look at it; only
@@ -21,7 +21,7 @@ export class Budget implements Call {
   readonly #total: number;
   #remaining: number;
   readonly #spent: Spending[] = [];
-  readonly #running = new Set<Stopwatch>();
+  readonly #running: Stopwatch[] = [];
   readonly #exchange: Exchange | undefined;
   #controller: AbortController | undefined;
 
@@ -88,7 +88,7 @@ export class Stopwatch {
   /** Runs at once. */
   constructor(budget: Budget) {
     this.#budget = budget;
-    running(budget).add(this);
+    running(budget).push(this);
   }
 
   /** Milliseconds that were charged. */
@@ -138,7 +138,9 @@ export class Stopwatch {
   stop(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    running(this.#budget).delete(this);
+    const others = running(this.#budget);
+    const index = others.lastIndexOf(this);
+    if (index >= 0) others.splice(index, 1);
   }
 }
 
