@@ -12,6 +12,7 @@ export * from './hex.ts';
 export * from './http-client/index.ts';
 export { LongResponse } from './json/long-response.ts';
 export { JsonLimitError } from './json/scan.ts';
+export { isDeeperThan } from './json/skip.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
