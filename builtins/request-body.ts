@@ -10,8 +10,8 @@ import {
   MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
+  warmUp,
 } from '../plugins-sdk/index.ts';
-import { warmUp } from '../plugins-sdk/lazy.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;

@@ -28,3 +28,4 @@ export * from './slots.ts';
 export { type Closable, StateKey, type States } from './state.ts';
 export { steadyClock } from './steady-clock.ts';
 export * from './token-buckets.ts';
+export { warmUp } from './warm-up.ts';
