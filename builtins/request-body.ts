@@ -14,8 +14,8 @@ import {
   Refusal,
   type Responses,
   rawBody,
+  warmUp,
 } from '../plugins-sdk/index.ts';
-import { warmUp } from '../plugins-sdk/lazy.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;

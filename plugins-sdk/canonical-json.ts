@@ -22,13 +22,6 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 // Up to here an insertion sort is quicker than Array.prototype.sort; beyond it its quadratic worst case would tell.
 const SHORT_LIST = 32;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-
 /**
  * The stable text of a JSON value: no white space, the keys of every object sorted by UTF-16 code units, numbers and
  * strings as JSON.stringify writes them (a lone surrogate as an escape), `undefined` (a key's value too) as `null`.
@@ -52,46 +45,13 @@ export function jcs(value: unknown): string {
 }
 
 /**
- * As {@link canonicalJson}, for values of which one pass could hold the event loop for too long: it gives other work a
- * turn every few thousand members. The value must not change meanwhile.
+ * {@link canonicalJson} for values of which one pass could take too long: it yields every few thousand members. The value must
+ * not change meanwhile.
  *
  * @throws CanonicalJsonError
  */
-export async function canonicalJsonInSteps(value: unknown): Promise<string> {
-  const steps = writeInSteps(value, 0, { members: 0 });
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-    // The global one: the rest of this file also runs in browsers, which have no Node modules.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-/**
- * Whether JSON text opens more than `limit` arrays and objects inside each other, found in one pass without parsing.
- * Says nothing about whether the text is valid JSON.
- */
-export function isDeeperThan(text: string, limit: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) i = endOfString(text, i);
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      depth++;
-      if (depth > limit) return true;
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--;
-  }
-  return false;
-}
-
-function endOfString(text: string, start: number): number {
-  let i = start + 1;
-  for (; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) break;
-    if (code === BACKSLASH) i++;
-  }
-  return i;
+export function canonicalJsonSteps(value: unknown): Generator<void, string> {
+  return writeInSteps(value, 0, { members: 0 });
 }
 
 function write(value: unknown, depth: number, strict: boolean): string {

@@ -11,21 +11,6 @@ function lazy<T>(name: string): () => T {
   };
 }
 
-/** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
-const WARM_UP = 100;
-
-/** Loads soon after the start what requests will need, so that few of them wait for it and the start does not. */
-export function warmUp(load: () => unknown): void {
-  const warm = () => {
-    try {
-      load();
-    } catch {
-      // No file descriptor is left, for one: the request that needs it tries again.
-    }
-  };
-  setTimeout(warm, WARM_UP).unref();
-}
-
 /** Most services never need it, and it costs a third of their start and memory. */
 export const ethers = lazy<typeof import('ethers')>('ethers');
 

@@ -32,12 +32,13 @@ export function accept({ status, body }: BoundedResponse): Awaitable<ApiResponse
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
-  return bytes.length > AT_ONCE ? readLong(status, bytes) : read(status, bytes.toString());
+  return bytes.length > AT_ONCE ? readLong(status, bytes) : read(status, bytes);
 }
 
-function read(status: number, text: string): ApiResponse {
+function read(status: number, bytes: Buffer): ApiResponse {
+  const text = bytes.toString();
   if (BLANK.test(text)) return { status, data: null, text: '' };
-  if (isDeeperThan(text, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  if (isDeeperThan(bytes, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
   const data = parse(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
   return { status, data, text };

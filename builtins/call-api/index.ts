@@ -13,8 +13,8 @@ import {
   resolvedParameters,
   sentRequest,
   vainWait,
+  warmUp,
 } from '../../plugins-sdk/index.ts';
-import { undici, warmUp } from '../../plugins-sdk/lazy.ts';
 import type { SlotPool } from '../../plugins-sdk/slot-pool.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
@@ -102,7 +102,7 @@ export const callApi = definePlugin({
     return {
       start: () => {
         takeBack = pool.change(limits);
-        return warmUp(undici);
+        return warmUp(() => client.load());
       },
       stop: () => {
         takeBack?.();

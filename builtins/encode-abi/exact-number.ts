@@ -1,25 +1,16 @@
+import { JsonScanner, type Token } from '../../plugins-sdk/json/scan.ts';
+
 /** Where a value is in a JSON document: member names and array indices from the root. */
 export type Location = readonly (string | number)[];
 
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-
-/** Far beyond the depth of any document that reaches this; keeps the recursion below from using up the stack. */
+/** Far beyond the depth of any document that reaches this. */
 const MAX_DEPTH = 1_000;
 
 /**
  * The source text of the number at `location` in a JSON text, digit by digit: what `JSON.parse` rounds to a double. Of
  * duplicate member names the last one counts, as in `JSON.parse`.
  *
- * @param text JSON that `JSON.parse` has accepted. For any other text the answer is undefined or meaningless, but it comes.
+ * @param text JSON that `JSON.parse` has accepted; in any other nothing is found, or something meaningless
  * @returns undefined when nothing is there, something that is no number, or when the location has over 1,000 steps.
  */
 export function exactNumberAt(text: string, location: Location): string | undefined {
@@ -37,7 +28,11 @@ export function exactNumbersAt(
 ): readonly (string | undefined)[] {
   const root = new Target();
   for (const location of locations) if (location !== undefined && location.length <= MAX_DEPTH) root.at(location);
-  new Scan(text).read(0, root);
+  try {
+    new Reader(text).read(root);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
   return locations.map((location) => (location === undefined ? undefined : root.tokenAt(location)));
 }
 
@@ -74,120 +69,58 @@ class Target {
   }
 }
 
-class Scan {
-  readonly #text: string;
+class Reader {
+  readonly #json: Buffer;
+  readonly #scanner: JsonScanner;
   #visits = 0;
 
   constructor(text: string) {
-    this.#text = text;
+    this.#json = Buffer.from(text);
+    this.#scanner = new JsonScanner(this.#json, MAX_DEPTH);
   }
 
-  /** Reads the value that starts at `from`, or behind spaces there, and returns the position behind it. */
-  read(from: number, target: Target): number {
-    const text = this.#text;
-    const at = skipSpace(text, from);
+  /** @throws SyntaxError */
+  read(target: Target, token: Token = this.#scanner.next()): void {
+    const { start, end } = this.#scanner;
     target.visit = ++this.#visits;
-    target.token = numberAt(text, at);
-    const { children } = target;
-    if (children !== undefined) {
-      const code = text.charCodeAt(at);
-      if (code === OPEN_BRACE) return this.#readObject(at + 1, children);
-      if (code === OPEN_BRACKET) return this.#readArray(at + 1, children);
+    target.token = token === 'number' ? this.#json.toString('latin1', start, end) : undefined;
+    if (target.children === undefined) this.#skip(token);
+    else if (token === 'object') this.#readObject(target.children);
+    else if (token === 'array') this.#readArray(target.children);
+  }
+
+  #readObject(children: Children): void {
+    // Most keys are not wanted, and to make a string of each would take longer than all else.
+    const lengths = new Set(Array.from(children.keys(), (name) => Buffer.byteLength(String(name))));
+    const scanner = this.#scanner;
+    while (scanner.next() === 'key') {
+      const { start, end, hasEscapes } = scanner;
+      const isWanted = hasEscapes || lengths.has(end - start - 2);
+      this.#readChild(isWanted ? children.get(this.#name()) : undefined, scanner.next());
     }
-    return skipValue(text, at);
   }
 
-  #readObject(from: number, children: Children): number {
-    const text = this.#text;
-    let at = skipSpace(text, from);
-    while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE) {
-      const end = skipValue(text, at);
-      const child = children.get(nameAt(text, at, end));
-      at = skipSpace(text, end);
-      if (text.charCodeAt(at) === COLON) at = skipSpace(text, at + 1);
-      at = this.#skipPast(at, child);
+  #readArray(children: Children): void {
+    for (let i = 0; ; i++) {
+      const token = this.#scanner.next();
+      if (token === 'close') return;
+      this.#readChild(children.get(i), token);
     }
-    return at + 1;
   }
 
-  #readArray(from: number, children: Children): number {
-    const text = this.#text;
-    let at = skipSpace(text, from);
-    for (let i = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; i++) {
-      at = this.#skipPast(at, children.get(i));
-    }
-    return at + 1;
+  #readChild(child: Target | undefined, token: Token): void {
+    if (child === undefined) this.#skip(token);
+    else this.read(child, token);
   }
 
-  /** From the start of a value to the start of what follows its comma, if there is one. */
-  #skipPast(from: number, child: Target | undefined): number {
-    const text = this.#text;
-    const end = child === undefined ? skipValue(text, from) : this.read(from, child);
-    const at = skipSpace(text, end);
-    return text.charCodeAt(at) === COMMA ? skipSpace(text, at + 1) : at;
+  #skip(token: Token): void {
+    if (token === 'array' || token === 'object') this.#scanner.skip();
   }
-}
 
-/** The position behind the value that starts at `at`. Always advances, so that no text can hold a caller in a loop. */
-function skipValue(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  if (code === QUOTE) return skipString(text, at);
-  if (code === OPEN_BRACE || code === OPEN_BRACKET) return skipRest(text, at + 1);
-  let end = at + 1;
-  while (end < text.length && !endsScalar(text.charCodeAt(end))) end++;
-  return end;
-}
-
-/** The position behind the bracket that closes the container around `from`. */
-function skipRest(text: string, from: number): number {
-  let at = from;
-  let depth = 1;
-  while (at < text.length) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = skipString(text, at);
-      continue;
-    }
-    at++;
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
-    else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return at;
+  /** What the key that was just read stands for. */
+  #name(): string {
+    const { start, end, hasEscapes } = this.#scanner;
+    if (hasEscapes) return JSON.parse(this.#json.toString('utf8', start, end));
+    return this.#json.toString('utf8', start + 1, end - 1);
   }
-  return at;
-}
-
-function skipString(text: string, at: number): number {
-  let end = at + 1;
-  while (end < text.length) {
-    const code = text.charCodeAt(end);
-    if (code === QUOTE) return end + 1;
-    end += code === BACKSLASH ? 2 : 1;
-  }
-  return end;
-}
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && text.charCodeAt(at) <= SPACE) at++;
-  return at;
-}
-
-function endsScalar(code: number): boolean {
-  return code <= SPACE || code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code === COLON;
-}
-
-/** What the JSON string from `at` to `end` stands for. */
-function nameAt(text: string, at: number, end: number): string {
-  const raw = text.slice(at + 1, end - 1);
-  if (!raw.includes('\\')) return raw;
-  try {
-    return String(JSON.parse(`"${raw}"`));
-  } catch {
-    return raw;
-  }
-}
-
-function numberAt(text: string, at: number): string | undefined {
-  const code = text.charCodeAt(at);
-  const isNumber = code === MINUS || (code >= 0x30 && code <= 0x39);
-  return isNumber ? text.slice(at, skipValue(text, at)) : undefined;
 }

@@ -21,7 +21,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { exactNumbersAt } from './exact-number.ts';
 import { misreadIndices } from './filters.ts';
-import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path.ts';
+import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path/index.ts';
 import { encodingKey } from './key.ts';
 import { describeAbi } from './openapi.ts';
 import {

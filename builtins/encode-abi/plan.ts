@@ -1,7 +1,7 @@
 import { nearest } from '../../plugins-sdk/suggest.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
 import { type Decimal, parseTimes, TimesError } from './decimal.ts';
-import { type CompiledPath, compilePath, PathError, splitList } from './json-path.ts';
+import { type CompiledPath, compilePath, PathError, splitList } from './json-path/index.ts';
 
 /** The three members of an encoding. */
 export type Field = 'type' | 'path' | 'times';

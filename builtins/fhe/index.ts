@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { Parse } from 'typebox/value';
 import {
   type Address,
@@ -22,13 +23,14 @@ import {
   type Static,
   Type,
 } from '../../plugins-sdk/index.ts';
-import { ethers } from '../../plugins-sdk/lazy.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { Pool } from './pool.ts';
 import type { Bits, Connection } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { spawnWorker } from './spawn.ts';
+
+const require = createRequire(import.meta.url);
 
 const widths = {
   euint8: 8,
@@ -164,7 +166,9 @@ async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');
   const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
-  const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
+  // It takes long to load, and no sooner than now it is needed.
+  const { AbiCoder }: typeof import('ethers') = require('ethers');
+  const encoded = AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
   if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
   return encoded;
 }

@@ -1,8 +1,8 @@
 /** The thread in which the SDK lives. It takes one order to encrypt at a time, and cancellations of that one. */
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { Agent, setGlobalDispatcher } from 'undici';
 import { borrowHostNames } from '../../plugins-sdk/host-names/index.ts';
-import { undici } from '../../plugins-sdk/lazy.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Connection, Order, Report } from './protocol.ts';
 import { reasonOf } from './reason.ts';
@@ -43,7 +43,6 @@ async function obey({ id, task, timeout }: Extract<Order, { kind: 'encrypt' }>):
 
 /** The SDK's own calls must not block the threads that look names up for the whole process. */
 function lookNamesUp(): void {
-  const { Agent, setGlobalDispatcher } = undici();
   setGlobalDispatcher(new Agent({ connect: { lookup: borrowHostNames().lookup } }));
 }
 

@@ -49,8 +49,7 @@ async function post({ client, url, timeout }: Gateway, request: GatewayRequest, 
 
 function parse(body: Buffer): unknown {
   try {
-    const text = utf8.decode(body);
-    if (!isDeeperThan(text, MAX_JSON_DEPTH)) return JSON.parse(text);
+    if (!isDeeperThan(body, MAX_JSON_DEPTH)) return JSON.parse(utf8.decode(body));
   } catch {
     throw new NoProof('the answer of the gateway is no JSON');
   }

@@ -1,27 +1,26 @@
-import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { relative } from 'node:path';
 import { type Given, UsageError } from '../arguments.ts';
+import { commandLine, registration, shellWord } from '../plugin/invocation.ts';
 import { writePlugin } from '../plugin/write.ts';
 import { userDirectory, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 
 const LONGEST_NAME = 64;
-const REGISTER = 'signed-data-proxy/plugins-sdk/register';
 
 /** Writes a plugin and its test, and tells what to do next. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
   await checkName(name);
   const files = await writePlugin(name, userPath(given.optional('dir') ?? '.'));
-  const [plugin = '', test = ''] = files.map((file) => relative(userDirectory(), file));
-  await print(`${plugin}
-${test}
+  const folder = userDirectory();
+  const paths = files.map((file) => relative(folder, file));
+  const [plugin = '', test = ''] = paths.map((path) => shellWord(path.startsWith('-') ? `./${path}` : path));
+  await print(`${paths.join('\n')}
 
 Run its test:
-  node --import ${registration()} --test ${test}
+  node --import ${registration(folder)} --test ${test}
 
 See what it does to a request:
-  ${commandLine()} plugin test ${plugin} --config '{ decimals: 2 }'
+  ${commandLine(folder)} plugin test ${plugin} --config '{ decimals: 2 }'
 
 Use it, in a config file beside it:
   settings:
@@ -45,19 +44,4 @@ async function checkName(name: string): Promise<void> {
   if (definitions().some((builtin) => builtin.name === name)) {
     throw new UsageError(`the name "${name}" is that of a built-in plugin`);
   }
-}
-
-/** What node is to import before the test: by name where the user's folder has this package, else by path. */
-function registration(): string {
-  const file = fileURLToPath(new URL('../plugin/register.mjs', import.meta.url));
-  try {
-    const require = createRequire(join(userDirectory(), 'any.js'));
-    return require.resolve(REGISTER) === file ? REGISTER : file;
-  } catch {
-    return file;
-  }
-}
-
-function commandLine(): string {
-  return import.meta.url.endsWith('.ts') ? 'npm run -s cli --' : 'npx signed-data-proxy';
 }

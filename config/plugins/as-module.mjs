@@ -8,12 +8,18 @@ import { fileURLToPath } from 'node:url';
  *   needs no installation, and there is never a second copy.
  * - A `.ts` or `.js` file in the syntax of ES modules is one, also where no package.json says `"type": "module"`; so
  *   is what it imports by a relative path. A specifier that ends in `#module` is where that begins.
+ * - `plugin-package:?name=…&from=…` is what the module at `from` would get for `name`.
  */
+const PACKAGE = 'plugin-package:?';
 const MARK = '#module';
 const modules = new Set();
 
 export async function resolve(specifier, context, next) {
   if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
+  if (specifier.startsWith(PACKAGE)) {
+    const { name, from } = Object.fromEntries(new URLSearchParams(specifier.slice(PACKAGE.length)));
+    return next(name, { ...context, parentURL: from });
+  }
   const url = candidate(specifier, context.parentURL);
   if (url === undefined || !isModule(url)) return next(specifier.replace(MARK, ''), context);
   modules.add(url);

@@ -12,18 +12,25 @@ export interface PluginModule {
 let hooked = false;
 let typeScript = import.meta.url.endsWith('.ts');
 
+/** Has `as-module.mjs` take part in every import from now on. */
+export function hookIntoImports(): void {
+  if (!hooked) register('./as-module.mjs', import.meta.url);
+  hooked = true;
+}
+
 /**
  * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
  * of everything that it imports: the SDK, which awaits at its top level, could not be loaded at all.
  */
 async function asModule(url: string): Promise<string> {
   // From source the service itself runs under tsx; once built, TypeScript is a matter of its plugins only.
-  if (/\.m?ts$/.test(url) && !typeScript) {
+  if (/\.[cm]?ts$/.test(url) && !typeScript) {
     typeScript = true;
     (await import('tsx/esm/api')).register();
+    // Of all hooks the one that is registered last comes first.
+    hooked = false;
   }
-  if (!hooked) register('./as-module.mjs', import.meta.url);
-  hooked = true;
+  hookIntoImports();
   return /\.[jt]s$/.test(url) ? `${url}#module` : url;
 }
 

@@ -1,60 +1,42 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire, isBuiltin } from 'node:module';
-import { join, resolve, sep } from 'node:path';
+import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { isRecord } from '../path.ts';
+import { hookIntoImports } from './import.ts';
 import { PluginProblem } from './problem.ts';
 
-const PACKAGE = /^((?:@[\w.~-]+\/)?[\w~-][\w.~-]*)(\/.+)?$/;
-const CONDITIONS = new Set(['node', 'import', 'module-sync', 'default']);
+const NO_SUCH_MODULE = 'the package exports no such module';
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ERR_INVALID_PACKAGE_CONFIG: 'the package has no readable package.json',
+  ERR_PACKAGE_IMPORT_NOT_DEFINED: 'the package.json of the config file imports no such module',
+};
 
 /**
- * The file that `import` of a package would load in the folder of `configFile`. Node 20 resolves for another folder only as
- * `require` does, which does not see packages that export ES modules only; so `exports` is read here.
+ * The URL that `import` of `name` would load in a module beside `configFile`, as node's own resolver says.
  *
+ * @returns nothing where no such package is installed.
  * @throws PluginProblem
  */
-export function resolvePackage(name: string, configFile: string): string {
-  const [, packageName, subpath = ''] = PACKAGE.exec(name) ?? [];
-  if (packageName === undefined) throw new PluginProblem('is neither a path nor the name of a package');
-  if (isBuiltin(name)) throw new PluginProblem('is a module of Node.js');
-  const require = createRequire(configFile);
-  const folders = (require.resolve.paths(name) ?? []).map((folder) => join(folder, packageName));
-  const folder = folders.find((candidate) => existsSync(join(candidate, 'package.json')));
-  if (folder === undefined) throw new PluginProblem('there is no such package');
-  const entry = entryOf(folder, `.${subpath}`);
-  if (entry !== undefined) return entry;
+export function resolvePackage(name: string, configFile: string): string | undefined {
+  const url = resolve(name, pathToFileURL(configFile).href);
+  if (url?.startsWith('node:')) throw new PluginProblem('is a module of Node.js');
+  // That a file is not there is left to the import by the resolver.
+  if (url !== undefined && !isFile(new URL(url))) throw new PluginProblem(NO_SUCH_MODULE);
+  return url;
+}
+
+function resolve(name: string, from: string): string | undefined {
+  hookIntoImports();
   try {
-    return require.resolve(name);
-  } catch {
-    throw new PluginProblem('the package exports no such module');
+    // Without a flag node takes no other parent than this module; the hook puts `from` in its place.
+    return import.meta.resolve(`plugin-package:?${new URLSearchParams({ name, from })}`);
+  } catch (error) {
+    const { code, message } = isRecord(error) ? error : {};
+    const [packageName] = /^(?:@[^/]+\/)?[^/]+/.exec(name) ?? [];
+    if (code === 'ERR_MODULE_NOT_FOUND' && String(message).includes(`package '${packageName}'`)) return undefined;
+    throw new PluginProblem(PROBLEMS[String(code)] ?? NO_SUCH_MODULE);
   }
 }
 
-/** What the package's `exports` say about a subpath; patterns are left to `require`. */
-function entryOf(folder: string, subpath: string): string | undefined {
-  const manifest: unknown = readManifest(join(folder, 'package.json'));
-  const exported = isRecord(manifest) ? manifest.exports : undefined;
-  const bySubpath = isRecord(exported) && Object.keys(exported).some((key) => key.startsWith('.'));
-  const target = pick(bySubpath ? exported[subpath] : subpath === '.' ? exported : undefined);
-  if (target === undefined) return undefined;
-  const file = resolve(folder, target);
-  return file.startsWith(folder + sep) ? file : undefined;
-}
-
-/** @throws PluginProblem */
-function readManifest(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    throw new PluginProblem('the package has no readable package.json');
-  }
-}
-
-/** The first target whose conditions hold, in the order of the manifest. */
-function pick(target: unknown): string | undefined {
-  if (typeof target === 'string') return target.startsWith('./') ? target : undefined;
-  if (Array.isArray(target)) return target.map(pick).find((found) => found !== undefined);
-  if (!isRecord(target)) return undefined;
-  const held = Object.entries(target).filter(([condition]) => CONDITIONS.has(condition));
-  return held.map(([, inner]) => pick(inner)).find((found) => found !== undefined);
+function isFile(url: URL): boolean {
+  return url.protocol === 'file:' && statSync(url, { throwIfNoEntry: false })?.isFile() === true;
 }

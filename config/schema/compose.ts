@@ -24,29 +24,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   const auth = authSchema(definitions, claims);
   const modes = modeNames(definitions, claims);
   const trees = keyTrees(definitions, claims);
-  const name = { minLength: 1, maxLength: NAME_LENGTH };
-  const shared = auth === undefined ? {} : { auth: Type.Optional(auth) };
-  const endpoint = Type.Object(
-    {
-      name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
-      description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
-      ...(modes.length === 0
-        ? {}
-        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
-      ...shared,
-      ...trees.endpoint.members('as declared'),
-    },
-    closed,
-  );
-  const api = Type.Object(
-    {
-      name: Type.String({ ...name, description: 'Human-readable, unique' }),
-      ...shared,
-      ...trees.api.members('as declared'),
-      endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
-    },
-    closed,
-  );
+  const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
   const schema = Type.Object(
     {
       version: Type.Literal('1.0', { description: 'Version of the format of this file' }),
@@ -65,6 +43,31 @@ export function compose(definitions: readonly Definition[]): Composed {
     closed,
   );
   return { schema, findings: claims.findings };
+}
+
+function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], shared: TProperties): TSchema {
+  const name = { minLength: 1, maxLength: NAME_LENGTH };
+  const endpoint = Type.Object(
+    {
+      name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
+      description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+      ...(modes.length === 0
+        ? {}
+        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
+      ...shared,
+      ...trees.endpoint.members('as declared'),
+    },
+    closed,
+  );
+  return Type.Object(
+    {
+      name: Type.String({ ...name, description: 'Human-readable, unique' }),
+      ...shared,
+      ...trees.api.members('as declared'),
+      endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
+    },
+    closed,
+  );
 }
 
 /** Who owns what; what two want is a finding. */

@@ -28,10 +28,14 @@ export class PooledClient implements HttpClient {
     this.#open = (origin) => new Connection(origin, this.#reach(), keepAliveTimeout);
   }
 
+  load(): void {
+    undici();
+  }
+
   request(request: BoundedRequest): Promise<BoundedResponse> {
     return new Promise((resolve, reject) => {
-      // Before the clock of the call begins: the first one loads it.
-      undici();
+      // Before the clock of the call begins.
+      this.load();
       const url = parseTarget(request);
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);

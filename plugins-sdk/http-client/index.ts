@@ -26,6 +26,8 @@ export interface HttpClient {
    * @throws {RequestFailure}
    */
   request(request: BoundedRequest): Promise<BoundedResponse>;
+  /** Loads what the first request would load before it is sent: with `warmUp` it finds it loaded. */
+  load(): void;
   /** Ends calls under way as `aborted`, closes every socket, and refuses calls from then on. */
   close(): Promise<void>;
 }

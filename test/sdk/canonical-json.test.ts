@@ -7,10 +7,10 @@ import {
   CanonicalJsonError,
   type CanonicalJsonReason,
   canonicalJson,
-  isDeeperThan,
   jcs,
   MAX_JSON_DEPTH,
 } from '../../plugins-sdk/canonical-json.ts';
+import { isDeeperThan } from '../../plugins-sdk/json/skip.ts';
 
 const BOTH = [canonicalJson, jcs];
 

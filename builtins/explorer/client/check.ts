@@ -9,6 +9,10 @@ const CHECK = icon.bind(undefined, 'm5 12.5 4.5 4.5L19 7');
 const CROSS = icon.bind(undefined, 'm6 6 12 12M18 6 6 18');
 const DASH = icon.bind(undefined, 'M6 12h12');
 
+const OWN_ADDRESS =
+  'The service itself gave this address, and a page cannot vouch for itself. Pin one that you got elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.';
+const OTHER_ADDRESS = 'This is your own choice; the service gives another address for itself.';
+
 /** The card that says who signed. */
 export interface CheckCard {
   readonly element: HTMLElement;
@@ -20,10 +24,36 @@ export interface CheckCard {
 
 /** @param node the address that the service gives for itself. */
 export function checkCard(pin: Pin, node: string): CheckCard {
-  const mark = element('span', { class: 'mark' }, DASH());
-  const headline = element('strong', {}, 'No answer yet');
-  const detail = element('p', { class: 'detail', hidden: '' });
-  const signer = element('code', {}, '—');
+  let last: (() => void) | undefined;
+  const field = pinField(pin, node, () => last?.());
+  const view = verdictView(field);
+  return {
+    element: view.element,
+    check: (text, asked) => {
+      last = () => {
+        const verdict = judge(text, pin.address, asked.endpointId);
+        field.mark(verdict.badPin);
+        view.show(verdict, asked);
+      };
+      last();
+    },
+    clear: (headline) => {
+      last = undefined;
+      view.clear(headline);
+    },
+  };
+}
+
+interface PinField {
+  readonly input: HTMLInputElement;
+  readonly problem: HTMLElement;
+  readonly advice: HTMLElement;
+  /** Shows whether what was typed is no address. */
+  mark(isBad: boolean): void;
+}
+
+/** The address that must have signed. @param changed is called at once, too */
+function pinField(pin: Pin, node: string, changed: () => void): PinField {
   const input = element('input', {
     type: 'text',
     class: 'code',
@@ -39,67 +69,56 @@ export function checkCard(pin: Pin, node: string): CheckCard {
   );
   const advice = element('p', { class: 'hint', id: newId() });
   input.setAttribute('aria-describedby', `${problem.id} ${advice.id}`);
+  const show = () => {
+    if (input.value.trim() !== pin.address) input.value = pin.address;
+    say(advice, pin.address.toLowerCase() === node.toLowerCase() ? OWN_ADDRESS : OTHER_ADDRESS);
+    changed();
+  };
+  input.addEventListener('input', () => pin.set(input.value.trim()));
+  pin.watch(show);
+  show();
+  const mark = (isBad: boolean) => {
+    problem.hidden = !isBad;
+    input.setAttribute('aria-invalid', String(isBad));
+  };
+  return { input, problem, advice, mark };
+}
+
+function verdictView({ input, problem, advice }: PinField) {
+  const mark = element('span', { class: 'mark' }, DASH());
+  const headline = element('strong', {}, 'No answer yet');
+  const detail = element('p', { class: 'detail', hidden: '' });
+  const signer = element('code', {}, '—');
   const facts = element('dl', { class: 'facts signed' });
+  const recovered = [element('dt', {}, 'Recovered'), element('dd', { class: 'recovered' }, signer)];
+  const label = element('label', { for: input.id }, 'Pinned');
+  const pinned = [element('dt', {}, label), element('dd', {}, input, problem)];
   const card = element(
     'div',
     { class: 'check', 'data-state': 'none' },
     element('div', { class: 'verdict' }, mark, element('p', { role: 'status' }, headline)),
     detail,
-    element(
-      'dl',
-      { class: 'addresses' },
-      element('dt', {}, 'Recovered'),
-      element('dd', { class: 'recovered' }, signer),
-      element('dt', {}, element('label', { for: input.id }, 'Pinned')),
-      element('dd', {}, input, problem),
-    ),
+    element('dl', { class: 'addresses' }, ...recovered, ...pinned),
     facts,
     advice,
   );
-  let last: (() => void) | undefined;
-
-  const advise = () => {
-    const own = pin.address.toLowerCase() === node.toLowerCase();
-    const text = own
-      ? 'The service itself gave this address, and a page cannot vouch for itself. Pin one that you got elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.'
-      : 'This is your own choice; the service gives another address for itself.';
-    say(advice, text);
+  const announce = (state: string, symbol: Node, text: string, address = '—') => {
+    card.dataset.state = state;
+    mark.replaceChildren(symbol);
+    say(headline, text);
+    say(signer, address);
   };
-  const show = (verdict: Verdict, asked: Pick<Asked, 'types' | 'times'>) => {
-    card.dataset.state = verdict.state;
-    mark.replaceChildren(verdict.state === 'good' ? CHECK() : CROSS());
-    say(headline, verdict.headline);
-    say(detail, verdict.detail);
-    detail.hidden = false;
-    say(signer, verdict.signer ?? '—');
-    facts.replaceChildren(...factsOf(verdict, asked));
-  };
-  const showPin = () => {
-    if (input.value.trim() !== pin.address) input.value = pin.address;
-    advise();
-    last?.();
-  };
-  input.addEventListener('input', () => pin.set(input.value.trim()));
-  pin.watch(showPin);
-  showPin();
   return {
     element: card,
-    check: (text, asked) => {
-      last = () => {
-        const verdict = judge(text, pin.address, asked.endpointId);
-        problem.hidden = !verdict.badPin;
-        input.setAttribute('aria-invalid', String(verdict.badPin));
-        show(verdict, asked);
-      };
-      last();
+    show: (verdict: Verdict, asked: Pick<Asked, 'types' | 'times'>) => {
+      announce(verdict.state, verdict.state === 'good' ? CHECK() : CROSS(), verdict.headline, verdict.signer);
+      say(detail, verdict.detail);
+      detail.hidden = false;
+      facts.replaceChildren(...factsOf(verdict, asked));
     },
-    clear: (text) => {
-      last = undefined;
-      card.dataset.state = 'none';
-      mark.replaceChildren(DASH());
-      say(headline, text);
+    clear: (text: string) => {
+      announce('none', DASH(), text);
       detail.hidden = true;
-      say(signer, '—');
       facts.replaceChildren();
     },
   };

@@ -81,19 +81,71 @@ interface AnswerSection {
   show(outcome: Outcome, asked: Asked): void;
 }
 
-/** The answer in a field that can be changed, so that anyone can see what the signature is good for. */
 function answerSection(endpoint: PublicEndpoint, pin: Pin, node: string): AnswerSection {
   const card = checkCard(pin, node);
+  const about = reply();
+  const field = responseField(() => check());
+  const part = section('Answer', ...about.elements, card.element, field.element);
+  part.classList.add('answer');
+  let shown: Outcome | undefined;
+  let asked: Asked | undefined;
+  const check = () => {
+    if (asked === undefined) return;
+    const nothing = shown?.problem !== undefined && !field.isChanged();
+    card.element.hidden = nothing;
+    field.hint.hidden = nothing;
+    if (nothing) card.clear('Nothing signed to check');
+    else card.check(field.text(), asked);
+  };
+  return {
+    element: part,
+    wait: (text) => {
+      part.setAttribute('aria-busy', 'true');
+      about.wait(text);
+      field.element.hidden = true;
+      card.element.hidden = false;
+      card.clear('No answer yet');
+    },
+    show: (outcome, from) => {
+      shown = outcome;
+      asked = { ...from, endpointId: endpoint.id };
+      part.removeAttribute('aria-busy');
+      about.show(outcome);
+      field.show(outcome.text);
+      (outcome.problem === undefined ? card.element : about.problem).scrollIntoView({ block: 'nearest' });
+    },
+  };
+}
+
+/** What is known of an answer beside its text. */
+function reply() {
   const status = element('p', { class: 'status', role: 'status' });
   const requestId = element('code');
-  const request = element(
-    'p',
-    { class: 'request', hidden: '' },
-    'Request ',
-    requestId,
-    copyButton('the request ID', requestId),
-  );
+  const copy = copyButton('the request ID', requestId);
+  const request = element('p', { class: 'request', hidden: '' }, 'Request ', requestId, copy);
   const problem = element('p', { class: 'notice', role: 'alert', hidden: '' });
+  return {
+    elements: [status, request, problem],
+    problem,
+    wait: (text: string) => {
+      problem.hidden = true;
+      request.hidden = true;
+      say(status, `${text}…`);
+    },
+    show: (outcome: Outcome) => {
+      const code = outcome.status === undefined ? '' : `${outcome.status} `;
+      say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms`);
+      say(requestId, outcome.requestId ?? '');
+      request.hidden = outcome.requestId === undefined;
+      say(problem, outcome.problem ?? '');
+      problem.hidden = outcome.problem === undefined;
+      problem.classList.toggle('bad', outcome.status !== 402);
+    },
+  };
+}
+
+/** The answer in a field that can be changed, so that anyone can see what the signature is good for. */
+function responseField(changed: () => void) {
   const area = element('textarea', {
     class: 'code',
     id: newId(),
@@ -106,54 +158,25 @@ function answerSection(endpoint: PublicEndpoint, pin: Pin, node: string): Answer
   area.setAttribute('aria-describedby', hint.id);
   const undo = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Undo changes');
   const caption = element('div', { class: 'caption' }, element('label', { for: area.id }, 'Response'), undo);
-  const response = element('div', { class: 'field', hidden: '' }, caption, area, hint);
-  const element_ = section('Answer', status, request, problem, card.element, response);
-  element_.classList.add('answer');
-  let shown: Outcome | undefined;
-  let asked: Asked | undefined;
-  const check = () => {
-    const changed = area.value !== shown?.text;
-    undo.hidden = !changed;
-    if (asked === undefined) return;
-    const nothing = shown?.problem !== undefined && !changed;
-    card.element.hidden = nothing;
-    hint.hidden = nothing;
-    if (nothing) card.clear('Nothing signed to check');
-    else card.check(area.value, asked);
+  const field = element('div', { class: 'field', hidden: '' }, caption, area, hint);
+  let given = '';
+  const isChanged = () => area.value !== given;
+  const update = () => {
+    undo.hidden = !isChanged();
+    changed();
   };
-  area.addEventListener('input', check);
+  area.addEventListener('input', update);
   undo.addEventListener('click', () => {
-    area.value = shown?.text ?? '';
+    area.value = given;
     area.focus();
-    check();
+    update();
   });
-  return {
-    element: element_,
-    wait: (text) => {
-      element_.setAttribute('aria-busy', 'true');
-      problem.hidden = true;
-      response.hidden = true;
-      request.hidden = true;
-      card.element.hidden = false;
-      card.clear('No answer yet');
-      say(status, `${text}…`);
-    },
-    show: (outcome, from) => {
-      shown = outcome;
-      asked = { ...from, endpointId: endpoint.id };
-      element_.removeAttribute('aria-busy');
-      const code = outcome.status === undefined ? '' : `${outcome.status} `;
-      say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms`);
-      say(requestId, outcome.requestId ?? '');
-      request.hidden = outcome.requestId === undefined;
-      say(problem, outcome.problem ?? '');
-      problem.hidden = outcome.problem === undefined;
-      problem.classList.toggle('bad', outcome.status !== 402);
-      area.value = outcome.text;
-      area.rows = Math.min(Math.max(outcome.text.split('\n').length + 2, 4), 24);
-      response.hidden = outcome.text === '';
-      check();
-      (outcome.problem === undefined ? card.element : problem).scrollIntoView({ block: 'nearest' });
-    },
+  const show = (text: string) => {
+    given = text;
+    area.value = text;
+    area.rows = Math.min(Math.max(text.split('\n').length + 2, 4), 24);
+    field.hidden = text === '';
+    update();
   };
+  return { element: field, hint, isChanged, text: () => area.value, show };
 }

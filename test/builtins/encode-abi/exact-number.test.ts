@@ -127,6 +127,8 @@ describe('the source text of a number', () => {
     fc.assert(
       fc.property(written, spaces, (document, stream) => {
         const text = print(document, () => stream.next().value ?? '');
+        // Half of a surrogate pair can be escaped by itself, but no text in UTF-8 holds the other half.
+        fc.pre(text.isWellFormed());
         JSON.parse(text);
         const all = [...locations(document), ['nowhere'], [99]];
         const expected = all.map((location) => tokenAt(document, location));

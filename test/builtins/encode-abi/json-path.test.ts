@@ -9,7 +9,7 @@ import {
   type Match,
   PathError,
   splitList,
-} from '../../../builtins/encode-abi/json-path.ts';
+} from '../../../builtins/encode-abi/json-path/index.ts';
 
 const STORE = {
   store: {

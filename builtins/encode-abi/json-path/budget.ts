@@ -1,0 +1,29 @@
+/** The text is no JSONPath, or one that its author may not use. The text shows nothing of a requester's path. */
+export class PathError extends Error {
+  override readonly name: string = 'PathError';
+}
+
+/** Evaluating the path on this document would take too long; neither by itself need be at fault. */
+export class BudgetError extends PathError {
+  override readonly name = 'BudgetError';
+}
+
+/**
+ * The steps that path evaluations may still take together. One step looks at one value; {@link fullBudget} keeps an
+ * evaluation below about 40 ms. Pass one object through all evaluations of a request, so that a long list of paths costs
+ * no more than one path.
+ */
+export interface StepBudget {
+  steps: number;
+}
+
+const FULL_BUDGET = 400_000;
+
+/** A fresh {@link StepBudget} for one request. */
+export function fullBudget(): StepBudget {
+  return { steps: FULL_BUDGET };
+}
+
+export function tooManySteps(): BudgetError {
+  return new BudgetError('the path takes too many steps on this document');
+}
