@@ -12,8 +12,15 @@ import { fileURLToPath } from 'node:url';
 const MARK = '#module';
 const modules = new Set();
 
+/** A module of the service that runs. */
+let own = import.meta.url;
+
+export function initialize(url = own) {
+  own = url;
+}
+
 export async function resolve(specifier, context, next) {
-  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
+  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: own });
   const url = candidate(specifier, context.parentURL);
   if (url === undefined || !isModule(url)) return next(specifier.replace(MARK, ''), context);
   modules.add(url);

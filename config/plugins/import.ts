@@ -1,4 +1,5 @@
 import { register } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { within } from '../../plugins-sdk/within.ts';
 import { isRecord } from '../path.ts';
 import { PluginProblem } from './problem.ts';
@@ -10,7 +11,8 @@ export interface PluginModule {
 }
 
 let hooked = false;
-let typeScript = import.meta.url.endsWith('.ts');
+/** From source, modules are either run by tsx or, without it, bundled into others. */
+let typeScript = import.meta.filename.endsWith('.ts');
 
 /**
  * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
@@ -22,7 +24,7 @@ async function asModule(url: string): Promise<string> {
     typeScript = true;
     (await import('tsx/esm/api')).register();
   }
-  if (!hooked) register('./as-module.mjs', import.meta.url);
+  if (!hooked) register('./as-module.mjs', import.meta.url, { data: pathToFileURL(import.meta.filename).href });
   hooked = true;
   return /\.[jt]s$/.test(url) ? `${url}#module` : url;
 }
