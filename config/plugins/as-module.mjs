@@ -14,8 +14,15 @@ const PACKAGE = 'plugin-package:?';
 const MARK = '#module';
 const modules = new Set();
 
+/** A module of the service that runs. */
+let own = import.meta.url;
+
+export function initialize(url = own) {
+  own = url;
+}
+
 export async function resolve(specifier, context, next) {
-  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: import.meta.url });
+  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: own });
   if (specifier.startsWith(PACKAGE)) {
     const { name, from } = Object.fromEntries(new URLSearchParams(specifier.slice(PACKAGE.length)));
     return next(name, { ...context, parentURL: from });

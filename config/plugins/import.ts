@@ -1,4 +1,5 @@
 import { register } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import { within } from '../../plugins-sdk/within.ts';
 import { isRecord } from '../path.ts';
 import { PluginProblem } from './problem.ts';
@@ -10,11 +11,12 @@ export interface PluginModule {
 }
 
 let hooked = false;
-let typeScript = import.meta.url.endsWith('.ts');
+/** From source, modules are either run by tsx or, without it, bundled into others. */
+let typeScript = import.meta.filename.endsWith('.ts');
 
 /** Has `as-module.mjs` take part in every import from now on. */
 export function hookIntoImports(): void {
-  if (!hooked) register('./as-module.mjs', import.meta.url);
+  if (!hooked) register('./as-module.mjs', import.meta.url, { data: pathToFileURL(import.meta.filename).href });
   hooked = true;
 }
 

@@ -1,38 +1,29 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, mkdir, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
 
-/** Says where the libraries come from. */
+/** Says what it is, and where it runs. */
 const MAIN = `
 import { Type } from 'typebox';
-import { Value } from 'typebox/value';
-import { Compile } from 'typebox/compile';
 import yaml from 'yaml';
-const sound = Value.Check(Type.String(), 'a') && Compile(Type.String()).Check('a') && yaml.parse('1') === (1 as number);
-const names = ['typebox', 'typebox/value', 'typebox/compile', 'yaml'];
-console.log(JSON.stringify([sound, ...names.map((name) => import.meta.resolve(name))]));
+import { text } from './text.ts';
+const libraries = [Type.String().type, yaml.parse('1')];
+console.log(JSON.stringify([text, libraries, import.meta.url, import.meta.filename]));
 `;
-
-const INSTALLED = pathToFileURL(join(PACKAGE_ROOT, 'node_modules')).href;
-
-const plain = [
-  true,
-  `${INSTALLED}/typebox/build/index.mjs`,
-  `${INSTALLED}/typebox/build/value/index.mjs`,
-  `${INSTALLED}/typebox/build/compile/index.mjs`,
-  `${INSTALLED}/yaml/dist/index.js`,
-];
 
 /** A source tree of the program with a main module of its own, and what `npm install` brings. */
 async function sourceTree(t: TestContext) {
   const folder = await realpath(await folderWith(t));
-  for (const part of ['cli', 'node_modules/.cache']) await mkdir(join(folder, part), { recursive: true });
+  for (const part of ['cli', 'node_modules', 'plugins-sdk', 'verify']) await mkdir(join(folder, part));
   for (const file of ['cli/bin.js', 'scripts', 'package.json'])
     await cp(join(PACKAGE_ROOT, file), join(folder, file), { recursive: true });
-  await writeFile(join(folder, 'cli/main.ts'), MAIN);
+  const write = (file: string, text: string) => writeFile(join(folder, file), text);
+  await write('cli/main.ts', MAIN);
+  await write('cli/text.ts', `export const text: string = 'first';`);
+  for (const file of ['plugins-sdk/index.ts', 'plugins-sdk/harness.ts', 'verify/index.ts']) await write(file, '');
   const installed = join(PACKAGE_ROOT, 'node_modules');
   for (const name of await readdir(installed))
     if (!name.startsWith('.')) await symlink(join(installed, name), join(folder, 'node_modules', name));
@@ -41,47 +32,50 @@ async function sourceTree(t: TestContext) {
     assert.deepEqual([code, stderr], [0, '']);
     return stdout;
   };
-  return {
-    folder,
-    cache: join(folder, 'node_modules/.cache/typebox'),
-    prepare: () => run('--import', 'tsx', 'scripts/prepare.ts'),
-    start: async (): Promise<unknown> => JSON.parse(await run('cli/bin.js')),
-  };
+  const start = async (): Promise<unknown[]> => JSON.parse(await run('cli/bin.js'));
+  return { folder, write, start };
 }
 
 describe('the program from source', () => {
-  it('starts with the libraries as they are installed', async (t) => {
-    const { start } = await sourceTree(t);
-    assert.deepEqual(await start(), plain);
+  it('starts from few files, which are made again when a source has changed, and knows where its source lies', async (t) => {
+    const { folder, write, start } = await sourceTree(t);
+    const source = pathToFileURL(join(folder, 'cli/main.ts')).href;
+    const [first, ...rest] = [await start(), await start()];
+    assert.deepEqual(rest, [first]);
+    const [text, libraries, url, file] = first ?? [];
+    assert.deepEqual([text, libraries, url], ['first', ['string', 1], source]);
+    assert.match(String(file), new RegExp(`^${folder}/\\.cache/program/[^/]+/main\\.js$`));
+
+    await write('cli/text.ts', `export const text: string = 'second';`);
+    const [changed, , , other] = await start();
+    assert.equal(changed, 'second');
+    assert.notEqual(other, file);
+
+    await rm(dirname(String(other)), { recursive: true });
+    assert.equal((await start())[0], 'second');
+    await write('.cache/program/current.json', '{');
+    assert.equal((await start())[0], 'second');
+  });
+
+  it('starts from its modules where nothing can be written', async (t) => {
+    const { folder, write, start } = await sourceTree(t);
+    await write('.cache', 'no folder');
+    const file = join(folder, 'cli/main.ts');
+    assert.deepEqual(await start(), ['first', ['string', 1], pathToFileURL(file).href, file]);
   });
 
   it('leaves plugins what is installed for them', async (t) => {
-    const { prepare, start, folder } = await sourceTree(t);
-    await prepare();
+    const { start, folder, write } = await sourceTree(t);
     const own = 'plugins/node_modules/typebox';
     await mkdir(join(folder, own), { recursive: true });
-    await writeFile(join(folder, own, 'package.json'), '{"name": "typebox", "version": "9.9.9", "exports": "./a.mjs"}');
-    await writeFile(join(folder, own, 'a.mjs'), 'export const own = true;');
-    await writeFile(join(folder, 'plugins/p.mjs'), `export { own } from 'typebox';`);
-    await writeFile(join(folder, 'cli/main.ts'), `console.log(JSON.stringify(await import('../plugins/p.mjs')));`);
+    await write(`${own}/package.json`, '{"name": "typebox", "version": "9.9.9", "exports": "./a.mjs"}');
+    await write(`${own}/a.mjs`, 'export const own = true;');
+    await write('plugins/p.mjs', `export { own } from 'typebox';`);
+    await write(
+      'cli/main.ts',
+      `const plugin = new URL('../plugins/p.mjs', import.meta.url).href;
+       console.log(JSON.stringify(await import(plugin)));`,
+    );
     assert.deepEqual(await start(), { own: true });
-  });
-
-  it('starts with the few files that the install made of typebox, unless typebox has changed since', async (t) => {
-    const { cache, prepare, start } = await sourceTree(t);
-    await prepare();
-    const bundled = pathToFileURL(cache).href;
-    const [, , , , yaml] = plain;
-    const files = ['typebox.js', 'typebox-value.js', 'typebox-compile.js'].map((file) => `${bundled}/${file}`);
-    assert.deepEqual(await start(), [true, ...files, yaml]);
-
-    const list = join(cache, 'modules.json');
-    const made = JSON.parse(await readFile(list, 'utf8'));
-    await writeFile(list, JSON.stringify({ ...made, version: `${made.version}0` }));
-    assert.deepEqual(await start(), plain);
-    await writeFile(list, JSON.stringify({ ...made, files: [...made.files, 'gone.js'] }));
-    assert.deepEqual(await start(), plain);
-    await writeFile(list, '{');
-    assert.deepEqual(await start(), plain);
   });
 });

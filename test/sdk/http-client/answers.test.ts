@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { faults, jsonOfSize } from '../../support/upstream.ts';
-import { getFails, MIB, send, TOO_LARGE, text, upstream } from './setup.ts';
+import { getFails, MIB, renewed, send, TOO_LARGE, text, upstream } from './setup.ts';
+
+renewed();
 
 describe('a request', () => {
   it('arrives as given and the answer comes back whole', async () => {

@@ -3,7 +3,9 @@ import { getEventListeners } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { faults, jsonOfSize } from '../../support/upstream.ts';
-import { ABORTED, fails, getFails, LATE, MIB, send, TOO_LARGE, text, upstream } from './setup.ts';
+import { ABORTED, fails, getFails, LATE, MIB, renewed, send, TOO_LARGE, text, upstream } from './setup.ts';
+
+renewed();
 
 describe('the deadline', () => {
   const given = { timeout: 200 };

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { faults } from '../../support/upstream.ts';
-import { client, fails, getFails, LATE, send, text, upstream, useClient } from './setup.ts';
+import { client, fails, getFails, LATE, renewed, send, text, upstream, useClient } from './setup.ts';
+
+renewed();
 
 describe('the connections', () => {
   it('carry 200 calls at once, each with its own answer', async () => {

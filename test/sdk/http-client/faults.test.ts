@@ -3,7 +3,9 @@ import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { createHttpClient } from '../../../plugins-sdk/http-client/index.ts';
 import { faults, startUpstream } from '../../support/upstream.ts';
-import { CUT_SHORT, fails, getFails, send, text, upstream } from './setup.ts';
+import { CUT_SHORT, fails, getFails, renewed, send, text, upstream } from './setup.ts';
+
+renewed();
 
 describe('a broken answer', () => {
   it('closed half-way is a failure', async () => {

@@ -15,15 +15,17 @@ export const MIB = 1_048_576;
 export let upstream: Upstream;
 export let client: HttpClient;
 
-beforeEach(async () => {
-  upstream = await startUpstream();
-  client = createHttpClient();
-});
-
-afterEach(async () => {
-  await client.close();
-  await upstream.close();
-});
+/** Gives each test of a file an upstream and a client of its own. */
+export function renewed(): void {
+  beforeEach(async () => {
+    upstream = await startUpstream();
+    client = createHttpClient();
+  });
+  afterEach(async () => {
+    await client.close();
+    await upstream.close();
+  });
+}
 
 type Given = Partial<BoundedRequest>;
 
