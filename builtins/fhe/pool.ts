@@ -1,8 +1,8 @@
 import { EncryptionFailure, Job } from './job.ts';
-import { Lane, type LaneOptions } from './lane.ts';
+import { PoolWorker, type PoolWorkerOptions } from './pool-worker.ts';
 import type { Ciphertext, Task } from './protocol.ts';
 
-export interface PoolOptions extends LaneOptions {
+export interface PoolOptions extends PoolWorkerOptions {
   /** Encryptions at the same time. */
   readonly workers: number;
   /** Most that wait for a worker; further ones are refused at once. */
@@ -11,16 +11,16 @@ export interface PoolOptions extends LaneOptions {
   readonly timeout: number;
 }
 
-/** A few workers, and a short queue in front of them. Nothing runs before the first job. */
+/** A few workers with a short queue in front of them. No thread is started before the first job. */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #lanes: readonly Lane[];
+  readonly #workers: readonly PoolWorker[];
   readonly #waiting = new Set<Job>();
   #stopped = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#lanes = Array.from({ length: options.workers }, () => new Lane(options, () => this.#dispatch()));
+    this.#workers = Array.from({ length: options.workers }, () => new PoolWorker(options, () => this.#dispatch()));
   }
 
   /** How many values wait for a worker. */
@@ -30,11 +30,11 @@ export class Pool {
 
   /** How many workers have a value to encrypt. */
   get busy(): number {
-    return this.#lanes.filter(({ isBusy }) => isBusy).length;
+    return this.#workers.filter(({ isBusy }) => isBusy).length;
   }
 
   /**
-   * @param signal takes the task out of the queue when it aborts; one that runs already is let go.
+   * @param signal takes the task out of the queue when it aborts; one that runs already is abandoned.
    * @throws EncryptionFailure
    */
   encrypt(task: Task, signal: AbortSignal): Promise<Ciphertext> {
@@ -42,12 +42,12 @@ export class Pool {
       if (this.#stopped) throw new EncryptionFailure('the service stops');
       if (signal.aborted) throw new EncryptionFailure('the client left');
       const isFull = this.#waiting.size >= this.#options.queue;
-      if (isFull && !this.#lanes.some(({ isFree }) => isFree)) {
+      if (isFull && !this.#workers.some(({ isFree }) => isFree)) {
         throw new EncryptionFailure(`the queue is full (${this.#waiting.size} waiting)`);
       }
       const job = new Job(task, this.#options.timeout, signal, (outcome) => {
         this.#waiting.delete(job);
-        for (const lane of this.#lanes) lane.letGo(job);
+        for (const worker of this.#workers) worker.abandon(job);
         if (outcome instanceof EncryptionFailure) reject(outcome);
         else resolve(outcome);
       });
@@ -60,21 +60,21 @@ export class Pool {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const job of this.#waiting) job.fail('the service stops');
-    await Promise.all(this.#lanes.map((lane) => lane.stop()));
+    await Promise.all(this.#workers.map((worker) => worker.stop()));
   }
 
   #dispatch(): void {
-    for (const lane of this.#lanes) {
-      if (!lane.isFree) continue;
-      const job = this.#next(lane.lastDuration);
+    for (const worker of this.#workers) {
+      if (!worker.isFree) continue;
+      const job = this.#next(worker.lastDuration);
       if (job === undefined) return;
-      lane.run(job);
+      worker.run(job);
     }
   }
 
   /**
-   * The longest waiting job that can still be done in time. One that cannot would take a worker down at its deadline, and
-   * with it the time of the next.
+   * The longest waiting job that can still be done in time. A job that cannot would have its worker replaced at its deadline,
+   * and the next job would pay for that.
    */
   #next(duration: number): Job | undefined {
     const needed = Math.min(duration, this.#options.timeout / 2);

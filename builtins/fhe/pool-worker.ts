@@ -2,41 +2,41 @@ import type { Worker } from 'node:worker_threads';
 import type { Job } from './job.ts';
 import type { Order, Report } from './protocol.ts';
 
-export interface LaneOptions {
+export interface PoolWorkerOptions {
   /** Starts a thread that takes orders. */
   readonly spawn: () => Worker;
-  /** Milliseconds after which a worker is replaced, so that it picks up rotated keys. */
+  /** Milliseconds after which a thread is replaced, so that it picks up rotated keys. */
   readonly lifetime: number;
 }
 
-/** Milliseconds until the first replacement after a failure; twice as long after each further one in a row. */
-const FIRST_REST = 250;
-const LONGEST_REST = 30_000;
+/** Milliseconds until the first replacement after a failure; the time doubles with each further failure in a row. */
+const FIRST_BACKOFF = 250;
+const LONGEST_BACKOFF = 30_000;
 
-/** Milliseconds. */
+/** Milliseconds after a job's deadline until its thread counts as stuck. */
 const GRACE = 100;
 
 let lastId = 0;
 
 /**
- * One worker at a time, which has one job at a time. A worker is started when there is a job for it, and replaced after
- * anything that went wrong: it may be stuck, or its keys may be old.
+ * Runs one job at a time in a thread, which it starts when there is a job and replaces after any failure: the thread may be
+ * stuck, or its keys may be old.
  */
-export class Lane {
-  readonly #options: LaneOptions;
+export class PoolWorker {
+  readonly #options: PoolWorkerOptions;
   readonly #onFree: () => void;
   readonly #endings = new Set<Promise<unknown>>();
-  #worker: Worker | undefined;
+  #thread: Worker | undefined;
   #bornAt = 0;
   #current: { readonly id: number; readonly job: Job; readonly startedAt: number; guard: NodeJS.Timeout } | undefined;
   #failures = 0;
-  #rest: NodeJS.Timeout | undefined;
+  #backoff: NodeJS.Timeout | undefined;
   #stopped = false;
   /** Milliseconds that the last successful job took. */
   lastDuration = 0;
 
-  /** @param onFree called whenever the lane could take a job again. */
-  constructor(options: LaneOptions, onFree: () => void) {
+  /** @param onFree called whenever it could take a job again. */
+  constructor(options: PoolWorkerOptions, onFree: () => void) {
     this.#options = options;
     this.#onFree = onFree;
   }
@@ -46,18 +46,18 @@ export class Lane {
   }
 
   get isFree(): boolean {
-    return this.#current === undefined && this.#rest === undefined && !this.#stopped;
+    return this.#current === undefined && this.#backoff === undefined && !this.#stopped;
   }
 
-  /** Only for a free lane. */
+  /** To be called only while it is free. */
   run(job: Job): void {
     lastId += 1;
-    // For a job that was let go and so has no deadline any more; later than the deadline of one that was not.
+    // An abandoned job no longer ends at its deadline, but its thread must; for other jobs the deadline comes first.
     const guard = setTimeout(() => this.#fail('the worker did not end in time'), job.remaining + GRACE);
     this.#current = { id: lastId, job, startedAt: performance.now(), guard };
     try {
       if (performance.now() - this.#bornAt > this.#options.lifetime) this.#discard();
-      this.#worker ??= this.#start();
+      this.#thread ??= this.#start();
       this.#tell({ kind: 'encrypt', id: lastId, task: job.task, timeout: Math.max(Math.ceil(job.remaining), 1) });
     } catch (error) {
       this.#fail(`no worker could be started: ${error instanceof Error ? error.message : String(error)}`);
@@ -65,10 +65,10 @@ export class Lane {
   }
 
   /**
-   * Nobody waits for the job any more. At its deadline the worker may be stuck. When the client left it keeps running: one
-   * that comes and goes must not make it fetch the keys again and again. It is told to leave the relayer out of it.
+   * Nobody waits for the job any more. After its deadline the thread may be stuck, and is replaced. After a client's disconnect
+   * it stays, because clients that come and go must not make it fetch the keys again and again; it only skips the relayer.
    */
-  letGo(job: Job): void {
+  abandon(job: Job): void {
     if (this.#current?.job !== job) return;
     if (job.isLate) this.#fail('the worker did not end in time');
     else this.#tell({ kind: 'cancel', id: this.#current.id });
@@ -76,30 +76,30 @@ export class Lane {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearTimeout(this.#rest);
+    clearTimeout(this.#backoff);
     this.#finish()?.fail('the service stops');
     this.#discard();
     await Promise.all(this.#endings);
   }
 
   #tell(order: Order): void {
-    this.#worker?.postMessage(order);
+    this.#thread?.postMessage(order);
   }
 
   #start(): Worker {
-    const worker = this.#options.spawn();
-    const isMine = () => worker === this.#worker;
-    worker.on('message', (report: Report) => {
+    const thread = this.#options.spawn();
+    const isMine = () => thread === this.#thread;
+    thread.on('message', (report: Report) => {
       if (isMine()) this.#take(report);
     });
-    worker.on('error', (error: unknown) => {
+    thread.on('error', (error: unknown) => {
       if (isMine()) this.#fail(`the worker crashed: ${error instanceof Error ? error.message : String(error)}`);
     });
-    worker.on('exit', (code) => {
+    thread.on('exit', (code) => {
       if (isMine()) this.#fail(`the worker ended with code ${code}`);
     });
     this.#bornAt = performance.now();
-    return worker;
+    return thread;
   }
 
   #take(report: Report): void {
@@ -121,12 +121,12 @@ export class Lane {
   #fail(reason: string): void {
     this.#discard();
     this.#failures += 1;
-    const rest = Math.min(FIRST_REST * 2 ** (this.#failures - 1), LONGEST_REST);
-    clearTimeout(this.#rest);
-    this.#rest = setTimeout(() => {
-      this.#rest = undefined;
+    const backoff = Math.min(FIRST_BACKOFF * 2 ** (this.#failures - 1), LONGEST_BACKOFF);
+    clearTimeout(this.#backoff);
+    this.#backoff = setTimeout(() => {
+      this.#backoff = undefined;
       this.#onFree();
-    }, rest);
+    }, backoff);
     this.#finish()?.fail(reason);
   }
 
@@ -138,10 +138,10 @@ export class Lane {
   }
 
   #discard(): void {
-    const worker = this.#worker;
-    this.#worker = undefined;
-    if (worker === undefined) return;
-    const ending = worker.terminate().finally(() => this.#endings.delete(ending));
+    const thread = this.#thread;
+    this.#thread = undefined;
+    if (thread === undefined) return;
+    const ending = thread.terminate().finally(() => this.#endings.delete(ending));
     this.#endings.add(ending);
   }
 }
