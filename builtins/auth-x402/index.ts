@@ -29,7 +29,7 @@ import { PaymentMemory } from './memory.ts';
 import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { type PaymentLedger, RedeemedPayments } from './redeemed.ts';
+import { type PaymentStore, RedeemedPayments } from './redeemed.ts';
 import { Redemptions, unavailable } from './redemptions.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
@@ -132,8 +132,8 @@ function budgetIn(config: Services['config']): number {
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = authX402With((now) => new RedeemedPayments({ now }));
 
-/** @param ledger makes what remembers the payments, for this process or, one day, for several. */
-export function authX402With(ledger: (now: () => number) => PaymentLedger): Definition {
+/** @param createStore makes the store of redeemed payments: in memory by default, one day shared by several processes. */
+export function authX402With(createStore: (now: () => number) => PaymentStore): Definition {
   return definePlugin({
     name: NAME,
     budget: BUDGET,
@@ -144,7 +144,7 @@ export function authX402With(ledger: (now: () => number) => PaymentLedger): Defi
     openapi: () => described,
     setup(services) {
       const { config, endpoints, states } = services;
-      const memory = states.keep(remembered, '', () => new PaymentMemory(ledger(services.now)));
+      const memory = states.keep(remembered, '', () => new PaymentMemory(createStore(services.now)));
       const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
       return paid ? behaviour(services, memory, { draw: proofLimit(config, states), budget: budgetIn(config) }) : {};
     },

@@ -1,12 +1,12 @@
-import type { PaymentLedger } from './redeemed.ts';
+import type { PaymentStore } from './redeemed.ts';
 
 /** What is known of payments for as long as the process lives, whatever configs it has had. */
 export class PaymentMemory {
-  readonly payments: PaymentLedger;
+  readonly payments: PaymentStore;
   /** The latest block of a payment that was remembered for that many milliseconds. */
   readonly #lives = new Map<number, number>();
 
-  constructor(payments: PaymentLedger) {
+  constructor(payments: PaymentStore) {
     this.payments = payments;
   }
 

@@ -16,7 +16,7 @@ export type Reservation = 'reserved' | 'used' | 'full';
  * nobody else's reservation may stand in the way. `liveUntil` is in milliseconds of the Unix epoch: the last moment at
  * which the payment could still be accepted anywhere in this service. It never moves back.
  */
-export interface PaymentLedger {
+export interface PaymentStore {
   /** Claims a payment. Of racing requests one gets `reserved`, the others `used`. */
   reserve(name: string, liveUntil: number): Reservation | Promise<Reservation>;
   /**
@@ -55,7 +55,7 @@ const MOST_REFUNDS = 3;
  * The redeemed payments in memory. No live entry is ever forgotten to make room. What is given back leaves nothing behind
  * unless the transaction has refunds to remember, so that what stays in the set was paid for, and the rest ends by itself.
  */
-export class RedeemedPayments implements PaymentLedger {
+export class RedeemedPayments implements PaymentStore {
   readonly #now: () => number;
   readonly #payments: BoundedTtlMap<Payment>;
 
