@@ -110,7 +110,7 @@ export interface Services {
   readonly endpoints: readonly Endpoint[];
   /** The signer's address. */
   readonly node: Address;
-  /** Names of the request headers that carry credentials, of all auth methods in the house. */
+  /** Names of the request headers that carry credentials, of all auth methods of the service. */
   readonly credentials: readonly string[];
   readonly log: Log;
   /** Epoch milliseconds. */

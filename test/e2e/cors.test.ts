@@ -151,7 +151,7 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
 
     it('without the headers of one', () => check(open, '/endpoints/0x00', {}, { 'access-control-allow-origin': '*' }));
 
-    it('names the headers of the auth methods in the house only', async () => {
+    it('names the headers of the auth methods of the service only', async () => {
       const service = await start({}, [{ source: 'builtin:auth-x402', enabled: false }]);
       const response = await fetch(service.url, { method: 'OPTIONS' });
       assert.equal(response.headers.get('access-control-allow-headers'), 'Content-Type, X-Api-Key');

@@ -135,7 +135,7 @@ const attempts = (exchange, call) => ({
   'a parameter': () => { exchange.parameters.symbol = 'EVIL'; },
   disconnect: () => exchange.disconnect(),
   detach: () => exchange.detach(),
-  ledgers: () => exchange.ledgers.clear(),
+  budgets: () => exchange.budgets.clear(),
   client: () => exchange.client.abort(),
   ...Object.fromEntries(
     Object.entries({ endpoint: other, parameters: { symbol: 'EVIL' }, abandoned: true, requestId: '0x00' }).map(
