@@ -9,8 +9,9 @@ import { PUBLISHED, vendorTypebox } from './vendor.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
-/** What operators and plugin authors read; published as it is, but for pictures. */
+/** What operators and plugin authors read, folders and pages; published as it is, but for pictures. */
 const READ = ['docs', 'examples'];
+const PAGES = ['SECURITY.md', 'CHANGELOG.md'];
 
 /** What `plugin new` copies is published as the TypeScript that it is. */
 const TEMPLATE = 'cli/plugin/template';
@@ -60,7 +61,7 @@ function copyRest(): void {
   for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
   for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!file.endsWith('.png')) copy(file);
-  for (const file of ['README.md', 'LICENSE']) copy(file);
+  for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
 }
 
 /** The compiler leaves `.ts` in the specifiers of declarations. */
@@ -99,7 +100,7 @@ function writeManifest(): void {
     ...kept,
     exports: Object.fromEntries(exports),
     sideEffects: SIDE_EFFECTS,
-    files: [...PUBLISHED, ...READ, 'vendor'],
+    files: [...PUBLISHED, ...READ, ...PAGES, 'vendor'],
     dependencies: { ...manifest.dependencies, ...typePackages(manifest) },
   };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);

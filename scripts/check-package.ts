@@ -76,7 +76,8 @@ function checkFiles({ files }: Packed): void {
     );
   });
   if (odd.length > 0) fail(`does not belong into the package: ${odd.join(', ')}`);
-  const missing = ['README.md', 'LICENSE', 'package.json', 'docs/plugins.md'].filter((name) => !names.includes(name));
+  const pages = ['README.md', 'LICENSE', 'SECURITY.md', 'CHANGELOG.md', 'docs/plugins.md'];
+  const missing = [...pages, 'package.json'].filter((name) => !names.includes(name));
   if (missing.length > 0) fail(`missing in the package: ${missing.join(', ')}`);
   const bin = files.find(({ path }) => path === 'cli/bin.js');
   if (bin?.mode !== 0o755) fail(`cli/bin.js cannot be executed: ${bin?.mode.toString(8)}`);

@@ -47,7 +47,7 @@ function linesWith(pattern: RegExp, folder: string): string[] {
 const isPackage = (target: string) =>
   !/^(kernel|http|builtins|plugins-sdk|config|cli|examples|test|bench)\//.test(target);
 
-describe('the walls of the house', () => {
+describe('the walls between the folders', () => {
   it('the kernel imports itself, tapable and node, and of koa the types only', () => {
     const known = /^(node:.+|koa|tapable|kernel\/.+)$/;
     assert.deepEqual(

@@ -8,14 +8,17 @@ import { PACKAGE_ROOT } from '../cli/run.ts';
 import { anchorsOf, type Block, blocksOf, commandsOf, linksOf, readPage, wholeConfig } from '../support/docs.ts';
 import { loadText } from './walk.ts';
 
-const PAGES = ['README.md', ...(await readdir(join(PACKAGE_ROOT, 'docs'))).map((name) => `docs/${name}`)].filter(
-  (path) => path.endsWith('.md'),
-);
+const PAGES = [
+  ...(await readdir(PACKAGE_ROOT)),
+  ...(await readdir(join(PACKAGE_ROOT, 'docs'))).map((name) => `docs/${name}`),
+].filter((path) => path.endsWith('.md'));
 const pages = new Map(await Promise.all(PAGES.map(async (path) => [path, await readPage(path)] as const)));
 
 /** Pages with a test of their own, which sees to every block. */
 const OWN_TEST: Readonly<Record<string, string>> = {
   'README.md': 'test/docs/readme.test.ts',
+  'ARCHITECTURE.md': 'test/docs/architecture.test.ts',
+  'CONTRIBUTING.md': 'test/docs/contributing.test.ts',
   'docs/getting-started.md': 'test/docs/pages.test.ts',
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -107,4 +108,15 @@ export function linksOf(page: string): string[] {
   return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) =>
     /^[a-z]+:/i.test(target) ? [] : [target],
   );
+}
+
+/** The paths of files and folders that a page names in backticks, outside its blocks; names in the package are none. */
+export function pathsOf(page: string): string[] {
+  const named = [...page.replace(FENCED, '').matchAll(/`([\w.-]+(?:\/[\w.-]*)+|[A-Z]+\.md)`/g)];
+  return named.map(([, path = '']) => path).filter((path) => !path.startsWith('signed-data-proxy/'));
+}
+
+/** Those of the paths at which this repository has nothing. */
+export function missingPaths(paths: readonly string[]): string[] {
+  return paths.filter((path) => !existsSync(join(ROOT, path)));
 }

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, it } from 'node:test';
+import { type Kind, stageNames, stageOf } from '../../kernel/stages.ts';
+import { PUBLISHED } from '../../scripts/vendor.ts';
+import { PACKAGE_ROOT } from '../cli/run.ts';
+import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
+
+const PAGE = 'ARCHITECTURE.md';
+const page = await readPage(PAGE);
+const read = (file: string) => readFileSync(join(PACKAGE_ROOT, file), 'utf8');
+
+/** The words in backticks of a cell. */
+const quoted = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
+
+/** The rows of the table under a heading, as cells. */
+function rowsOf(heading: string): string[][] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`);
+  const [text = ''] = section.split('\n## ');
+  const lines = text.split('\n').filter((line) => line.startsWith('| '));
+  return lines.slice(1).map((line) => line.slice(2, -2).split(' | '));
+}
+
+/** The folders of this repository that the sources in one folder import. */
+function imported(folder: string): string[] {
+  const files = readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' });
+  const found = files
+    .filter((name) => /\.(?:ts|m?js)$/.test(name) && !name.startsWith('plugin/template/'))
+    .flatMap((name) => {
+      const statements = read(join(folder, name)).matchAll(/\b(?:from|import)\b\s*(?:['"]|\(\s*['"])(\.[^'"]+)['"]/g);
+      return [...statements].map(([, target = '']) => relative('.', join(dirname(join(folder, name)), target)));
+    });
+  const others = found.map((path) => `${path.split('/')[0]}/`).filter((other) => other !== folder);
+  return [...new Set(others)].toSorted();
+}
+
+describe(PAGE, () => {
+  it('fits on a page', () => {
+    assert.ok(page.split('\n').length < 150);
+  });
+
+  it('names only files and folders that there are', () => {
+    assert.deepEqual(missingPaths(pathsOf(page)), []);
+  });
+
+  it('draws the way of a request through files that there are', () => {
+    const picture = blocksOf(page).find(({ notes }) => notes.get('named') === 'request')?.text ?? '';
+    const paths = picture.match(/[\w-]+\/[\w-]*(?:\.ts)?/g) ?? [];
+    assert.ok(paths.length > 8);
+    assert.deepEqual(missingPaths(paths), []);
+  });
+
+  const rows = rowsOf('Who imports whom');
+  for (const [name, , allowed] of rows) {
+    const [folder = ''] = quoted(name);
+    // The build of the program imports beside it what it is made with.
+    it(`${folder} imports what the table says`, () => {
+      const foreign = imported(folder).filter((other) => other !== 'scripts/');
+      assert.deepEqual(foreign, quoted(allowed).toSorted());
+    });
+  }
+
+  it('the table has every folder that the program consists of', () => {
+    const folders = rows.flatMap(([name]) => quoted(name));
+    assert.deepEqual(folders.toSorted(), PUBLISHED.map((folder) => `${folder}/`).toSorted());
+  });
+
+  const kinds = rowsOf('Rules of the kernel');
+
+  it('lists every stage by its kind, in the order of the table of stages', () => {
+    const listed = Object.fromEntries(kinds.map(([kind = '', , names]) => [kind, quoted(names)]));
+    const all: readonly Kind[] = ['gate', 'pick', 'map', 'watch'];
+    const actual = all.map((kind) => [kind, stageNames.filter((stage) => stageOf(stage).kind === kind)]);
+    assert.deepEqual(listed, Object.fromEntries(actual));
+  });
+
+  it('names the stages without whose functions a request goes on', () => {
+    const [, sentence = ''] = /request is refused; at ([^.]+)/.exec(page) ?? [];
+    assert.deepEqual(
+      quoted(sentence),
+      stageNames.filter((stage) => stageOf(stage).fails === 'open'),
+    );
+  });
+
+  it('explains terms that the code has, each where it says', () => {
+    const glossary = rowsOf('Glossary');
+    assert.ok(glossary.length > 20);
+    const wrong = glossary.filter(([, place]) => {
+      const [name = '', file = ''] = quoted(place);
+      return !new RegExp(`^export (?:class|function|interface|type) ${name}\\b`, 'm').test(read(file));
+    });
+    assert.deepEqual(wrong, []);
+  });
+
+  it('explains the terms of the field that the project has chosen', () => {
+    const terms = rowsOf('Glossary').map(([term]) => term);
+    const chosen = 'budget,plugin set,wait group,abort signal,context key,response,single flight,worker'.split(',');
+    assert.deepEqual(
+      chosen.filter((term) => !terms.includes(term)),
+      [],
+    );
+  });
+});
