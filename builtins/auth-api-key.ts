@@ -45,10 +45,10 @@ function shortKeys(endpoint: EndpointDraft, seen: Set<AuthMethod>): Finding[] {
   });
 }
 
-/** Bytes of a key that is compared as it is; of a longer one its hash is. */
+/** Bytes of the longest key that is compared as it is; of longer keys the hashes are compared. */
 const ROOM = 64;
 
-/** Equal lengths for the comparison, whatever the keys are: the key and its length, or a hash and no length. */
+/** A buffer that has the same length for every key: the key and its length, or its hash and 0. */
 function comparable(key: string): Buffer {
   const bytes = Buffer.alloc(ROOM + 1);
   const length = Buffer.byteLength(key);

@@ -20,7 +20,7 @@ function isOrigin(text: string): boolean {
 
 const PREFLIGHT_SECONDS = '86400';
 
-/** Nearly always no plugin has added a header before. */
+/** Copies nothing where no plugin has added a header before, which is nearly always. */
 function merged(headers: Headers, own: Headers): Headers {
   return Object.keys(headers).length === 0 ? own : { ...headers, ...own };
 }
@@ -53,7 +53,7 @@ export const cors = definePlugin({
       if (everyone) return open;
       const common = { Vary: 'Origin', ...exposed };
       if (origin !== undefined && known.has(origin)) return { 'Access-Control-Allow-Origin': origin, ...common };
-      // The value that refuses all others would let in the pages whose origin is just that: sandboxed ones, and files.
+      // "null" refuses every page but those whose own origin is "null" (sandboxed frames, files): these get no header.
       return origin === 'null' ? common : { 'Access-Control-Allow-Origin': 'null', ...common };
     };
     return {

@@ -13,7 +13,7 @@ import {
   toHex,
 } from '../plugins-sdk/index.ts';
 
-/** Characters of JSON text up to which one pass over the value is a matter of a few milliseconds. */
+/** Characters of JSON text that one pass handles in a few milliseconds. */
 const AT_ONCE = 64 * 1024;
 
 function refusalOf(error: unknown): unknown {
@@ -31,7 +31,7 @@ async function encode(response: ApiResponse): Promise<Encoded> {
     return encoded(text, bytes);
   }
   const { data, text: source } = response;
-  // What has no text was made by a plugin, and may be long.
+  // Data without a text comes from a plugin, and may be long.
   const isShort = source !== undefined && source.length <= AT_ONCE;
   const text = isShort ? canonicalText(data) : await canonicalTextInSteps(data);
   return encoded(text, Buffer.from(text.json));

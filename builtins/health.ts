@@ -1,8 +1,8 @@
 import { definePlugin, objectSchema, probes, refTo } from '../plugins-sdk/index.ts';
 
 /**
- * `GET /health`: the service is up, and this is its signer. `GET /ready`: whether it takes requests, 503 where it does not,
- * for whoever sends it traffic.
+ * `GET /health` says that the service is up, and who signs. `GET /ready` tells load balancers whether it takes requests, with 503
+ * when it does not.
  */
 export const health = definePlugin({
   name: 'health',

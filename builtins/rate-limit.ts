@@ -38,7 +38,7 @@ const trustKey = configKey(
 
 const kept = new StateKey<ClientBuckets>('rate limit');
 
-/** A token bucket per client address, before anything else is looked at; it also decides whose request it is. */
+/** A token bucket per client address, asked before all else. It also decides which address is the client's. */
 export const rateLimit = definePlugin({
   name: 'rate-limit',
   budget: 'none',

@@ -20,7 +20,7 @@ import {
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;
 
-/** What is wrong with a body is found before the pipeline proper: observers of its failures are not told. */
+/** Refusals of the body itself, of which observers of errors are not told. */
 const answers = {
   contentType: () => new Refusal(415, 'Content-Type must be application/json', { failure: false }),
   tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
@@ -90,7 +90,7 @@ function unread(error: unknown): never {
 
 /** The body of a message of unknown length. */
 async function readChunked({ ctx }: Arrival): Promise<Buffer> {
-  // Known to be "identity", which the reader accepts in lower case only.
+  // The only coding that gets here is "identity", which the reader accepts in lower case only.
   delete ctx.req.headers['content-encoding'];
   try {
     await (await countingReader())(ctx, async () => undefined);
@@ -131,11 +131,11 @@ function parametersOf(text: string, exchange: Exchange): Parameters {
   return given;
 }
 
-/** What every number holds that a double may not hold exactly: 16 digits, or a negative exponent of three. */
+/** Matches, among others, every number that a double may round: it has 16 digits, or a negative exponent of three. */
 const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
 
-/** Parsed once more with a number that is too large in the place of each that is rounded, the text tells which count. */
+/** Finds the parameters with a rounded number: each such number is replaced by a too large one, and the text parsed once more. */
 function markInexact(text: string, exchange: Exchange): void {
   const marked = text.replace(STRING_OR_NUMBER, (token) =>
     token.startsWith('"') || keepsDigits(token, Number(token)) ? token : '1e999',
@@ -169,7 +169,7 @@ export const requestBody = definePlugin({
           rawBody.set(exchange, bytes);
           return parametersOf(decode(bytes), exchange);
         };
-        // Node sees to it that there is not one byte more than was announced.
+        // Node reads no more bytes than the header announced.
         return headers['content-length'] === undefined
           ? readChunked(arrival).then(take)
           : arrival.readBody(BODY_LIMIT).then(take, unread);

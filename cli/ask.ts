@@ -18,7 +18,7 @@ interface Asked {
   readonly parameters: Parameters;
 }
 
-/** Passes a request through the pipeline as if the client had sent it by itself. */
+/** Passes a plugin's request through the pipeline as if the client had sent it. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id } = asked;
   const { method, route, headers, socketAddress } = as;

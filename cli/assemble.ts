@@ -76,7 +76,7 @@ function register(registry: Registry, registration: Registration): void {
   try {
     registry.register(registration);
   } catch (error) {
-    // What a plugin made of itself may throw when it is read.
+    // The members of a plugin may be accessors that throw.
     if (error instanceof RegistrationError) throw error;
     throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${messageOf(error)}`);
   }
@@ -92,7 +92,7 @@ function setUp({ definition, source, config }: PluginChoice, services: Services)
 
 const MEMBERS = ['hooks', 'routes', 'observe', 'start', 'stop'];
 
-/** What has to wait belongs in `start`: a promise would be a plugin without hooks. */
+/** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. */
 function behaviourOf(made: Behaviour): Behaviour {
   if (typeof made !== 'object' || made === null || 'then' in made) {
     throw new Error(`"setup" must return {${MEMBERS.join(', ')}} at once`);
@@ -102,7 +102,7 @@ function behaviourOf(made: Behaviour): Behaviour {
   return made;
 }
 
-/** The loader knows the hooks of simple plugins and has warned of them; those of others are known only now. */
+/** Warns of full plugins that can change what is signed: their hooks are known only now. Of simple ones the loader has warned. */
 function warnOfSigning(
   { definition, operator }: PluginChoice,
   { hooks = {} }: Behaviour,

@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { LogSink } from './log-sink.ts';
 import { escapeUnprintable } from './text.ts';
 
-/** Where it is said why the process ends. */
+/** Where the reason for the end of the process is written. */
 interface Reporter {
   error(message: string): void;
   /** Writes out what waits, now. */
@@ -20,7 +20,7 @@ let reporter: Reporter = {
 };
 /** Whether the process ends because it is done. */
 let done = false;
-/** Whether it has been said why it ends. The first explanation is the cause: what follows from it is none. */
+/** Whether the log has the reason already. Only the first is the cause; later ones follow from it. */
 let explained = false;
 
 /** Says where errors that nobody foresaw are reported: on stderr, until this is called. */
@@ -28,7 +28,7 @@ export function reportCrashesTo(next: Reporter): void {
   reporter = next;
 }
 
-/** Ends the process. Whoever else ends it is found out. */
+/** Ends the process on purpose; an end that other code brings about is reported. */
 export function end(code: number): never {
   done = true;
   process.exit(code);

@@ -24,11 +24,11 @@ export async function drain(server: Server, connections: Connections, delay: num
   const last = performance.now() + PATIENCE;
   while (backlogOf(server) > 0 && performance.now() < last) {
     await setTimeout(LOOK);
-    // Behind what was accepted in a turn: there the queue is empty, however often clients come again.
+    // The look comes after the accepts of a turn: only then can the queue be empty while clients keep coming.
     await setImmediate();
   }
-  // At once, before somebody else comes. That of HTTP servers also destroys connections whose answer is written and not yet
-  // taken, and looks at no deadline any more.
+  // In the same turn, before another client connects. The `close` of HTTP servers is not used: it also destroys connections
+  // whose answer is not yet taken, and stops looking at deadlines.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const bytesRead = new Map<Socket, number>();
   const sweep = setInterval(() => connections.closeIdle(bytesRead), LOOK);

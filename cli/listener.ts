@@ -54,7 +54,7 @@ type Config = Readonly<Record<string, unknown>>;
 
 const DEFAULT_MAX = 16_384;
 const DEFAULT_CALLS = 50;
-/** Connections below which clients will miss them. */
+/** With fewer connections than this, operators are warned. */
 const FEW = 64;
 /** File descriptors for what is neither a client's nor an upstream's: files, the log, metrics. */
 const OWN_DESCRIPTORS = 64;
@@ -69,7 +69,7 @@ export function connectionLimitsOf(config: Config, plugins: readonly Definition[
   const most = Math.max(Math.floor((descriptorsForClients(config) * 3) / 4), 1);
   const max = maxKey.in(config) ?? Math.min(DEFAULT_MAX, most);
   const isBehindProxy = plugins.some(({ behindProxy }) => behindProxy?.(config));
-  // Then all connections are the proxy's.
+  // Behind a proxy all connections have one address.
   const share = isBehindProxy ? max : Math.max(Math.floor(max / 4), 1);
   return { max, perAddress: perAddressKey.in(config) ?? share };
 }

@@ -124,7 +124,7 @@ export class LogSink {
   }
 }
 
-/** Whether what is appended to a file would go on in the middle of a line: a process before may have found no room for its end. */
+/** Whether a file ends in the middle of a line, because an earlier process found no room for the rest. */
 export function endsWithinLine(fd: number): boolean {
   try {
     const stats = fstatSync(fd);

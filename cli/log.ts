@@ -122,8 +122,8 @@ function standardOutput(dropped: (count: number, reason: string | undefined) => 
 }
 
 /**
- * Keeps a reader that stalls from holding up the process, its exit included. That the stream is touched is enough for a
- * pipe; writes to a terminal, which Ctrl-S stops, node makes blocking.
+ * Keeps a reader that stalls from holding up the process and its exit. For a pipe it is enough to touch the stream, which makes
+ * node set it to non-blocking; a terminal, which Ctrl-S stops, node would write to in blocking mode.
  */
 function doNotBlock(stream: NodeJS.WriteStream): void {
   stream.on('error', () => undefined);

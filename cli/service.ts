@@ -36,7 +36,7 @@ export interface Service {
   /**
    * Reads the config file again and serves by it from then on; requests under way end by the config that they began
    * with. On any error everything stays as it is. What happened is in the log.
-   * One after the other; one that has not begun answers all who ask, by the variables that the first of them reads.
+   * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
    * @param variables reads the variables when the reload begins; the signer stays.
    * @returns whether the new config is in force.
    */
@@ -48,7 +48,7 @@ export interface Service {
 /** Reads what the variables are now. */
 export type ReadVariables = () => Environment | Promise<Environment>;
 
-/** There are no variables to reload by. */
+/** The variables for a reload cannot be read. */
 class Unreadable extends Error {}
 
 /** @throws Unreadable */
@@ -130,9 +130,9 @@ class Server {
   #address: ListenAddress | undefined;
   #phase: Phase = 'starting';
   #reloading: Promise<boolean> = Promise.resolve(true);
-  /** The part of a reload that may have started something. */
+  /** The part of a reload that has plugins to stop if it fails. */
   #replacing: Promise<unknown> = Promise.resolve();
-  /** The reload that has not begun. */
+  /** A reload that waits for the one before it. */
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -176,7 +176,7 @@ class Server {
   }
 
   reload(variables: ReadVariables): Promise<boolean> {
-    // Each starts from what the one before has left, and no older reading of the files can win.
+    // One at a time, so that the files that were read last win.
     const begin = () => {
       this.#next = undefined;
       return this.#reload(variables);
@@ -201,7 +201,7 @@ class Server {
       this.#replacing = replacing.catch(() => undefined);
       return await replacing;
     } catch (error) {
-      // Nobody waits for a new config any more.
+      // The service stops: the error of a reload matters to nobody.
       if (this.#isStopping()) return false;
       for (const line of messageOf(error).split('\n')) this.#log.error(line);
       if (!(error instanceof ConfigErrors || error instanceof Unreadable))
@@ -252,7 +252,7 @@ class Server {
     await this.#remove(old, DRAIN_TIME);
   }
 
-  /** Whoever is the last to use a value is the one that closes it. */
+  /** Stops a generation, and closes the state that no other generation uses. */
   async #remove(generation: Generation, patience: number): Promise<void> {
     await generation.stop(patience);
     if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
@@ -300,7 +300,7 @@ class Server {
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();
     const patience = Math.max(DRAIN_TIME + delay - (performance.now() - started), 0);
-    // A reload that is under way stops what it has started; one that has started nothing is not waited for.
+    // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
     await endsWithin(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
   }

@@ -74,7 +74,7 @@ function sayNothingOfDebuggers(): void {
     closeSync(2);
     openSync('/dev/null', 'w');
   } catch {
-    // Then it is said.
+    // Then node's message is seen, which does no harm.
   }
 }
 

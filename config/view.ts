@@ -20,7 +20,7 @@ type Attempt = { readonly text: string } | { readonly text: undefined; readonly 
 /** The config with its variables replaced, and with samples for those that are unset. */
 export class View {
   readonly config: Readonly<Record<string, unknown>>;
-  /** Where the config does not have the shape that the schema wants, samples included. */
+  /** Findings of the schema in the config with its samples. */
   readonly wrongShapes: readonly Finding[];
   readonly context: CheckContext;
   readonly #doubtful: ReadonlySet<string>;

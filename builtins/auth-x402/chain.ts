@@ -67,8 +67,8 @@ export interface Part {
 /**
  * What the node knows of a transaction.
  *
- * The chain id is asked each time, beside the other questions and so at no cost in time: behind the name of a node stands
- * another one tomorrow, and an answer from the wrong chain would be worth nothing.
+ * The chain id is asked each time, in parallel to the rest and so at no cost in time: the name of a node may lead to another
+ * chain tomorrow, and a payment there would be worth nothing.
  *
  * @returns nothing when the transaction is unknown, pending, in a block that is not (or no longer) part of the chain, or
  *   has too few confirmations.
@@ -94,7 +94,7 @@ export async function findMined(rpc: Rpc, part: Part, txHash: Hex, limits: Limit
     }
     // Between two answers the chain may have been reorganised.
     if (!isSame(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
-    // Before the block is asked for: it must still be part of the chain that is long enough.
+    // The chain's length is checked before the block is asked for, which must then still be part of it.
     if (confirmations > 1) {
       const newest = shaped('block number', shapes.quantity, await ask('eth_blockNumber', []));
       if (BigInt(newest) - BigInt(receipt.blockNumber) < BigInt(confirmations - 1)) return undefined;

@@ -60,7 +60,7 @@ const pluginEntries = configKey(
 const BUDGET = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
 const PATIENCE = 10_000;
-/** The part of the budget that may be spent on waiting, so that what the client sees is this plugin's own text. */
+/** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
 
 function challenge(terms: Terms, exchange: Exchange, node: string, now: number): Refusal {
@@ -99,7 +99,7 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
   }
 }
 
-/** There was no room, and the upstream was not asked: nothing was done for the payment. */
+/** Whether the request was refused for want of room before the upstream was asked, so that nothing was done for the payment. */
 function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
   return status === 503 && sentRequest.get(exchange) === undefined;
 }
@@ -107,7 +107,7 @@ function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
 const remembered = new StateKey<PaymentMemory>('x402 payments', { lasting: true });
 const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
-/** What the bucket of a request's client has said. An endpoint may accept several payments; a request draws once. */
+/** What the bucket of the client's address has said: a request draws once, however many payments its endpoint accepts. */
 const drawn = new ContextKey<TokenTake>('x402Draw');
 /** The payment that a request has been let in for. */
 const redeemed = new ContextKey<string>('x402Payment');
@@ -162,7 +162,7 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
     const take = drawn.get(exchange);
     // A request is counted once, however many payments its endpoint accepts.
     if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
-    // Who leaves has not been refused: else every request could be tried for free until its last byte.
+    // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
     if (payment === undefined || outcome.kind !== 'refused') return undefined;
     return refund(payment, outcome.refusal, exchange);
   };

@@ -16,8 +16,8 @@ export class PaymentMemory {
   }
 
   /**
-   * Milliseconds from its block for which a payment may be accepted at most: one that was redeemed by a config that
-   * remembered it for a shorter time may have been forgotten since.
+   * Milliseconds from its block for which a payment may be accepted at most. An earlier config may have redeemed it and remembered
+   * it for a shorter time, so that it is forgotten by now.
    */
   lifeOf(minedAt: number): number {
     const lives = [...this.#lives].filter(([, latest]) => latest >= minedAt).map(([life]) => life);

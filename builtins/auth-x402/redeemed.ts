@@ -52,8 +52,8 @@ interface Payment {
 const MOST_REFUNDS = 3;
 
 /**
- * The redeemed payments in memory. No live entry is ever forgotten to make room. What is given back leaves nothing behind
- * unless the transaction has refunds to remember, so that what stays in the set was paid for, and the rest ends by itself.
+ * The redeemed payments in memory. No live entry is ever dropped to make room. A payment that is given back is deleted, unless
+ * it has refunds to be counted: so every entry that lasts was paid for.
  */
 export class RedeemedPayments implements PaymentStore {
   readonly #now: () => number;
@@ -109,7 +109,7 @@ export class RedeemedPayments implements PaymentStore {
     const key = keyOf(name);
     const now = this.#now();
     const current = this.#payments.expiry(key, now) ?? Number.NEGATIVE_INFINITY;
-    // `liveUntil` is itself a moment at which the transaction counts, and the map's ends are not.
+    // A payment still counts at `liveUntil`, and an entry of the map is gone at its end: hence one millisecond more.
     return this.#payments.set(key, payment, Math.max(current, liveUntil + 1), now);
   }
 }

@@ -20,7 +20,7 @@ function alreadyUsed(): Refusal {
   return new Refusal(401, 'Payment already used');
 }
 
-/** Has payments count, each once: reserved, looked up, redeemed, and given back when the request comes to nothing. */
+/** Redeems each payment once: reserves it, has it looked up, redeems it, and gives it back when the request is refused. */
 export class Redemptions {
   readonly #options: RedemptionsOptions;
 

@@ -37,10 +37,10 @@ export type Terms = Static<typeof TermsSchema>;
 /** Milliseconds that a client has to pay where the terms name no `expiry`. */
 const DEFAULT_EXPIRY = 300_000;
 
-/** Milliseconds that a payment may be older than the time that a client has to pay. */
+/** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
 const GRACE = 600_000;
 
-/** Milliseconds between two blocks, where it is less than the {@link SLOW_BLOCK}. */
+/** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
   [10, 2000], // OP Mainnet
   [56, 3000], // BNB Smart Chain
@@ -51,7 +51,7 @@ const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
   [43114, 2000], // Avalanche
 ]);
 
-/** Ethereum's. */
+/** Milliseconds between two blocks of Ethereum. */
 const SLOW_BLOCK = 12_000;
 
 const UINT256_BITS = 256n;
@@ -77,7 +77,7 @@ function checkUrl(path: string, text: string): Finding[] {
   }
 }
 
-/** Where a payment is too old before it counts, nobody ever gets an answer. */
+/** Warns of more confirmations than a payment can have before it is too old: nobody would ever get an answer. */
 function checkConfirmations(at: string, terms: Terms): Finding[] {
   const { confirmations = 1, network } = terms;
   const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK;

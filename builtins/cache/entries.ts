@@ -9,7 +9,7 @@ export interface CacheTerms {
   readonly size: number;
 }
 
-/** A value that was found, and for how many milliseconds more it will be: more than none. */
+/** A value that was found, and the milliseconds for which it still will be, more than 0. */
 export interface Found<V> {
   readonly value: V;
   readonly ttl: number;
@@ -44,7 +44,7 @@ interface Entry<V> {
 
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** What requests and the service itself need of a small heap comes first. */
+/** The part of the heap that the cache may fill; in a small heap the rest is for requests and the service itself. */
 const PART_OF_HEAP = 1 / 8;
 
 /** One entry may take this part of all bytes, so that a single answer cannot empty the cache. */
@@ -60,7 +60,7 @@ export class CacheEntries<V> implements Cache<V> {
   readonly #elapsed: () => number;
   /** Least recently used first: whatever is used is put back at the end. */
   readonly #entries = new Map<string, Entry<V>>();
-  /** The key at the end: used again, it need not be put back there. */
+  /** The most recently used key, which need not be moved when it is used again. */
   #newest: string | undefined;
   #bytes = 0;
 
@@ -81,7 +81,7 @@ export class CacheEntries<V> implements Cache<V> {
   }
 
   get(key: string): Found<V> | undefined {
-    // In each call: what the clock is set back by would else be taken off the time since the call before.
+    // The clock is read in each call, so that setting it back does not shorten the time since the call before.
     const now = this.#elapsed();
     const entry = this.#entries.get(key);
     if (entry === undefined) {

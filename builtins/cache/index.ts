@@ -44,7 +44,7 @@ const SHORT = 512;
 /** What distinguishes two answers of one endpoint; hashed when it is long, because clients choose its length. */
 function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   const { values } = resolvedParameters.require(exchange);
-  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
+  // Each value by itself, since one may be nested as deep as canonical JSON allows. The empty text, no JSON, is a missing value.
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = encodingChoice.get(exchange);
   // No JSON text holds a line feed, and an endpoint has a fixed number of them.
@@ -64,7 +64,7 @@ const IRRELEVANT = {
   rateLimit: undefined,
 };
 
-/** All of the config that an answer may depend on: what another config has left is no answer of this one. */
+/** All of the config that an answer may depend on: answers that were cached under another config are not used. */
 function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>>): (endpoint: Endpoint) => string {
   const common = JSON.stringify([rest, { ...Object(server), ...IRRELEVANT }]);
   return ({ own, shared }) => {
@@ -130,14 +130,14 @@ function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
         ? found.then((late) => answerFrom(late, text, exchange))
         : answerFrom(found, text, exchange);
     },
-    // The first of those who could encode it: it only takes notice.
+    // The first built-in at this stage, only to learn that the upstream has answered.
     encode: (_, exchange) => {
       misses.answered(exchange);
       return undefined;
     },
     store: async (answer, exchange) => {
       const text = key.get(exchange);
-      // Whoever leaves early ends the work on the answer: it may lack a proof that others will want.
+      // A client that leaves ends the work on its answer, which may then lack the proof that others want.
       if (text === undefined || exchange.abandoned) return;
       await entries.set(text, answer, { ttl: maxAge(exchange.endpoint), size: answer.json.length * 2 });
     },

@@ -11,19 +11,16 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { type Joined, type Leader, type Settlement, SingleFlight } from './single-flight.ts';
 
-/** A client that leaves takes along what its request came to. */
+/** What the end of a leader's request means for its followers. An answer whose client has left is not shared. */
 function settlementOf(outcome: Outcome, { abandoned }: Exchange): Settlement<SignedResponse, Refusal> {
   if (abandoned || outcome.kind === 'abandoned') return undefined;
   return outcome.kind === 'signed' ? { result: outcome.response } : { failure: outcome.refusal };
 }
 
-/**
- * What became of a request whose answer was not there: it asks the upstream, shares what another one has come to, be it a
- * failure, or was abandoned by its client while it waited for that.
- */
+/** What a request does that misses the cache: asks the upstream, shares another's answer or failure, or is abandoned meanwhile. */
 export type Miss = 'miss' | 'shared' | 'abandoned';
 
-/** Many clients that want what nobody has yet cost one upstream call. */
+/** Requests that miss the cache for the same answer at the same time share one upstream call. */
 export class SharedMisses {
   readonly #inFlight = new SingleFlight<SignedResponse, Refusal>();
   readonly #leader = new ContextKey<Leader<SignedResponse, Refusal>>('cache leader');
@@ -45,7 +42,7 @@ export class SharedMisses {
     this.#leader.get(exchange)?.answered();
   }
 
-  /** Tells those who wait what has become of the request that they wait for. */
+  /** The request has ended: its followers share the outcome. */
   settle(outcome: Outcome, exchange: Exchange): void {
     this.#leader.get(exchange)?.settle(settlementOf(outcome, exchange));
   }
@@ -56,7 +53,7 @@ export class SharedMisses {
       return undefined;
     }
     if ('settle' in joined) {
-      // Before anything else: a leader without it would never end the wait of the others.
+      // First of all: followers wait for ever for a leader that is not remembered here.
       this.#leader.set(exchange, joined);
       if (joined.waited > 0) vainWait.set(exchange, { waited: joined.waited });
       this.#told(exchange, 'miss');

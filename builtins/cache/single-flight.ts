@@ -1,51 +1,50 @@
 import type { AbortSource } from '../../plugins-sdk/index.ts';
 import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
 
-/**
- * How the work of a leader has ended: with what all get, with a failure that followers may share, or without either,
- * because its client left.
- */
+/** How a leader's work has ended: a result for all, a failure that followers may share, or nothing, because its client left. */
 export type Settlement<T, F> = { readonly result: T } | { readonly failure: F } | undefined;
 
-/** Who is to do the work. */
+/** The caller does the work itself. */
 export interface Leader<T, F> {
-  /** Milliseconds of waiting for others that were in vain. */
+  /** Milliseconds that it has waited for earlier leaders, in vain. */
   readonly waited: number;
-  /** The call has been answered: followers wait for as long as the rest of the work takes. */
+  /** To be called when the upstream has answered: from then on followers wait for the rest of the work, past their deadlines. */
   answered(): void;
-  /** To be called once when the work has ended, however that was. */
+  /** To be called once, when the work has ended in any way. */
   settle(settlement: Settlement<T, F>): void;
 }
 
-/** Nobody had anything in time, and there is none left for a call. */
+/** No leader had a result in time, and no time is left for a call of the caller's own. */
 export interface TimedOut {
   readonly timedOut: true;
   /** Milliseconds. */
   readonly waited: number;
 }
 
-/** What became of somebody who joined. */
+/** What a caller gets: the shared result or failure, a timeout, or the lead. */
 export type Joined<T, F> = { readonly result: T } | { readonly failure: F } | TimedOut | Leader<T, F>;
 
-/** Failures of others after which there is nothing to hope for. */
+/** Failures of leaders after which a follower does not call itself. */
 const MOST_FAILURES = 2;
 
-/** All in timeouts of a call. */
+// The times of a follower, counted from its arrival in timeouts of a call.
+
+/** Until here it waits for others. */
 const DEADLINE = 2;
-/** Who has waited for longer shares the failure of a leader. */
+/** From here on it shares a leader's failure instead of calling itself. */
 const LONG_WAIT = 1 / 2;
-/** A follower calls, too, when no call has begun for a whole timeout: later than a call that hangs has failed. */
+/** Here it calls, too, if no call can be under way; a call that hangs has failed by then. */
 const BACKUP = 1.25;
-/** Until then there is time for a call that has a chance. */
+/** From here on too little time is left for a call. */
 const LATEST_CALL = 1.5;
 
 interface Wait {
   readonly since: number;
   /** Milliseconds that a call may take. */
   readonly timeout: number;
-  /** Of leaders, that it has seen. */
+  /** Failures of leaders during this wait. */
   failures: number;
-  /** Its deadline is over. */
+  /** Whether its deadline has passed. */
   isLate: boolean;
 }
 
@@ -56,13 +55,15 @@ interface Follower<T, F> extends Wait {
 }
 
 /**
- * Work that several requests want at the same time and one of them does: the leader. The others follow.
+ * Several requests want the same work at the same time: one of them does it, the leader, and the others follow.
  *
- * A success is shared by all. When the leader's client goes away, the next in line leads. A failure is shared by those who
- * have seen another one or have waited for more than half of the time that a call may take; of the rest the first leads.
- * When no call has begun for longer than a call may take, one follower leads beside the others. Whatever leaders do, each
- * follower has a deadline, twice that time after it came: by then it has a result, a failure, or the end of a call of its
- * own, which had at least half of that time. Only for what comes after the answer to a call it waits longer.
+ * - All followers share a success.
+ * - A failure is shared by the followers that have seen one before, or that have waited for more than half of a call's timeout.
+ *   The first of the others becomes the leader.
+ * - When the leader's client leaves, the first follower becomes the leader.
+ * - When no call has begun for a whole timeout, one follower becomes a second leader.
+ * - A follower waits for two timeouts at most, a call of its own included, which gets half a timeout at least. It waits longer
+ *   only once the upstream has answered.
  */
 export class SingleFlight<T, F> {
   readonly #inFlight = new Map<string, InFlight<T, F>>();
@@ -86,10 +87,10 @@ export class SingleFlight<T, F> {
 
 class InFlight<T, F> {
   readonly #leaders = new Set<{ isAnswered: boolean }>();
-  /** In the order in which they came. */
+  /** In the order of their arrival. */
   readonly #followers = new Set<Follower<T, F>>();
   readonly #over: () => void;
-  /** When the last of the leaders began. */
+  /** When the latest leader began. */
   #ledSince = 0;
 
   constructor(over: () => void) {
@@ -148,13 +149,13 @@ class InFlight<T, F> {
     }
     if (settlement !== undefined) this.#fail(settlement);
     this.#dismissLate();
-    // Another one may succeed.
+    // Another leader is still at work, and may succeed.
     if (this.#leaders.size > 0) return;
     if (settlement !== undefined) this.#dismiss(isHopeless);
     this.#handOver();
   }
 
-  /** The first for whom it is not too late leads. */
+  /** Makes the first follower that has time for a call the leader; without one all are dismissed. */
   #handOver(): void {
     const next = [...this.#followers].find(hasTimeToCall);
     if (next !== undefined) {
@@ -176,7 +177,7 @@ class InFlight<T, F> {
     follower.release(this.lead(waitOf(follower)));
   }
 
-  /** A call, with the wait for its slot, may take long; other work before it may never end. */
+  /** Makes the follower a second leader where no call can be under way: what a leader does before its call may hang. */
   #backUp(follower: Follower<T, F>): void {
     const { since, timeout } = follower;
     const mayCallBeUnderWay = performance.now() - this.#ledSince < timeout;
@@ -190,7 +191,7 @@ class InFlight<T, F> {
     });
   }
 
-  /** Nobody waits longer than until its deadline, unless there is an answer that only has to be finished. */
+  /** Dismisses the followers whose deadline has passed, unless the upstream has answered and the rest is being done. */
   #dismissLate(): void {
     if (!this.#isAnswered) this.#dismiss(({ isLate }) => isLate);
   }

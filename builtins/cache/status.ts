@@ -13,7 +13,7 @@ export const missed = statusOf('fwd=miss');
 /** Made for another request at the same time. */
 export const collapsed = statusOf('fwd=miss; collapsed');
 
-/** So many are kept: what is frozen is checked once, which takes longer than all else that the header costs. */
+/** Header objects that are kept: a frozen one is checked only once, and checking costs more than all else about it. */
 const MOST_HITS = 1000;
 const hits = new Map<number, Headers>();
 

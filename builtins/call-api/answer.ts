@@ -12,16 +12,16 @@ import {
   Refusal,
 } from '../../plugins-sdk/index.ts';
 
-/** Bytes of JSON up to which all that is done with them is a matter of a few milliseconds. */
+/** Bytes of JSON that can be handled in one go: all the work on them takes a few milliseconds. */
 const AT_ONCE = 64 * 1024;
 
-/** What the text of every number too large for a double holds: an exponent of three digits, or as many places. */
+/** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 309 digits. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
 
 const BLANK = /^[ \t\r\n]*$/;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** What the client gets to know of a call that failed. */
+/** The refusal when the call failed; the reason is for the log. */
 export function failed(reason: string): Refusal {
   return new Refusal(502, 'API call failed', { reason });
 }

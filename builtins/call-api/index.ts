@@ -45,12 +45,12 @@ function call({ client, target, timeout }: Upstream, parts: RequestParts, exchan
   return client.request({ method, url, headers, body, timeout, maxBytes: BODY_LIMIT, signal }).then(accept, refuse);
 }
 
-/** The part of its timeout that a call must have: one that cannot end well would only burden the upstream. */
+/** The part of its timeout that a call must have left: a shorter call would hardly succeed, and burden the upstream. */
 const SHORTEST_CALL = 1 / 2;
 
 /**
- * Milliseconds for a slot and for a call. For others, for a slot and for its own answer nobody waits longer than twice the
- * timeout.
+ * Milliseconds to wait for a slot, and for the call. The waits for others' calls, for the slot and for the answer take two
+ * timeouts together at most.
  * @throws Refusal 502 when the wait for others has left too little for a call.
  */
 function timesOf(timeout: number, waited: number): { readonly forSlot: number; readonly timeout: number } {

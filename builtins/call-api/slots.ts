@@ -58,12 +58,12 @@ export function limitsOf(endpoints: readonly Endpoint[], config: Config): SlotLi
   return { limit: limitOf(config), tenants: apis };
 }
 
-/** The slots of all APIs. Calls of the config before count, so that a reload never doubles what an upstream gets. */
+/** The slots of all APIs. Calls under way from before a reload count, so that a reload never doubles the load of an upstream. */
 export function slotsFor(limits: SlotLimits, states: States): SlotPool {
   return states.keep(kept, '', () => new SlotPool(limits));
 }
 
-/** What the client gets to know of a slot that never came free. */
+/** The refusal when no slot came free in time. */
 export function busy(reason: string): Refusal {
   return new Refusal(503, 'Server busy', { reason });
 }

@@ -48,7 +48,7 @@ function headersOf({ headers, named }: OwnHeaders, parts: Pick<RequestParts, 'he
   return Object.freeze(Object.fromEntries([...merged, ...Object.entries(headers)]));
 }
 
-/** Most requests send no header or cookie of their own: theirs are made once. */
+/** Most requests have no headers or cookies from parameters, and share one object. */
 function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
   const none = { headers: {}, cookie: undefined };
   const bare = headersOf(own, { ...none, body: undefined });

@@ -61,7 +61,7 @@ class Target {
     let target: Target = this;
     for (const step of location) {
       const child: Target | undefined = target.children?.get(step);
-      // Read before its parent was: in an earlier member of a name that came again.
+      // Read before its parent: it belongs to an earlier member of the same name, and the last member counts.
       if (child === undefined || child.visit < target.visit) return undefined;
       target = child;
     }
@@ -90,7 +90,7 @@ class Reader {
   }
 
   #readObject(children: Children): void {
-    // Most keys are not wanted, and to make a string of each would take longer than all else.
+    // Most keys are not wanted, and a string for each would cost more than everything else.
     const lengths = new Set(Array.from(children.keys(), (name) => Buffer.byteLength(String(name))));
     const scanner = this.#scanner;
     while (scanner.next() === 'key') {

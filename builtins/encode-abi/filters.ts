@@ -3,7 +3,7 @@ import { JSONPath, JSONPathClass } from 'jsonpath-plus';
 /** What `@` and its like are called in a script that the library parses. */
 const CANDIDATE = /('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|@(?:(parentProperty|parent|property|root|path)|(?![\w$]))/g;
 const KNOWN = new Set(['v', 'parentProperty', 'parent', 'property', 'root', 'path'].map((name) => `_$_${name}`));
-/** How the library finds a filter in a filter; of what stands beside it nothing counts. */
+/** How the library finds a filter inside a filter; it ignores whatever stands beside that. */
 const NESTED = /@.?([^?]*)[['](\??\(.*?\))(?!.\)\])[\]']/;
 const QUOTED_TEXT = /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"/g;
 const TYPE_SELECTOR = /@([\w$-]+)\(([^)]*)\)/g;
@@ -11,7 +11,7 @@ const TYPE_SELECTOR = /@([\w$-]+)\(([^)]*)\)/g;
 const TYPES = new Set(
   ['scalar', 'boolean', 'string', 'integer', 'number', 'object', 'array', 'null'].concat('jsonReference'),
 );
-/** Methods that run one, whose time no budget bounds. */
+/** Methods that run a regular expression, for a time that no budget bounds. */
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
 /** Methods that call what they are given, which could be one of those. */
 const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
@@ -58,7 +58,7 @@ export function misreadIndices(path: string): readonly string[] {
   });
 }
 
-/** What stands in the outermost brackets, and what around them; no contents where brackets come without their others. */
+/** The contents of the outermost brackets, and what is around them; no contents where brackets do not match. */
 function bracketsOf(path: string): { readonly outside: string; readonly contents: readonly string[] | undefined } {
   const contents: string[] = [];
   let outside = '';

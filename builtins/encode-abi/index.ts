@@ -141,7 +141,7 @@ function choose({ pinned, delegated }: Prepared, exchange: Exchange): Plan {
   }
 }
 
-/** A pinned field is never the requester's fault: then it is one that was delegated. */
+/** Blames the requester for a field that was delegated to it, never for one that the operator pinned. */
 function blame({ field, message }: PlanError, delegated: readonly Field[]): Refusal {
   const culprit = delegated.includes(field) ? field : delegated[0];
   return new Refusal(400, `Invalid \`_${culprit}\` request parameter`, { reason: message });
@@ -162,7 +162,7 @@ function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] 
   });
 }
 
-/** The digits of each match that is a number: the text is read once, and not at all without them. */
+/** The digits of each match that is a number. The text is read once for all of them, and not at all if there are none. */
 function exactNumbers(text: string | undefined, matches: readonly Match[]): readonly (string | undefined)[] {
   if (text === undefined) return [];
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
@@ -191,7 +191,7 @@ function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awai
   }
 }
 
-/** Each step gets a turn of the event loop of its own, and so does what comes next: the hash and the signature. */
+/** Gives each step a turn of the event loop of its own, and likewise the next stages, which hash and sign. */
 async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
   const data = await response.parsed();
   await setImmediate();

@@ -95,7 +95,7 @@ export interface Lists {
   readonly times: readonly (Decimal | undefined)[] | undefined;
 }
 
-/** Lists of which a requester may still owe some. */
+/** The lists of an encoding, of which a requester may still have to give some. */
 export type Pinned = Partial<Lists>;
 
 /** What can be said before a request: the operator's own lists must fit each other. @throws PlanError */
@@ -147,7 +147,7 @@ function onlyIntegers(type: AbiType | undefined): PlanError {
   return new PlanError('times', `only integers can be multiplied, not ${type?.name}`);
 }
 
-/** A requester of a type that is no integer has to send some `_times` where it is delegated: 1 changes nothing. */
+/** Whether it changes nothing: a requester who must send `_times` for a type that is no integer may send 1. */
 function isOne({ negative, digits, exponent }: Decimal): boolean {
   return !negative && digits === '1' && exponent === 0;
 }

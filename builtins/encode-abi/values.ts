@@ -23,7 +23,7 @@ type TypeOf<K extends AbiType['kind']> = Extract<AbiType, { kind: K }>;
  */
 const HEX_INTEGER = /^0x0*([0-9a-fA-F]{1,128})$/;
 const MAX_INTEGER_TEXT = 4096;
-/** The texts of one response are never longer together; a list that selects a long text again and again is. */
+/** All texts of one response stay below this; only a list that selects a long text again and again exceeds it. */
 const MAX_TEXTS = 1_048_576;
 const ZERO = decimalOf(0n);
 const ONE = decimalOf(1n);

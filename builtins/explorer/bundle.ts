@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, stop } from 'esbuild';
 
-/** The browsers of the last years: what they share with what the page is written in. */
+/** The oldest browsers that the page supports, and the version of the language that they share. */
 const TARGET = ['es2022', 'chrome111', 'firefox119', 'safari16.4'];
 
 function fileOf(name: string): string {
@@ -18,7 +18,7 @@ async function bundled(file: string): Promise<string> {
     format: 'iife',
     platform: 'browser',
     target: TARGET,
-    // As in a package that was built: no setting of a folder above takes part.
+    // As in a built package: a tsconfig.json in a folder above must not matter.
     tsconfigRaw: {},
   });
   const text = outputFiles[0]?.text.trim();
@@ -45,7 +45,7 @@ export async function bundleExplorer(): Promise<string> {
     ]);
     return inline(inline(page, 'style', style), 'script', script);
   } finally {
-    // Its process would stay beside the service for as long as that lives.
+    // Otherwise esbuild's process would live as long as the service.
     await stop();
   }
 }

@@ -64,7 +64,7 @@ export function attested(
   const approving = new Set(
     parts.signatures.map((signature) => signerOf(digest, signature)).filter((signer) => known.has(signer)),
   );
-  // A chain that answers zero says nothing that could be believed.
+  // With a threshold of zero, no signature at all would do.
   const needed = Math.max(coprocessors.threshold, 1);
   if (approving.size < needed) {
     throw new Error(`${approving.size} different coprocessors signed, ${needed} must`);

@@ -2,8 +2,8 @@
 const LARGEST = 32 * 1024 * 1024;
 
 /**
- * The SDK reads whatever it is sent to its end and into memory that the whole process shares. This `fetch` ends an answer
- * that is too large, and follows no redirect: the API key would travel along.
+ * The SDK reads answers of any length into memory that the whole process shares. This `fetch` ends an answer that is too
+ * large, and follows no redirect, because the API key would go with it.
  */
 export function boundedFetch(fetch: typeof globalThis.fetch, largest = LARGEST): typeof globalThis.fetch {
   return async (input, init) => {

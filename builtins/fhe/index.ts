@@ -166,7 +166,7 @@ async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');
   const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
-  // It takes long to load, and no sooner than now it is needed.
+  // Loaded only now that it is needed, since loading takes long.
   const { AbiCoder }: typeof import('ethers') = require('ethers');
   const encoded = AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
   if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
@@ -197,7 +197,7 @@ function instruments(meters: Meters, pool: () => Pool | undefined) {
 
 /**
  * Replaces an encoded integer by `abi.encode(bytes32 handle, bytes inputProof)`: a ciphertext that the consumer's
- * contract can compute with, and nobody can read. Everything that fails is a 502 with one text; why is in the log.
+ * contract can compute with, and nobody can read. Every failure is a 502 with the same text; the reason is in the log.
  *
  * It has no budget: `settings.fhe.timeout` bounds it.
  */

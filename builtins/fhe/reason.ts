@@ -1,13 +1,12 @@
 /** Characters of a reason in the log. */
 const LONGEST = 500;
 
-/** How many causes of causes are told. */
+/** Causes of causes that the line names at most. */
 const DEEPEST = 5;
 
 /**
- * What went wrong, in one line for the log. The SDK wraps what happened in errors that say something else, and quotes
- * what it was answered: so all causes are told, without control characters, without the credentials and the queries of
- * URLs, without any of `secrets`, and with an end.
+ * What went wrong, in one bounded line for the log. The SDK wraps errors in others that say something else, so all causes are
+ * in the line. It quotes what it received, so control characters, credentials and queries of URLs, and `secrets` are not.
  */
 export function reasonOf(error: unknown, secrets: readonly string[] = []): string {
   const told = [...new Set(chainOf(error).map(plain))].join(', because: ');

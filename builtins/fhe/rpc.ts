@@ -8,8 +8,8 @@ export interface Eip1193Provider {
 /** A node of the host chain, over JSON-RPC. */
 export interface Rpc extends Eip1193Provider {
   /**
-   * Rejects with the first failure. Whoever sits between the SDK and the node asks again once a second, without end and
-   * without saying why.
+   * Rejects with the first failure. The library that the SDK puts between itself and a node would try again once a second,
+   * without end and without saying why.
    */
   readonly failed: Promise<never>;
   close(): Promise<void>;
@@ -29,7 +29,7 @@ export function connectRpc(url: string): Rpc {
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  // The failure is of no interest to anybody once the connection stands.
+  // Once there is a connection nobody reads this failure.
   failed.catch(() => undefined);
   let id = 0;
   return {

@@ -33,7 +33,7 @@ const put: Readonly<Record<Bits, (input: Input, value: bigint) => unknown>> = {
   256: (input, value) => input.add256(value),
 };
 
-/** Milliseconds in which sockets that died during the proof are noticed, and so is a cancellation. */
+/** Milliseconds of waiting, in which dead sockets and a cancellation that came during the proof are noticed. */
 const BREATH = 10;
 
 /** Fetches keys and signers. It has no timeout of its own, and can hang: whoever calls must bound it. */

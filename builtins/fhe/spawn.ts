@@ -24,7 +24,7 @@ export function workerOptions(connection: Connection): WorkerOptions {
 /** Starts the thread in which the SDK is loaded. */
 export function spawnWorker(connection: Connection): Worker {
   const worker = start(workerOptions(connection));
-  // What nobody reads would be kept.
+  // Output that nobody reads would pile up in memory.
   worker.stdout.resume();
   worker.stderr.resume();
   return worker;

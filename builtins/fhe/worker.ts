@@ -1,4 +1,4 @@
-/** The thread in which the SDK lives. It takes one order to encrypt at a time, and cancellations of that one. */
+/** The thread in which the SDK runs. It takes one order to encrypt at a time, and orders to cancel that one. */
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Agent, setGlobalDispatcher } from 'undici';
@@ -12,7 +12,7 @@ const connection: Connection = workerData;
 let session: Session | undefined;
 let current: { readonly id: number; readonly controller: AbortController } | undefined;
 
-/** Requests go first where the cores are busy. Only Linux has a priority per thread. */
+/** Lowers the thread's priority, so that requests go first on busy cores. Only Linux has a priority per thread. */
 function stepBack(): void {
   if (process.platform !== 'linux') return;
   try {
@@ -28,7 +28,7 @@ async function obey({ id, task, timeout }: Extract<Order, { kind: 'encrypt' }>):
   let step = 'connecting to the relayer';
   try {
     session ??= await openSession(connection);
-    // Whoever left meanwhile is not worth a proof.
+    // A client that has left meanwhile needs no proof.
     if (controller.signal.aborted) return { kind: 'cancelled', id };
     step = 'encrypting';
     const ciphertext = await session.encrypt(task, timeout, controller.signal);

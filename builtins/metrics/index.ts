@@ -60,9 +60,9 @@ const keptRecording = new StateKey<Recording>('metrics');
 const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
- * What happens in the service, counted and timed for Prometheus: `GET /metrics` on a port of its own, which clients of
- * the service never see, and which answers `/health` and `/ready` however busy they keep the other one. Off unless
- * `settings.metrics` names the port.
+ * Counts and times what happens in the service for Prometheus: `GET /metrics` on a port of its own, off unless `settings.metrics`
+ * names it. Clients of the service do not use that port, so that it answers `/health` and `/ready` however busy they keep the
+ * other one.
  */
 export const metrics = definePlugin({
   name: 'metrics',

@@ -75,7 +75,7 @@ function observeFiles(gauge: MakeGauge): void {
   } catch {
     return;
   }
-  // Without the one that the look itself opens.
+  // Less the descriptor that listing them opens.
   gauge('process_open_fds', 'File descriptors that are open', () => readdirSync(files).length - 1);
 }
 

@@ -19,7 +19,7 @@ export class Recorder implements MeterSink {
   readonly #registry = new Registry();
   readonly #log: Log;
   readonly #stopObserving: () => void;
-  /** What has been complained of. */
+  /** Mistakes that are in the log already. */
   readonly #told = new Set<string>();
   #closed = false;
 
@@ -33,7 +33,7 @@ export class Recorder implements MeterSink {
     return this.#registry.metrics();
   }
 
-  /** Counts no more. */
+  /** Ends the counting. */
   close(): void {
     this.#closed = true;
     this.#stopObserving();
@@ -80,7 +80,7 @@ export class Recorder implements MeterSink {
     return (labels, value) => {
       if (this.#closed) return;
       try {
-        // One of these would stay in every sum from then on.
+        // A sum with one NaN or infinite value in it stays that way.
         if (!Number.isFinite(value))
           throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
         measure(bounded(labels), value);
@@ -90,7 +90,7 @@ export class Recorder implements MeterSink {
     };
   }
 
-  /** Copies of labels, since they are kept: as many as there may be of an instrument, then `other` for each. */
+  /** Copies the labels, since they are kept. Beyond the limit of an instrument, each value becomes `other`. */
   #bounded(instrument: Instrument): (labels: Labels) => Labels {
     const { labels: names = [], series } = instrument;
     if (names.length === 0 || series === Number.POSITIVE_INFINITY) return (labels) => ({ ...labels });

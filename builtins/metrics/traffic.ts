@@ -81,7 +81,7 @@ export class Traffic {
   }
 
   call({ plugin, stage, budget, outcome }: CallEvent): void {
-    // A mode passes on what the stages after it have refused.
+    // A refusal of a later stage passes through the mode, too, and would count twice.
     if (budget === undefined && stage === 'deliver') return;
     this.#pluginCalls({ plugin, stage, outcome }, 1);
     if (budget === undefined) return;

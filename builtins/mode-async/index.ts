@@ -45,13 +45,13 @@ async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Pro
 
 const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
 
-/** Milliseconds between two looks for records whose time is over. */
+/** Milliseconds between two sweeps of expired records. */
 const SWEEP = 10_000;
 
 /** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = modeAsyncWith(() => new AsyncStore());
 
-/** Answers with where to poll, and works on. */
+/** Answers where to poll, while the work goes on. */
 function deliverTo(store: AsyncRecords<SignedResponse>, log: Log) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
@@ -88,7 +88,7 @@ export function modeAsyncWith(records: () => AsyncStore<SignedResponse>): Defini
       });
       let sweeping: NodeJS.Timeout | undefined;
       return {
-        // Answers may be large, and nobody may come again.
+        // Answers may be large, and no later request may come to drop them.
         start: () => {
           sweeping = setInterval(() => store.dropExpired(), SWEEP).unref();
         },

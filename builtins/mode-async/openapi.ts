@@ -71,7 +71,7 @@ const polling: DescribedRoute = {
   },
 };
 
-/** The route is worth a word only where something can be polled. */
+/** The route is described only where an endpoint is asynchronous. */
 export function describeAsync({ endpoints }: DescribedService): OpenApiPart {
   return { modes: { async: mode }, routes: endpoints.some((endpoint) => endpoint.mode === 'async') ? [polling] : [] };
 }

@@ -52,8 +52,8 @@ const LARGEST_SHARE = 1 / 4;
 /**
  * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
  * When the store is full, expired entries make room first, then the finished result that was first read the longest ago.
- * An owner's requests count as his while they are in the store, in flight or finished, read or not; when he has as many as
- * he may, it is a result of his own that makes room.
+ * All requests of an owner in the store count, in flight or finished, read or not; once an owner has as many as it may, one of
+ * its own results makes room.
  */
 export class AsyncStore<A> implements AsyncRecords<A> {
   readonly #capacity: number;
@@ -110,7 +110,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return record;
   }
 
-  /** Lets go of all entries whose time is over. */
+  /** Drops all expired entries. */
   dropExpired(): void {
     const now = this.#elapsed();
     for (const [id, entry] of this.#entries) {

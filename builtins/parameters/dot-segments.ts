@@ -19,10 +19,9 @@ const SHORTER: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * Whether a part of a path holds a segment `.` or `..` (RFC 3986, section 5.2.4) once it has been decoded as often as that
- * changes anything. As the laxest of servers would have it: either slash parts segments, what follows a `;` in one does not
- * count, over-long UTF-8 and `%u002e` are decoded, white space and control characters are left out. Takes time in proportion
- * to the text.
+ * Whether a part of a path holds a segment `.` or `..` (RFC 3986, section 5.2.4) after it was decoded until nothing changes.
+ * It reads the path as the laxest server would: both slashes separate segments, text after a `;` is ignored, over-long UTF-8
+ * and `%u002e` are decoded, white space and control characters are dropped. The time is linear in the length of the text.
  */
 export function hasDotSegment(text: string): boolean {
   if (!/[.%]/.test(text)) return false;
@@ -31,7 +30,7 @@ export function hasDotSegment(text: string): boolean {
 
 /** The UTF-8 of a text, a character for each byte, in which nothing is left to decode. */
 function fullyDecoded(text: string): string {
-  // What is decoded takes no more room than what it was made of.
+  // Decoding never makes a text longer.
   const bytes = Buffer.from(text);
   let end = 0;
   for (let at = 0; at < bytes.length; at++) end = append(bytes, end, bytes[at] ?? 0);

@@ -105,7 +105,7 @@ function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParamete
   ]);
 }
 
-/** A fixed or default value that nothing can carry would fail every request and blame its sender. */
+/** Finds fixed and default values that cannot be sent: they would fail every request and blame the client. */
 function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
   const place = compilePlacement(keys.path.of(endpoint) ?? '', declared);
   const isPlaceable = (index: number, value: Json) => {
@@ -117,7 +117,7 @@ function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParamet
       return false;
     }
   };
-  // No value could mend a path that is at fault itself.
+  // A path that is wrong by itself is wrong with any value.
   if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
   return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
     ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
@@ -165,7 +165,7 @@ function requireAll({ declared }: Prepared, values: Values): void {
   throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
-/** A number that was rounded would ask for something else than the client did. */
+/** Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. */
 function requireExact({ declared }: Prepared, exchange: Exchange): void {
   const inexact = inexactParameters.get(exchange);
   const wrong = inexact && declared.find(({ name, fixed }) => fixed === undefined && inexact.has(name));

@@ -108,7 +108,7 @@ function check(context: CheckContext): Finding[] {
   ];
 }
 
-/** Gateways take the other four methods. */
+/** Gateways take every method but DELETE. */
 function isProvable(endpoint: Pick<Endpoint, 'own' | 'shared'>): boolean {
   return keys.method.of(endpoint) !== 'DELETE';
 }
@@ -173,7 +173,7 @@ export const tlsProof = definePlugin({
         counted({ outcome: abandoned ? 'abandoned' : 'failed' }, 1);
         if (!(failure instanceof NoProof)) throw failure;
         const fields = { requestId, endpointId: endpoint.id, reason: failure.message };
-        // Nobody misses the proof of an answer that nobody gets.
+        // The client has left: nobody gets the answer, and so nobody needs the proof.
         if (abandoned) log.debug('no TLS proof', fields);
         else log.warn('no TLS proof', fields);
         return undefined;

@@ -59,7 +59,7 @@ function firstSignal(): Promise<string> {
   });
 }
 
-/** Asked for from the very start: SIGHUP would otherwise end the process. What comes early is answered later. */
+/** Listens for SIGHUP from the very start, since it would end the process otherwise. An early one is answered after the start. */
 class Reloads {
   #early = false;
   #reload: (() => unknown) | undefined;
@@ -78,7 +78,7 @@ class Reloads {
 /** Tells of changes of a file, which need not be there yet, and may be replaced or a link to another. */
 function watch(path: string, changed: () => void): void {
   watchFile(path, { interval: LOOK, persistent: false }, (now: Stats, before: Stats) => {
-    // That a file is not there is told once at first, too.
+    // The first call also comes for a file that is not there.
     if (now.ino !== 0 || before.ino !== 0) changed();
   });
 }

@@ -11,7 +11,7 @@ export type Concerns = (path: string) => boolean;
 
 /**
  * A copy of a value in which every string went through `leaf`, along its schema.
- * @param kept what stands where nothing is of concern: the value itself, or one of the same form.
+ * @param kept what the copy holds wherever `concerns` says no: the value itself, or one of the same form.
  */
 export function convert(
   schema: TSchema,
