@@ -44,7 +44,7 @@ const SHORT = 512;
 /** What distinguishes two answers of one endpoint; hashed when it is long, because clients choose its length. */
 function keyOf(endpoint: Endpoint, exchange: Exchange): string {
   const { values } = resolvedParameters.require(exchange);
-  // Each value by itself, since one may be nested as deep as canonical JSON allows. The empty text, no JSON, is a missing value.
+  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = encodingChoice.get(exchange);
   // No JSON text holds a line feed, and an endpoint has a fixed number of them.
