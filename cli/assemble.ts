@@ -1,4 +1,6 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
+import type { GuardOptions } from '../kernel/guard.ts';
+import type { Observer } from '../kernel/observer.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
@@ -6,6 +8,7 @@ import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { observeAll } from '../plugins-sdk/observe-all.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 
@@ -17,15 +20,19 @@ export interface Surroundings
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
 }
 
+/** The plugins of a config, and one observer that tells all of them. */
+export interface ObservedPlugins extends PluginSet {
+  readonly observer: Observer;
+}
+
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, surroundings: Surroundings): PluginSet {
+export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
   const { log, meters, ask } = surroundings;
-  const registry = new Registry({
-    contracts,
-    complain: ({ plugin, stage, requestId, error }) => {
-      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
-    },
-  });
+  const complain: GuardOptions['complain'] = ({ plugin, stage, requestId, error }) => {
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
+  };
+  const observer: Observer = {};
+  const registry = new Registry({ contracts, complain, observer });
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
@@ -53,7 +60,9 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Plug
   }
   const plugins = registry.seal();
   requireProviders(plugins);
-  return plugins;
+  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
+  Object.assign(observer, observeAll(plugins.plugins, complainOf));
+  return { ...plugins, observer };
 }
 
 /** @throws Error when the key cannot be used, and when nothing signs. */

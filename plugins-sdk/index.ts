@@ -17,6 +17,7 @@ export { isDeeperThan } from './json/skip.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
+export { koaContext } from './koa-context.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
 export {
