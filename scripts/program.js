@@ -42,8 +42,10 @@ function made() {
   }
 }
 
-const isFresh = ({ folder, stamps }) =>
-  stampOf(`.cache/program/${folder}/main.js`) !== stampOf('none') &&
+/** A tree that was moved is none that this was made for: the program knows where its source lies. */
+const isFresh = ({ folder, home, stamps }) =>
+  home === root.href &&
+  existsSync(new URL(`${folder}/main.js`, cache)) &&
   Object.entries(stamps).every(([file, stamp]) => stampOf(file) === stamp);
 
 /** Modules find the files beside their source. */
@@ -112,16 +114,16 @@ function writeManifest(folder) {
 }
 
 /** Makes the program anew. What was made before, or by others just now, stays: whoever runs it may import the rest of it yet. */
-export async function make() {
+async function make() {
   const before = made()?.folder;
   const folder = `${Date.now()}-${process.pid}`;
   const stamps = Object.fromEntries(ALWAYS.map((file) => [file, stampOf(file)]));
-  const home = new URL(`${folder}/`, cache);
-  mkdirSync(home, { recursive: true });
-  for (const file of await bundle(home)) stamps[file] = stampOf(file);
-  writeManifest(home);
+  const place = new URL(`${folder}/`, cache);
+  mkdirSync(place, { recursive: true });
+  for (const file of await bundle(place)) stamps[file] = stampOf(file);
+  writeManifest(place);
   const draft = new URL(`${folder}.json`, cache);
-  writeFileSync(draft, JSON.stringify({ folder, stamps }));
+  writeFileSync(draft, JSON.stringify({ folder, home: root.href, stamps }));
   renameSync(draft, list);
   for (const name of readdirSync(cache))
     if (name !== before && Number.parseInt(name, 10) < Date.now() - HOUR)
