@@ -13,7 +13,14 @@ function importsOf(source: string): string[] {
 
 describe('the example plugins', () => {
   it('are all here', () => {
-    assert.deepEqual(files.toSorted(), ['heartbeat.ts', 'ip-allow-list.ts', 'request-logger.ts', 'slack-alerts.ts']);
+    assert.deepEqual(files.toSorted(), [
+      'batch.ts',
+      'heartbeat.ts',
+      'ip-allow-list.ts',
+      'remote-signer.ts',
+      'request-logger.ts',
+      'slack-alerts.ts',
+    ]);
   });
 
   for (const file of files) {
@@ -24,11 +31,12 @@ describe('the example plugins', () => {
       assert.doesNotMatch(source, /\bimport\s*\(|\brequire\b|getBuiltinModule|\bprocess\b/);
     });
 
-    it(`${file} exports a factory and the schema of its config`, async () => {
-      const module = await import(new URL(file, folder).href);
-      assert.equal(typeof module.default, 'function');
-      assert.equal(module.configSchema.type, 'object');
-      assert.deepEqual(Object.keys(module).toSorted(), ['configSchema', 'default']);
+    it(`${file} exports a factory or a definition, and the schema of its config`, async () => {
+      const { default: plugin, configSchema, ...rest } = await import(new URL(file, folder).href);
+      assert.equal(typeof (plugin.setup ?? plugin), 'function');
+      assert.equal(configSchema.type, 'object');
+      if (plugin.setup) assert.equal(plugin.configSchema, configSchema);
+      assert.deepEqual(rest, {});
     });
   }
 
