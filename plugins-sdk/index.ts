@@ -1,5 +1,6 @@
 /** All that a plugin may import. */
 
+export { answerKey } from './answer-key.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './canonical-text.ts';
