@@ -220,8 +220,18 @@ export function definePlugin<S extends ConfigSchema>(
   return definition;
 }
 
+/** Schemas by name of what a simple plugin wants to be told at each endpoint, as its file exports them as `keys`. */
+export type EndpointKeys = Readonly<Record<string, TSchema>>;
+
+/** A public hook, in whose context the endpoint's values are. */
+type HookWith<K extends EndpointKeys, H> = H extends (context: infer C) => infer R
+  ? (context: C & { readonly keys: { readonly [N in keyof K]?: Static<K[N]> | undefined } }) => R
+  : never;
+
 /** The shape that a plugin file's default export has, or that its factory returns. */
-export interface SimplePlugin {
+export interface SimplePlugin<K extends EndpointKeys = never> {
   readonly name: string;
-  readonly hooks: { readonly [N in keyof PublicHooks]?: PublicHooks[N] };
+  readonly hooks: {
+    readonly [N in keyof PublicHooks]?: [K] extends [never] ? PublicHooks[N] : HookWith<K, PublicHooks[N]>;
+  };
 }

@@ -19,7 +19,8 @@
  */
 import { type Plugin, Registry } from '../kernel/registry.ts';
 import { contracts } from './contracts.ts';
-import type { Definition, Services, SimplePlugin } from './define.ts';
+import type { ConfigKey, Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
+import { configKeysOf, hooksWithKeys } from './endpoint-keys.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
 import type {
@@ -44,6 +45,8 @@ const DEFAULT_BUDGET = 1000;
 export interface HarnessOptions {
   /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
   readonly budget?: number | 'none' | undefined;
+  /** What a simple plugin's file exports as `keys`; the values are those of `services.endpoints`. */
+  readonly keys?: EndpointKeys | undefined;
   /** The second argument of a definition's `setup`, as if validated; a factory gets its config when it is called. */
   readonly config?: unknown;
   /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
@@ -61,8 +64,7 @@ export async function testPlugin(
 ): Promise<PluginHarness> {
   if (typeof plugin !== 'object' || plugin === null)
     throw new TypeError('testPlugin takes a plugin: call its factory first');
-  const definition: Definition =
-    'setup' in plugin ? plugin : { name: plugin.name, setup: () => ({ hooks: plugin.hooks }) };
+  const definition = 'setup' in plugin ? plugin : definitionOf(plugin, configKeysOf(options.keys ?? {}));
   const services = servicesOf(definition, options.config, options.services);
   const behaviour = definition.setup(services, options.config);
   const complaints: Complaint[] = [];
@@ -81,6 +83,10 @@ export async function testPlugin(
   const { hooks, observer } = registry.seal();
   await behaviour.start?.();
   return new PluginHarness({ hooks, observer, complaints }, behaviour, services.endpoints[0] ?? testEndpoint());
+}
+
+function definitionOf({ name, hooks }: SimplePlugin, keys: readonly ConfigKey[]): Definition {
+  return { name, keys, setup: ({ endpoints }) => ({ hooks: hooksWithKeys(hooks, keys, endpoints) }) };
 }
 
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */
