@@ -169,7 +169,7 @@ class TestExchange extends Exchange {
   }
 }
 
-function exchangeOf(
+export function exchangeOf(
   { parameters, headers = {}, ip = '127.0.0.1' }: RequestInput,
   { method, path }: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/endpoints/:endpointId' },
 ): TestExchange {
