@@ -20,6 +20,7 @@ export * from './keys.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
 export {
+  eip191Part,
   internalError,
   noStore,
   objectSchema,

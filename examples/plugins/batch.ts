@@ -1,7 +1,8 @@
 /**
  * `POST /batch` asks several endpoints in one request: `[{"endpointId": "0x…", "parameters": {…}}, …]`. The response is a
  * list of `{"status", "body"}` in the same order. Each is a request as if the client had sent it by itself, with the
- * headers of the batch: authenticated, paid for and rate-limited alike; the batch counts as one more.
+ * headers of the batch: authenticated, paid for and rate-limited alike; the batch counts as one more. A number with more digits
+ * than a double has is rounded here: send it as text.
  *
  * ```yaml
  * settings:

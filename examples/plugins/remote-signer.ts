@@ -25,6 +25,7 @@ import {
   dataDigest,
   definePlugin,
   type Exchange,
+  eip191Part,
   type Hex,
   millisecondsSchema,
   Refusal,
@@ -48,7 +49,7 @@ function requireSignature(digest: Uint8Array, address: Hex, { status, body }: { 
   if (status !== 200) throw new Error(`the signer answered ${status}`);
   const { signature } = Object(JSON.parse(body.toString()));
   if (recoverAddress(digest, signature) !== address) throw new Error('the signature is by somebody else');
-  return signature;
+  return toHex(toBytes(signature));
 }
 
 export default definePlugin({
@@ -57,7 +58,7 @@ export default definePlugin({
   budget: 'none',
   configSchema,
   signerAddress: ({ address }) => checksumAddress(address),
-  openapi: () => ({ operation: () => ({ failures: { 502: { errors: ['Signing failed'] } } }) }),
+  openapi: () => ({ ...eip191Part, operation: () => ({ failures: { 502: { errors: ['Signing failed'] } } }) }),
   setup(_, { url, timeout = 2000, ...config }) {
     const client = createHttpClient();
     const address = checksumAddress(config.address);

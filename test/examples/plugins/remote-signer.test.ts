@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
+import { Described } from '../../openapi/document.ts';
 import { assertError, oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
@@ -35,7 +36,9 @@ describe('remote-signer', () => {
   const start = (config: object) => {
     const plugins = [{ source: 'builtin:sign-eip191', enabled: false }, example('remote-signer', config)];
     const endpoints = { e: { encoding }, kept: { path: '/e?kept', encoding, cache: { maxAge: 60_000 } } };
-    return startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { env: withoutKey });
+    return startTestService(oneApi(upstream.url, endpoints, { settings: { plugins, openapi: true } }), {
+      env: withoutKey,
+    });
   };
   const reasons = (from: RunningService) =>
     from.logs.filter(({ message }) => message === 'Signing failed').map(({ fields }) => fields.reason);
@@ -60,6 +63,15 @@ describe('remote-signer', () => {
     const { address, digest, ...rest } = JSON.parse(body);
     assert.deepEqual([method, address, rest], ['POST', wallet.address, {}]);
     assert.match(digest, /^0x[0-9a-f]{64}$/);
+  });
+
+  it('is described', async () => {
+    const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
+    const path = `/endpoints/${service.ids['api/e']}`;
+    await described.assertDescribed(path, 'post', await service.post('api/e'));
+    signer.on('/sign', faults.serverError());
+    await described.assertDescribed(path, 'post', await service.post('api/e'));
+    signer.on('/sign', signing(wallet));
   });
 
   it('is the service’s address from the start', async () => {
