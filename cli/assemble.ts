@@ -1,16 +1,13 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import type { GuardOptions } from '../kernel/guard.ts';
-import type { Observer } from '../kernel/observer.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
-import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
-import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
-import { observeAll } from '../plugins-sdk/observe-all.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
+import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
@@ -20,19 +17,9 @@ export interface Surroundings
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
 }
 
-/** The plugins of a config, and one observer that tells all of them. */
-export interface ObservedPlugins extends PluginSet {
-  readonly observer: Observer;
-}
-
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
   const { log, meters, ask } = surroundings;
-  const complain: GuardOptions['complain'] = ({ plugin, stage, requestId, error }) => {
-    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
-  };
-  const observer: Observer = {};
-  const registry = new Registry({ contracts, complain, observer });
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
@@ -41,7 +28,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     described ??= describeService(loaded);
     return described;
   };
-  for (const choice of loaded.plugins) {
+  const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
     const { name } = definition;
     const services: Services = {
@@ -56,13 +43,13 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     };
     const plugin = setUp(choice, services);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    register(registry, { name, budget, credentials: definition.credentials, fallback: !operator, plugin });
-  }
-  const plugins = registry.seal();
+    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
+  });
+  const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
+  });
   requireProviders(plugins);
-  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
-  Object.assign(observer, observeAll(plugins.plugins, complainOf));
-  return { ...plugins, observer };
+  return plugins;
 }
 
 /** @throws Error when the key cannot be used, and when nothing signs. */
@@ -78,16 +65,6 @@ function requireProviders({ taps }: PluginSet): void {
   for (const stage of stageNames) {
     if (stageOf(stage).required && taps[stage].length === 0)
       throw new RegistrationError(`no plugin provides "${stage}", without which nothing can be served`);
-  }
-}
-
-function register(registry: Registry, registration: Registration): void {
-  try {
-    registry.register(registration);
-  } catch (error) {
-    // What a plugin made of itself may throw when it is read.
-    if (error instanceof RegistrationError) throw error;
-    throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${messageOf(error)}`);
   }
 }
 

@@ -17,12 +17,12 @@
  * assert.deepEqual(await request.onBeforeSign({ data: '0x01' }), { value: '0x02' });
  * ```
  */
-import { type Plugin, Registry } from '../kernel/registry.ts';
-import { contracts } from './contracts.ts';
+import type { Plugin } from '../kernel/registry.ts';
 import type { ConfigKey, Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
 import { configKeysOf, hooksWithKeys } from './endpoint-keys.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
+import { createPluginSet } from './plugin-set.ts';
 import type {
   AfterApiCallInput,
   BeforeApiCallInput,
@@ -68,19 +68,12 @@ export async function testPlugin(
   const services = servicesOf(definition, options.config, options.services);
   const behaviour = definition.setup(services, options.config);
   const complaints: Complaint[] = [];
-  const registry = new Registry({
-    contracts,
-    complain: ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
-  });
-  registry.register({
-    name: `${definition.name} (harness)`,
-    budget: 'none',
-    credentials: services.credentials,
-    plugin: {},
-  });
   const { name, budget = DEFAULT_BUDGET, credentials } = definition;
-  registry.register({ name, budget: options.budget ?? budget, credentials, plugin: behaviour });
-  const { hooks, observer } = registry.seal();
+  const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
+  const { hooks, observer } = createPluginSet(
+    [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
+    ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+  );
   await behaviour.start?.();
   return new PluginHarness({ hooks, observer, complaints }, behaviour, services.endpoints[0] ?? testEndpoint());
 }

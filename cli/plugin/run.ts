@@ -4,11 +4,11 @@ import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Observer } from '../../kernel/observer.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type Plugin, type PluginSet, Registry } from '../../kernel/registry.ts';
+import type { Plugin, PluginSet, Registration } from '../../kernel/registry.ts';
 import { stages } from '../../kernel/stages.ts';
-import { contracts } from '../../plugins-sdk/contracts.ts';
 import type { Definition, EndpointDraft, Log, Services } from '../../plugins-sdk/define.ts';
 import { type Exchange, publicHooks, SignedResponse } from '../../plugins-sdk/index.ts';
+import { createPluginSet } from '../../plugins-sdk/plugin-set.ts';
 import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
 import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
 import type { RecordedRequest } from './record.ts';
@@ -46,20 +46,18 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   const plugin = choice.definition.setup(servicesOf(choice.definition, choice.config, services), choice.config);
   const standIns = new StandIns(record, endpoint);
   const trace: Trace = { standIns, spent: new Map(), faults: new Map(), refusal: undefined };
-  const registry = new Registry({
-    contracts,
-    complain: ({ stage, error }) => trace.faults.set(stage, textOf(error)),
-  });
   const { name, credentials: own } = choice.definition;
-  registry.register({ name, budget: choice.budget, credentials: own, plugin: withPublicHooks(plugin) });
+  const registrations: Registration[] = [
+    { name, budget: choice.budget, credentials: own, plugin: withPublicHooks(plugin) },
+  ];
   if (record.endpoint?.encoding !== undefined) {
     checkEncoding(encoder, endpoint);
     const behaviour = encoder.setup(servicesOf(encoder, undefined, services), undefined);
-    registry.register({ name: `encoder of ${name}`, budget: 'none', plugin: behaviour });
+    registrations.push({ name: `encoder of ${name}`, budget: 'none', plugin: behaviour });
   }
   const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
-  registry.register({ name: `stand-ins for ${name}`, budget: 'none', credentials, plugin: others });
-  const plugins = registry.seal();
+  registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, plugin: others });
+  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, textOf(error)));
   await inTime(Promise.resolve(plugin.start?.()), patience);
   await pass(plugins, record, endpoint, trace);
   await plugin.stop?.(1000);

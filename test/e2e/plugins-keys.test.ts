@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
@@ -35,7 +36,7 @@ describe('keys of a simple plugin (`export const keys`)', () => {
     const endpoints = { low: { ceiling: 99 }, high: { encoding, note: { to: 'us' } } };
     const config = oneApi(upstream.url, endpoints, { api: { ceiling: 1000 }, settings: { plugins } });
     const service = await startTestService(config, { files });
-    await assertError(await service.post('api/low'), 502, 'API call failed');
+    await assertRefused(await service.post('api/low'), 502, 'API call failed');
     assert.equal((await service.post('api/high')).status, 200);
     await fetch(`${service.url}/endpoints/0x00`, { method: 'POST' });
     await notes.until('nowhere');

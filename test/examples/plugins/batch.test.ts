@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { postText } from '../../support/http.ts';
+import { assertRefused, postText } from '../../support/http.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
@@ -104,7 +104,7 @@ describe('batch', () => {
     const limited = await start({}, { server: { rateLimit: { max: 3, window: 3_600_000 } } });
     const response = await batch(Array(4).fill({ endpointId: idOf('exact') }), {}, limited);
     assert.deepEqual((await statuses(response)).sort(), [200, 200, 429, 429]);
-    await assertError(await batch([], {}, limited), 429, 'Too Many Requests');
+    await assertRefused(await batch([], {}, limited), 429, 'Too Many Requests');
     await limited.stop();
   });
 
@@ -135,12 +135,12 @@ describe('batch', () => {
 
   it('is a list of requests, of a bounded number and size', async () => {
     for (const odd of [null, {}, 'x', [null], [{}], [{ endpointId: 1 }], [{ endpointId: 'a', parameters: [] }]])
-      await assertError(await batch(odd), 400, 'Batch must be a list of requests');
+      await assertRefused(await batch(odd), 400, 'Batch must be a list of requests');
     const url = `${service.url}/batch`;
-    await assertError(await postText(url, '[{]'), 400, 'Batch must be a list of requests');
-    await assertError(await postText(url, undefined), 400, 'Batch must be a list of requests');
-    await assertError(await batch(Array(9).fill({ endpointId: UNKNOWN })), 400, 'Batch holds more than 8 requests');
-    await assertError(await batch(['x'.repeat(65_536)]), 413, 'Request body too large');
+    await assertRefused(await postText(url, '[{]'), 400, 'Batch must be a list of requests');
+    await assertRefused(await postText(url, undefined), 400, 'Batch must be a list of requests');
+    await assertRefused(await batch(Array(9).fill({ endpointId: UNKNOWN })), 400, 'Batch holds more than 8 requests');
+    await assertRefused(await batch(['x'.repeat(65_536)]), 413, 'Request body too large');
   });
 
   it('parameters that no request could carry are a fault of their own request', async () => {

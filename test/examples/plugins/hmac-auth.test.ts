@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { endpointUrl, JSON_HEADERS, postText } from '../../support/http.ts';
+import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../../support/http.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../../support/raw-http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
@@ -53,7 +53,7 @@ describe('hmac-auth', () => {
   });
 
   it('refuses all others', async () => {
-    await assertError(await post(body, {}), 401, 'Missing X-Signature header');
+    await assertRefused(await post(body, {}), 401, 'Missing X-Signature header');
     const wrong = [
       sign(body.trim()),
       sign(body, 'a secret of strangers'),
@@ -63,7 +63,7 @@ describe('hmac-auth', () => {
       `0x${sign(body)}`,
     ];
     for (const signature of wrong)
-      await assertError(await post(body, { 'X-Signature': signature }), 401, 'Invalid signature of the body');
+      await assertRefused(await post(body, { 'X-Signature': signature }), 401, 'Invalid signature of the body');
   });
 
   it('an empty body has a signature, too', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
+import { assertRefused } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
@@ -70,7 +71,7 @@ describe('median', () => {
     upstream.json('/a', { price: 1 });
     upstream.on('/b', faults.serverError());
     upstream.json('/c', {});
-    await assertError(await service.post('api/price'), 502, 'API call failed');
+    await assertRefused(await service.post('api/price'), 502, 'API call failed');
     const line = service.logs.findLast(({ message }) => message === 'API call failed');
     assert.equal(line?.fields.reason, 'Error: status 500; Error: no number');
   });

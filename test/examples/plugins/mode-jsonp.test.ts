@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
+import { assertRefused } from '../../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
@@ -44,11 +45,11 @@ describe('mode-jsonp', () => {
   it('refuses what is no name of a function, before the upstream is asked', async () => {
     const before = upstream.requests.length;
     for (const callback of [undefined, 1, '', 'a b', 'alert(1)', 'a.', '.a', '1a', 'a\n', 'a[0]', 'x'.repeat(101)])
-      await assertError(await service.post('api/e', { callback }), 400, 'Invalid callback');
+      await assertRefused(await service.post('api/e', { callback }), 400, 'Invalid callback');
     assert.equal(upstream.requests.length, before);
   });
 
   it('errors stay plain HTTP', async () => {
-    await assertError(await service.post('api/broken', { callback: 'f' }), 502, 'API call failed');
+    await assertRefused(await service.post('api/broken', { callback: 'f' }), 502, 'API call failed');
   });
 });

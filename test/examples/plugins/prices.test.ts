@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { assertRouteHeaders } from '../../support/http.ts';
+import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
@@ -39,7 +39,7 @@ describe('prices', () => {
       { server: { rateLimit: { max: 2, window: 3_600_000 } } },
     );
     assert.match(await (await fetch(`${limited.url}/p`)).text(), /^\{"api\/eth":\{"node":/);
-    await assertError(await fetch(`${limited.url}/p`), 429, 'Too Many Requests');
+    await assertRefused(await fetch(`${limited.url}/p`), 429, 'Too Many Requests');
     await limited.stop();
   });
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
 import { Described } from '../../openapi/document.ts';
-import { assertError, oneApi } from '../../support/answers.ts';
+import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
+import { assertRefused } from '../../support/http.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
@@ -89,7 +90,7 @@ describe('remote-signer', () => {
   ] as const) {
     it(`a signer that ${what}: 502, and nothing is kept`, async () => {
       signer.on('/sign', handler);
-      await assertError(await service.post('api/kept'), 502, 'Signing failed');
+      await assertRefused(await service.post('api/kept'), 502, 'Signing failed');
       const said = String(reasons(service).at(-1));
       if (typeof reason === 'string') assert.equal(said, reason);
       else assert.match(said, reason);
@@ -101,7 +102,7 @@ describe('remote-signer', () => {
     const down = await startUpstream();
     await down.close();
     const other = await start({ url: `${down.url}/sign`, address: wallet.address });
-    await assertError(await other.post('api/e'), 502, 'Signing failed');
+    await assertRefused(await other.post('api/e'), 502, 'Signing failed');
     assert.match(String(reasons(other)), /^RequestFailure: POST .* failed: /);
     await other.stop();
     assert.equal((await service.post('api/kept')).status, 200);
