@@ -2,13 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Middleware } from 'koa';
 import {
-  type Arrival,
   definePlugin,
   type Exchange,
+  type HttpRequest,
   inexactParameters,
   isFiniteJson,
   isRefusal,
   keepsDigits,
+  koaContext,
   MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
@@ -89,7 +90,8 @@ function unread(error: unknown): never {
 }
 
 /** The body of a message of unknown length. */
-async function readChunked({ ctx }: Arrival): Promise<Buffer> {
+async function readChunked(httpRequest: HttpRequest): Promise<Buffer> {
+  const ctx = koaContext(httpRequest);
   // The only coding that gets here is "identity", which the reader accepts in lower case only.
   delete ctx.req.headers['content-encoding'];
   try {
@@ -162,8 +164,8 @@ export const requestBody = definePlugin({
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {
-      read: (arrival, exchange) => {
-        const { headers } = arrival.request;
+      read: (httpRequest, exchange) => {
+        const { headers } = httpRequest.request;
         if (!announcesJson(headers)) throw answers.contentType();
         const take = (bytes: Buffer) => {
           rawBody.set(exchange, bytes);
@@ -171,8 +173,8 @@ export const requestBody = definePlugin({
         };
         // Node reads no more bytes than the header announced.
         return headers['content-length'] === undefined
-          ? readChunked(arrival).then(take)
-          : arrival.readBody(BODY_LIMIT).then(take, unread);
+          ? readChunked(httpRequest).then(take)
+          : httpRequest.readBody(BODY_LIMIT).then(take, unread);
       },
     },
   }),

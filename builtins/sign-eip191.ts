@@ -1,17 +1,4 @@
-import {
-  type Definition,
-  dataDigest,
-  definePlugin,
-  refTo,
-  type Signer,
-  textSchema,
-  toBytes,
-} from '../plugins-sdk/index.ts';
-
-const ABOUT =
-  '`signature` is the EIP-191 personal signature, by `node`, of the 32-byte digest ' +
-  '`keccak256(abi.encodePacked(bytes32 endpointId, uint256 timestamp, bytes data))`. ' +
-  'Compare `node` and `endpointId` with those that you expect: an answer proves nothing about its own names.';
+import { type Definition, dataDigest, definePlugin, eip191Part, type Signer, toBytes } from '../plugins-sdk/index.ts';
 
 /** Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191. The only holder of the key. */
 export function signEip191(signer?: () => Signer): Definition {
@@ -23,10 +10,7 @@ export function signEip191(signer?: () => Signer): Definition {
     name: 'sign-eip191',
     budget: 'none',
     signerAddress: () => theSigner().address,
-    openapi: () => ({
-      schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
-      signed: { description: ABOUT, required: { signature: refTo('schemas', 'Signature') } },
-    }),
+    openapi: () => eip191Part,
     setup({ endpoints }) {
       const { address, signDigest } = theSigner();
       const ids = new Map(endpoints.map(({ id }) => [id, toBytes(id)]));

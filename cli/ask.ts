@@ -5,7 +5,8 @@ import type { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
 import type { HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
-import { plainObject, randomId } from '../plugins-sdk/index.ts';
+import { randomId, takeParameters } from '../plugins-sdk/index.ts';
+import { messageOf } from './assemble.ts';
 
 /** A request that a plugin makes on behalf of a client. */
 interface Asked {
@@ -22,7 +23,7 @@ interface Asked {
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id } = asked;
   const { method, route, headers, socketAddress } = as;
-  const parameters: Parameters = plainObject(asked.parameters) as Parameters;
+  const parameters = parametersOf(asked);
   const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });
   control.receive(exchange, parameters);
   const tasks: (() => void)[] = [];
@@ -38,6 +39,15 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   observer.response?.(exchange, response.status);
   for (const task of tasks) task();
   return { status: response.status, headers: { ...response.headers }, body: textOf(response) };
+}
+
+/** What hooks may return as parameters, plugins may ask with. @throws TypeError */
+function parametersOf({ parameters }: Asked): Parameters {
+  try {
+    return takeParameters({ parameters });
+  } catch (error) {
+    throw new TypeError(`parameters: ${messageOf(error)}`);
+  }
 }
 
 function responseTo(error: unknown): HttpResponse {

@@ -1,13 +1,13 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
-import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
-import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Behaviour, Services } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
+import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
@@ -18,14 +18,8 @@ export interface Surroundings
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, surroundings: Surroundings): PluginSet {
+export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
   const { log, meters, ask } = surroundings;
-  const registry = new Registry({
-    contracts,
-    complain: ({ plugin, stage, requestId, error }) => {
-      log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
-    },
-  });
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
@@ -34,7 +28,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Plug
     described ??= describeService(loaded);
     return described;
   };
-  for (const choice of loaded.plugins) {
+  const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
     const { name } = definition;
     const services: Services = {
@@ -49,9 +43,11 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Plug
     };
     const plugin = setUp(choice, services);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    register(registry, { name, budget, credentials: definition.credentials, fallback: !operator, plugin });
-  }
-  const plugins = registry.seal();
+    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
+  });
+  const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
+  });
   requireProviders(plugins);
   return plugins;
 }
@@ -69,16 +65,6 @@ function requireProviders({ taps }: PluginSet): void {
   for (const stage of stageNames) {
     if (stageOf(stage).required && taps[stage].length === 0)
       throw new RegistrationError(`no plugin provides "${stage}", without which nothing can be served`);
-  }
-}
-
-function register(registry: Registry, registration: Registration): void {
-  try {
-    registry.register(registration);
-  } catch (error) {
-    // The members of a plugin may be accessors that throw.
-    if (error instanceof RegistrationError) throw error;
-    throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${messageOf(error)}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { LoadedConfig } from '../config/index.ts';
-import type { Arrived } from '../http/connections.ts';
+import type { IncomingRequest } from '../http/connections.ts';
 import { HttpHandler } from '../http/handler.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
@@ -62,16 +62,24 @@ export class Generation {
       const closed = this.#requests.done;
       this.#plugins = plugins;
       this.#pipeline = pipeline;
-      this.#handler = new HttpHandler({ plugins, pipeline, newId: randomId, check, failed, closed });
+      this.#handler = new HttpHandler({
+        plugins,
+        observer: plugins.observer,
+        pipeline,
+        newId: randomId,
+        check,
+        failed,
+        closed,
+      });
     } catch (error) {
       void this.letGo(before === undefined ? [] : [before]);
       throw error;
     }
   }
 
-  handle(arrived: Arrived): void {
+  handle(incoming: IncomingRequest): void {
     this.#requests.add();
-    this.#handler.handle(arrived);
+    this.#handler.handle(incoming);
   }
 
   /** Starts the plugins; when one cannot start, those before it are stopped. @throws RegistrationError */

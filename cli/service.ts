@@ -122,7 +122,7 @@ class Server {
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
   readonly #meters: MeterRegistry;
   readonly #server = createHttpServer();
-  readonly #connections = new Connections(this.#server, (arrived) => this.#current.handle(arrived));
+  readonly #connections = new Connections(this.#server, (incoming) => this.#current.handle(incoming));
   /** Generations that still have requests, the present one included. */
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BOUNDS, Connection, type ConnectionBounds, type Waiting } from './connection.ts';
+import { EventLoopDelay } from './event-loop-delay.ts';
 import { namesOneHost } from './host.ts';
-import { Lateness } from './lateness.ts';
 import { putBack, readAgain, refuseTunnel } from './upgrade.ts';
 import { victimOf } from './victim.ts';
 
@@ -30,7 +30,7 @@ const ALL_BOUNDS: ServerBounds = {
 };
 
 /** A request whose turn has come. */
-export interface Arrived {
+export interface IncomingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Whether the service has more to do than it can: what may be refused should be. */
@@ -50,10 +50,10 @@ export class Connections {
   readonly #holding = new Set<Connection>();
   /** Those whose client leaves an answer unread; in front the one that has made no progress for longest. */
   readonly #slow = new Set<Connection>();
-  readonly #handle: (arrived: Arrived) => void;
+  readonly #handle: (incoming: IncomingRequest) => void;
   readonly #bounds: ServerBounds;
   readonly #now: () => number;
-  readonly #lateness: Lateness;
+  readonly #eventLoopDelay: EventLoopDelay;
   #underWay = 0;
   #waiting = 0;
   #unread = 0;
@@ -68,7 +68,7 @@ export class Connections {
    */
   constructor(
     server: Server,
-    handle: (arrived: Arrived) => void,
+    handle: (incoming: IncomingRequest) => void,
     bounds: Partial<ServerBounds> = {},
     now = () => performance.now(),
   ) {
@@ -86,8 +86,8 @@ export class Connections {
       this.#of(socket).whenIdle(() => readAgain(server, socket));
     });
     server.on('connect', (_request, socket: Socket) => this.#of(socket).whenIdle(() => refuseTunnel(socket)));
-    this.#lateness = new Lateness(now);
-    server.once('close', () => this.#lateness.stop());
+    this.#eventLoopDelay = new EventLoopDelay(now);
+    server.once('close', () => this.#eventLoopDelay.stop());
   }
 
   get size(): number {
@@ -189,7 +189,7 @@ export class Connections {
 
   #begin(connection: Connection, { request, response }: Waiting, since: number): void {
     const { underWay, delay } = this.#bounds;
-    const late = Math.max(this.#lateness.value, this.#now() - since) > delay;
+    const late = Math.max(this.#eventLoopDelay.value, this.#now() - since) > delay;
     // One slow request is no overload.
     const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#ready.size > this.#bounds.begun);
     this.#underWay += 1;

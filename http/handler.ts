@@ -1,16 +1,18 @@
 import Koa from 'koa';
 import { control, type Exchange } from '../kernel/exchange.ts';
+import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Hex, HttpResponse } from '../kernel/values.ts';
-import type { Arrived } from './connections.ts';
+import type { IncomingRequest } from './connections.ts';
+import { RoutedRequest } from './routed-request.ts';
 import { ENDPOINTS, type PathParameters, Routes, type Target } from './routes.ts';
 import { send } from './send.ts';
-import { Visit } from './visit.ts';
 
 export interface HandlerOptions {
   readonly plugins: PluginSet;
+  readonly observer: Observer;
   readonly pipeline: Pipeline;
   /** Makes the id of a request. */
   newId(): Hex;
@@ -38,19 +40,19 @@ export class HttpHandler {
     this.#routes = new Routes(options.plugins.plugins);
   }
 
-  handle(arrived: Arrived): void {
-    const { method = '', url = '' } = arrived.request;
+  handle(incoming: IncomingRequest): void {
+    const { method = '', url = '' } = incoming.request;
     const endpointId = method === 'POST' ? ENDPOINT.exec(url)?.[1] : undefined;
     if (endpointId !== undefined) {
-      this.#visit(ENDPOINTS, arrived, { endpointId });
+      this.#start(ENDPOINTS, incoming, { endpointId });
       return;
     }
-    const { target, params } = this.#routes.find(method, this.#pathOf(arrived));
-    this.#visit(target, arrived, params);
+    const { target, params } = this.#routes.find(method, this.#pathOf(incoming));
+    this.#start(target, incoming, params);
   }
 
   /** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */
-  #pathOf({ request, response }: Arrived): string {
+  #pathOf({ request, response }: IncomingRequest): string {
     try {
       return this.#app.createContext(request, response).path;
     } catch {
@@ -58,51 +60,51 @@ export class HttpHandler {
     }
   }
 
-  #visit(target: Target, arrived: Arrived, params: PathParameters): void {
-    const { plugins, newId, closed } = this.#options;
-    const { response } = arrived;
-    const visit = new Visit(newId(), target.route, arrived, params, this.#app);
+  #start(target: Target, incoming: IncomingRequest, params: PathParameters): void {
+    const { observer, newId, closed } = this.#options;
+    const { response } = incoming;
+    const routed = new RoutedRequest(newId(), target.route, incoming, params, this.#app);
     response.on('close', () => {
       const isOut = response.writableFinished;
-      if (!isOut) control.disconnect(visit.exchange);
-      plugins.observer.response?.(visit.exchange, isOut ? response.statusCode : 499);
+      if (!isOut) control.disconnect(routed.exchange);
+      observer.response?.(routed.exchange, isOut ? response.statusCode : 499);
       closed();
-      visit.close();
+      routed.close();
     });
-    void this.#respond(target, visit);
+    void this.#respond(target, routed);
   }
 
-  async #respond(target: Target, visit: Visit): Promise<void> {
-    const { exchange, arrived } = visit;
-    const { response } = arrived;
+  async #respond(target: Target, routed: RoutedRequest): Promise<void> {
+    const { exchange, incoming } = routed;
+    const { response } = incoming;
     try {
-      const { status, headers, body } = await this.#answer(target, visit);
+      const { status, headers, body } = await this.#answer(target, routed);
       const common = await this.#options.pipeline.headers(exchange);
       if (exchange.abandoned || response.destroyed) return;
       const content = typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
       response.setHeader('X-Request-Id', exchange.requestId);
       if (content.length > 0) response.setHeader('Content-Type', 'application/json');
-      send(arrived, { status, headers: [common, headers], body: content });
+      send(incoming, { status, headers: [common, headers], body: content });
     } catch {
       // What cannot be sent must not be waited for.
       response.destroy();
     }
   }
 
-  async #answer({ admit, maxBody, by }: Target, visit: Visit): Promise<HttpResponse> {
+  async #answer({ admit, maxBody, by }: Target, routed: RoutedRequest): Promise<HttpResponse> {
     try {
-      if (admit) await this.#admit(visit);
+      if (admit) await this.#admit(routed);
       if (by instanceof Refusal) return this.#responseTo(by);
-      return await (by === 'endpoint' ? this.#options.pipeline.serve(visit) : this.#route(by, maxBody, visit));
+      return await (by === 'endpoint' ? this.#options.pipeline.serve(routed) : this.#route(by, maxBody, routed));
     } catch (error) {
       return this.#responseTo(error);
     }
   }
 
-  async #route(key: string, maxBody: number, visit: Visit): Promise<HttpResponse> {
-    const { exchange, params } = visit;
-    const body = maxBody > 0 ? await visit.readBody(maxBody) : new Uint8Array();
-    const { url = '' } = visit.request;
+  async #route(key: string, maxBody: number, routed: RoutedRequest): Promise<HttpResponse> {
+    const { exchange, params } = routed;
+    const body = maxBody > 0 ? await routed.readBody(maxBody) : new Uint8Array();
+    const { url = '' } = routed.request;
     const query = new URLSearchParams(url.replace(/^[^?]*/, ''));
     try {
       return await this.#options.pipeline.route(key, { params, query, body }, exchange);
@@ -112,10 +114,10 @@ export class HttpHandler {
   }
 
   /** @throws Refusal */
-  async #admit({ exchange, arrived }: Visit): Promise<void> {
+  async #admit({ exchange, incoming }: RoutedRequest): Promise<void> {
     try {
       // For observers of errors it is none, like the rate limit.
-      if (arrived.overloaded)
+      if (incoming.overloaded)
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false });
       await this.#options.pipeline.admit(exchange);
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Arrived } from './connections.ts';
+import type { IncomingRequest } from './connections.ts';
 
 /** Bytes of a body that nobody wants which are read, so that its sender gets the answer before the connection ends. */
 const DRAINED = 64 * 1024;
@@ -15,17 +15,17 @@ export interface Message {
 }
 
 /** Sends a response and, where the connection must not go on, ends it. */
-export function send(arrived: Arrived, { status, headers, body }: Message): void {
-  const { request, response } = arrived;
+export function send(incoming: IncomingRequest, { status, headers, body }: Message): void {
+  const { request, response } = incoming;
   const bytes = Buffer.byteLength(body);
   response.statusCode = status;
   for (const some of headers) for (const name in some) response.setHeader(name, some[name] ?? '');
   if (body.length > 0) response.setHeader('Content-Length', bytes);
   const isUnread = !request.complete && isLong(request);
-  if (isUnread || arrived.closes()) response.shouldKeepAlive = false;
+  if (isUnread || incoming.closes()) response.shouldKeepAlive = false;
   if (isUnread) endAfterDrain(request, response, body);
   else response.end(body);
-  arrived.written(bytes);
+  incoming.written(bytes);
 }
 
 /** Node reads the rest of a body to use the connection again: without bound, if nobody bounds it. */

@@ -4,7 +4,7 @@ import { control, type Exchange } from './exchange.ts';
 import type { TappedFunction } from './hooks.ts';
 import type { CallEvent, Observer } from './observer.ts';
 import { asRefusal, describe, type Refusal, readRefusal, refusals } from './refusal.ts';
-import { type Contracts, type StageName, stageOf } from './stages.ts';
+import { type Contracts, type Stage, type StageName, stageOf } from './stages.ts';
 import type { Awaitable, Call } from './values.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
@@ -21,8 +21,8 @@ export interface GuardOptions {
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
   /** Lower-case names of request headers that carry credentials; complete once every plugin is registered. */
   readonly hidden: ReadonlySet<string>;
-  /** Complete once every plugin is registered. */
-  readonly observer: Observer;
+  /** May get its members later, when every plugin is registered. */
+  readonly observer?: Observer;
 }
 
 type PluginFunction = (...args: unknown[]) => unknown;
@@ -64,7 +64,7 @@ const unhurried: Call = Object.freeze({
  * @returns a function for tapable: it calls back once, and never throws, whatever the plugin does.
  */
 export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, options: GuardOptions): TappedFunction {
-  const tap = new Tap(stage, who, fn, options);
+  const tap: Tap = { ...who, stage, fn, row: stageOf(stage), contract: contractOf(stage, options.contracts), options };
   return (...argsAndCallback) => {
     const done = argsAndCallback.pop() as (refusal: Refusal | null, result?: unknown) => void;
     const verdict = new Invocation(tap, argsAndCallback).run();
@@ -74,41 +74,24 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
 }
 
 /** A function of a plugin at a stage, and all that is known of it before it is called. */
-class Tap {
+interface Tap extends Guarded {
   readonly stage: StageName;
-  readonly plugin: string;
-  readonly limit: number | 'none';
   readonly fn: PluginFunction;
+  readonly row: Stage;
   readonly contract: Contract;
-  /** Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone. */
-  readonly isWatching: boolean;
-  readonly mustAnswer: boolean;
-  readonly failsOpen: boolean;
   readonly options: GuardOptions;
+}
 
-  constructor(stage: StageName, { plugin, budget }: Guarded, fn: PluginFunction, options: GuardOptions) {
-    const { kind, fails, mustAnswer = false } = stageOf(stage);
-    this.stage = stage;
-    this.plugin = plugin;
-    this.limit = budget;
-    this.fn = fn;
-    this.contract = contractOf(stage, options.contracts);
-    this.isWatching = kind === 'watch';
-    this.mustAnswer = mustAnswer;
-    this.failsOpen = fails === 'open';
-    this.options = options;
-  }
-
-  budgetIn(exchange: Exchange): Budget | undefined {
-    if (this.limit === 'none') return undefined;
-    if (this.isWatching) return new Budget(this.limit);
-    const budgets = control.budgets(exchange);
-    const known = budgets.get(this.plugin);
-    if (known !== undefined) return known;
-    const budget = new Budget(this.limit, exchange);
-    budgets.set(this.plugin, budget);
-    return budget;
-  }
+function budgetFor({ plugin, budget: total, row }: Tap, exchange: Exchange): Budget | undefined {
+  if (total === 'none') return undefined;
+  // Watching happens after the fact: it gets a fresh allowance, whether the budget is spent or the client gone.
+  if (row.kind === 'watch') return new Budget(total);
+  const budgets = control.budgets(exchange);
+  const known = budgets.get(plugin);
+  if (known !== undefined) return known;
+  const budget = new Budget(total, exchange);
+  budgets.set(plugin, budget);
+  return budget;
 }
 
 function contractOf(stage: StageName, { contexts, results }: Contracts): Contract {
@@ -130,7 +113,7 @@ class Invocation {
     this.#tap = tap;
     this.#args = args;
     this.#exchange = args[args.length - 1] as Exchange;
-    this.#budget = tap.budgetIn(this.#exchange);
+    this.#budget = budgetFor(tap, this.#exchange);
   }
 
   run(): Awaitable<Verdict> {
@@ -148,8 +131,8 @@ class Invocation {
   }
 
   #call(): unknown {
-    const { fn, contract, isWatching, options } = this.#tap;
-    const call: Call = this.#budget ?? (isWatching ? unhurried : this.#exchange);
+    const { fn, row, contract, options } = this.#tap;
+    const call: Call = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
     if (contract.context !== undefined) return fn(contract.context(this.#args, call, options.hidden));
     return this.#budget === undefined
       ? fn(...this.#args, call)
@@ -193,8 +176,8 @@ class Invocation {
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
   #returned(value: unknown): Verdict {
     if (!this.#hasTime()) return this.#failed(this.#spent('in the call'));
-    const { contract, plugin, mustAnswer } = this.#tap;
-    if (value === undefined && !mustAnswer) {
+    const { contract, plugin, row } = this.#tap;
+    if (value === undefined && !row.mustAnswer) {
       this.#end('done');
       return NOTHING;
     }
@@ -214,10 +197,10 @@ class Invocation {
   }
 
   #failed(error: unknown): Verdict {
-    const { plugin, stage, failsOpen, options } = this.#tap;
+    const { plugin, stage, row, options } = this.#tap;
     const { outcome, refusal } = this.#readThrown(error);
     this.#end(outcome);
-    if (!failsOpen) return { refusal };
+    if (row.fails !== 'open') return { refusal };
     const { requestId } = this.#exchange;
     options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     return NOTHING;
@@ -244,7 +227,7 @@ class Invocation {
   }
 
   #spent(where: string): Exhausted {
-    return new Exhausted(`its ${this.#tap.limit} ms were spent ${where}`);
+    return new Exhausted(`its ${this.#tap.budget} ms were spent ${where}`);
   }
 
   /** Nothing is charged any more. Of plugins without a budget only failures are worth a word. */
@@ -256,7 +239,7 @@ class Invocation {
       note(budget, { stage, milliseconds: this.#stopwatch.used });
     }
     if (budget === undefined && outcome === 'done') return;
-    options.observer.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });
   }
 }
 

@@ -99,30 +99,32 @@ export class Hooks {
 
 /** What a hook calls back with, or a promise of it. @throws Refusal */
 function call(hook: Hook, stage: StageName, args: readonly unknown[]): unknown {
-  const answer: Answer = { isThere: false, error: undefined, result: undefined, arrived: undefined };
+  const completion: Completion = { isDone: false, error: undefined, result: undefined, tell: undefined };
   hook.callAsync(...args, (error: unknown, result: unknown) => {
-    answer.isThere = true;
-    answer.error = error;
-    answer.result = result;
-    answer.arrived?.();
+    completion.isDone = true;
+    completion.error = error;
+    completion.result = result;
+    completion.tell?.();
   });
-  return answer.isThere ? read(answer, stage) : arrivalOf(answer).then(() => read(answer, stage));
+  return completion.isDone ? read(completion, stage) : endOf(completion).then(() => read(completion, stage));
 }
 
-interface Answer {
-  isThere: boolean;
+/** What a hook has called back with, once it has. */
+interface Completion {
+  isDone: boolean;
   error: unknown;
   result: unknown;
-  arrived: (() => void) | undefined;
+  tell: (() => void) | undefined;
 }
 
-function arrivalOf(answer: Answer): Promise<void> {
+function endOf(completion: Completion): Promise<void> {
   return new Promise((resolve) => {
-    answer.arrived = resolve;
+    completion.tell = resolve;
   });
 }
 
-function read({ error, result }: Answer, stage: StageName): unknown {
+/** @throws Refusal */
+function read({ error, result }: Completion, stage: StageName): unknown {
   if (error) throw at(stage, error);
   return result;
 }

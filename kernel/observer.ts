@@ -27,34 +27,3 @@ export interface Observer {
   /** The response is on its way (`status`), or the client is gone (499). */
   response?(exchange: Exchange, status: number): void;
 }
-
-/** An observer and whose it is. */
-interface Named {
-  readonly name: string;
-  readonly observe: Observer;
-}
-
-/** One observer that tells many; a member is absent where nobody listens. What one of them throws goes to `complain`. */
-export function observeAll(observers: readonly Named[], complain: (plugin: string, error: unknown) => void): Observer {
-  const tell = <A extends unknown[]>(pick: (observe: Observer) => ((...args: A) => unknown) | undefined) => {
-    const listeners = observers.flatMap(({ name, observe }) => {
-      const listen = pick(observe)?.bind(observe);
-      return listen === undefined ? [] : [{ name, listen }];
-    });
-    if (listeners.length === 0) return undefined;
-    return (...args: A): void => {
-      for (const { name, listen } of listeners) {
-        try {
-          const result = listen(...args);
-          if (result instanceof Promise) result.catch((error) => complain(name, error));
-        } catch (error) {
-          complain(name, error);
-        }
-      }
-    };
-  };
-  const stage = tell((observe) => observe.stage);
-  const call = tell((observe) => observe.call);
-  const response = tell((observe) => observe.response);
-  return { ...(stage && { stage }), ...(call && { call }), ...(response && { response }) };
-}

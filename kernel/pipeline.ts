@@ -5,10 +5,10 @@ import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
 import type { StageName } from './stages.ts';
 import type {
   ApiResponse,
-  Arrival,
   AuthMethod,
   Awaitable,
   Headers,
+  HttpRequest,
   HttpResponse,
   Outcome,
   Parameters,
@@ -34,7 +34,7 @@ export interface EndpointRequest {
   /** The endpoint's id as the client sent it. */
   readonly id: string;
   /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
-  readonly arrival?: Arrival | undefined;
+  readonly httpRequest?: HttpRequest | undefined;
   /** Takes what must wait until the response is on its way. */
   later(task: () => void): void;
 }
@@ -74,7 +74,7 @@ export class Pipeline {
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new Passage(this.#hooks, this.#runtime, this.#running, request).serve();
+    return new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
   }
 }
 
@@ -85,7 +85,7 @@ function refuse(stage: StageName, refusal: Refusal): never {
 }
 
 /** One request's way through the stages. */
-class Passage {
+class RequestLifecycle {
   readonly #hooks: Hooks;
   readonly #runtime: Runtime;
   readonly #running: WaitGroup;
@@ -107,13 +107,13 @@ class Passage {
 
   async serve(): Promise<HttpResponse> {
     const [hooks, exchange] = [this.#hooks, this.#exchange];
-    const { id, arrival } = this.#request;
+    const { id, httpRequest } = this.#request;
     try {
       // Which endpoint is meant?
       const endpoint = await hooks.ask('resolve', id, exchange);
       control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
       // What does the client say?
-      const sent = arrival && (await hooks.ask('read', arrival, exchange));
+      const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
       if (sent !== undefined) control.receive(exchange, sent);
       // May a plugin reject it?
       const rejection = await hooks.ask('onHttpRequest', exchange);

@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.ts';
 import { type Guarded, type GuardOptions, guarded } from './guard.ts';
 import { Hooks } from './hooks.ts';
-import { type Observer, observeAll } from './observer.ts';
+import type { Observer } from './observer.ts';
 import { type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
@@ -52,7 +52,6 @@ export interface PluginSet {
   readonly plugins: readonly Registration[];
   /** Who is asked at each stage, in order. */
   readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
-  readonly observer: Observer;
   /** Lower-case names of request headers that carry credentials. */
   readonly hidden: ReadonlySet<string>;
 }
@@ -91,12 +90,12 @@ function isStageName(name: string): name is StageName {
  * added any more.
  */
 export class Registry {
-  readonly #options: Pick<GuardOptions, 'contracts' | 'complain'>;
+  readonly #options: Omit<GuardOptions, 'hidden'>;
   readonly #registrations: Registration[] = [];
   readonly #candidates = new Map<StageName, Candidate[]>();
   #isSealed = false;
 
-  constructor(options: Pick<GuardOptions, 'contracts' | 'complain'>) {
+  constructor(options: Omit<GuardOptions, 'hidden'>) {
     this.#options = options;
   }
 
@@ -119,24 +118,17 @@ export class Registry {
   /** No plugin comes after this. */
   seal(): PluginSet {
     this.#isSealed = true;
-    const { complain } = this.#options;
-    const observers = this.#registrations.flatMap(({ name, plugin: { observe } }) =>
-      observe ? [{ name, observe }] : [],
-    );
-    const observer = observeAll(observers, (plugin, error) => {
-      complain({ plugin, stage: 'observe', requestId: '', error });
-    });
     const credentials = this.#registrations.flatMap((registration) => registration.credentials ?? []);
     const hidden = new Set(credentials.map((header) => header.toLowerCase()));
-    const hooks = new Hooks(observer);
+    const hooks = new Hooks(this.#options.observer ?? {});
     const tapAll = (stage: StageName) => {
       const candidates = this.#inOrder(stage);
       for (const { who, variant, fn } of candidates)
-        hooks.tap(stage, variant, who.plugin, guarded(stage, who, fn, { ...this.#options, hidden, observer }));
+        hooks.tap(stage, variant, who.plugin, guarded(stage, who, fn, { ...this.#options, hidden }));
       return candidates.map(({ who, variant }) => (stageOf(stage).variants ? { ...who, variant } : who));
     };
     const taps = Object.fromEntries(stageNames.map((stage) => [stage, tapAll(stage)])) as unknown as PluginSet['taps'];
-    return { hooks, plugins: this.#registrations, taps, observer, hidden };
+    return { hooks, plugins: this.#registrations, taps, hidden };
   }
 
   /** One after the other, but where one provider answers for all, those that others shall replace come last. */

@@ -10,7 +10,7 @@ type ValueName = keyof Values;
 export type Kind = 'gate' | 'pick' | 'map' | 'watch';
 
 /** One row of the table. */
-interface Stage {
+export interface Stage {
   readonly kind: Kind;
   /** What its functions get; the request itself comes last, always. */
   readonly takes: readonly ValueName[];
@@ -40,7 +40,7 @@ export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
   route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', mustAnswer: true },
   resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true },
-  read: { kind: 'pick', takes: ['arrival'], returns: 'parameters' },
+  read: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters' },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', signs: true },

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Context } from 'koa';
 import type { Refusal } from './refusal.ts';
 
 export type Hex = `0x${string}`;
@@ -27,10 +26,10 @@ export interface Endpoint {
 }
 
 /** An HTTP request as it arrived, its body unread. */
-export interface Arrival {
+export interface HttpRequest {
   readonly request: IncomingMessage;
-  /** Koa's view of it, for middleware; made when it is first asked for. */
-  readonly ctx: Context;
+  /** Koa's view of it, made when it is first asked for; `koaContext` of the SDK knows its type. */
+  readonly ctx: object;
   /** @param max bytes. @throws Refusal 413 for more, 499 for a body that ends early. */
   readBody(max: number): Promise<Buffer>;
 }
@@ -116,7 +115,7 @@ export interface Call {
 export interface Values {
   /** An endpoint's id as the client sent it. */
   id: string;
-  arrival: Arrival;
+  httpRequest: HttpRequest;
   request: RouteRequest;
   httpResponse: HttpResponse;
   endpoint: Endpoint;

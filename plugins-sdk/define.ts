@@ -176,8 +176,8 @@ export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
 /** The six members of a hashed endpoint specification. */
 export type IdentityPart = 'url' | 'path' | 'method' | 'parameters' | 'encoding' | 'encrypt';
 
-/** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. */
-export interface Definition {
+/** A plugin as registered: what it is called, what it owns in the config, and how it sets itself up. `C` is its own config. */
+export interface Definition<C = unknown> {
   readonly name: string;
   /** Milliseconds per request for all hooks together; `none`: bounded by timeouts of its own. Default 1000. */
   readonly budget?: number | 'none';
@@ -199,24 +199,39 @@ export interface Definition {
    * The address that answers are signed by, of a plugin that provides `sign` for all endpoints. Where several have one, that of
    * the first plugin is the service's: a built-in that another one replaces must be left out.
    */
-  signerAddress?(config: unknown): Address;
+  signerAddress?(config: C): Address;
   /** Whether, by this config, requests come through a proxy: then one connection's address is not one client's. */
   behindProxy?(config: Readonly<Record<string, unknown>>): boolean;
   /** Its part of the service's OpenAPI document, which is made without `setup`. */
   openapi?(service: DescribedService): OpenApiPart;
-  setup(services: Services, config: unknown): Behaviour;
+  setup(services: Services, config: C): Behaviour;
 }
 
 /** A TypeBox (or plain JSON) schema, or anything with `parse`, which returns the value or throws. */
 export type ConfigSchema = TSchema | { parse(value: unknown): unknown };
 
+/** What a `config` block is once its schema has checked it. */
+type ConfigOf<S> = S extends { parse(value: unknown): infer V } ? Awaited<V> : S extends TSchema ? Static<S> : unknown;
+
 /** Checks the types of a plugin definition; returns it as it is. */
-export function definePlugin(definition: Definition): Definition {
+export function definePlugin<S extends ConfigSchema>(
+  definition: Definition<ConfigOf<S>> & { readonly configSchema?: S },
+): Definition {
   return definition;
 }
 
+/** Schemas by name of what a simple plugin wants to be told at each endpoint, as its file exports them as `keys`. */
+export type EndpointKeys = Readonly<Record<string, TSchema>>;
+
+/** A public hook, in whose context the endpoint's values are. */
+type HookWith<K extends EndpointKeys, H> = H extends (context: infer C) => infer R
+  ? (context: C & { readonly keys: { readonly [N in keyof K]?: Static<K[N]> | undefined } }) => R
+  : never;
+
 /** The shape that a plugin file's default export has, or that its factory returns. */
-export interface SimplePlugin {
+export interface SimplePlugin<K extends EndpointKeys = never> {
   readonly name: string;
-  readonly hooks: { readonly [N in keyof PublicHooks]?: PublicHooks[N] };
+  readonly hooks: {
+    readonly [N in keyof PublicHooks]?: [K] extends [never] ? PublicHooks[N] : HookWith<K, PublicHooks[N]>;
+  };
 }

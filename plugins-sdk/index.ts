@@ -1,5 +1,6 @@
 /** All that a plugin may import. */
 
+export { answerKey } from './answer-key.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './canonical-text.ts';
@@ -17,9 +18,11 @@ export { isDeeperThan } from './json/skip.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
+export { koaContext } from './koa-context.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
 export {
+  eip191Part,
   internalError,
   noStore,
   objectSchema,

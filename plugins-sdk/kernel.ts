@@ -19,7 +19,6 @@ export {
 } from '../kernel/stages.ts';
 export type {
   ApiResponse,
-  Arrival,
   AuthMethod,
   Awaitable,
   Call,
@@ -27,6 +26,7 @@ export type {
   Encoded,
   Endpoint,
   Headers,
+  HttpRequest,
   HttpResponse,
   Json,
   Outcome,

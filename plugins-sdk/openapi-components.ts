@@ -79,3 +79,15 @@ export const ground: OpenApiPart = {
     },
   }),
 };
+
+/** What a plugin says of its answers whose `sign` makes the EIP-191 signature of {@link dataDigest}. */
+export const eip191Part: OpenApiPart = {
+  schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
+  signed: {
+    description:
+      '`signature` is the EIP-191 personal signature, by `node`, of the 32-byte digest ' +
+      '`keccak256(abi.encodePacked(bytes32 endpointId, uint256 timestamp, bytes data))`. ' +
+      'Compare `node` and `endpointId` with those that you expect: an answer proves nothing about its own names.',
+    required: { signature: refTo('schemas', 'Signature') },
+  },
+};

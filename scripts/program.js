@@ -1,6 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { mapOf } from './source-map.js';
 
 /**
  * The program in few files, for starts from source: opening its 230 modules and the 1,300 of its libraries one by one takes
@@ -20,7 +22,7 @@ const ENTRIES = {
 };
 
 /** Inputs of every build that the bundler does not list. */
-const ALWAYS = ['scripts/program.js', 'package.json', 'node_modules/.package-lock.json'];
+const ALWAYS = ['scripts/program.js', 'scripts/source-map.js', 'package.json', 'node_modules/.package-lock.json'];
 
 const HOUR = 3_600_000;
 
@@ -40,8 +42,10 @@ function made() {
   }
 }
 
-const isFresh = ({ folder, stamps }) =>
-  stampOf(`.cache/program/${folder}/main.js`) !== stampOf('none') &&
+/** A tree that was moved is none that this was made for: the program knows where its source lies. */
+const isFresh = ({ folder, home, stamps }) =>
+  home === root.href &&
+  existsSync(new URL(`${folder}/main.js`, cache)) &&
   Object.entries(stamps).every(([file, stamp]) => stampOf(file) === stamp);
 
 /** Modules find the files beside their source. */
@@ -56,60 +60,19 @@ const asInSource = {
   },
 };
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+/** The maps of libraries are five times as large as the others, and kept in memory; verify/ is not what coverage is of. */
+const isOwn = (source) => !/\/(?:node_modules|verify)\//.test(source);
 
-/** The numbers of a segment of a source map. https://tc39.es/ecma426/#sec-base64-vlq */
-function decode(segment) {
-  const numbers = [];
-  let bits = 0;
-  let shift = 0;
-  for (const digit of segment) {
-    const value = DIGITS.indexOf(digit);
-    bits += (value & 31) << shift;
-    shift += 5;
-    if (value < 32) {
-      numbers.push(bits & 1 ? -(bits >> 1) : bits >> 1);
-      bits = 0;
-      shift = 0;
-    }
+/** What has nothing of the program's own gets another name: coverage is of files that end in `.js`. */
+function write(files) {
+  const maps = files.filter(({ path }) => path.endsWith('.map'));
+  const own = new Map(maps.map(({ path, text }) => [path, mapOf(JSON.parse(text), isOwn)]));
+  const foreign = [...own].flatMap(([path, { sources }]) => (sources.length > 0 ? [] : [basename(path, '.js.map')]));
+  const renamed = (text) => foreign.reduce((all, name) => all.replaceAll(`/${name}.js`, `/${name}.mjs`), text);
+  for (const { path, text } of files) {
+    const map = own.get(path);
+    writeFileSync(renamed(path), map === undefined ? renamed(text) : JSON.stringify(map));
   }
-  return numbers;
-}
-
-function encode(number) {
-  let rest = number < 0 ? (-number << 1) | 1 : number << 1;
-  let text = '';
-  do {
-    text += DIGITS[(rest & 31) | (rest > 31 ? 32 : 0)];
-    rest >>= 5;
-  } while (rest > 0);
-  return text;
-}
-
-/** A source map of the program's own modules only: those of the libraries are five times as large, and kept in memory. */
-function ownMap({ version, sources, mappings }) {
-  const own = sources.filter((source) => !source.includes('/node_modules/') && !source.includes('/verify/'));
-  const position = sources.map((source) => own.indexOf(source));
-  const read = [0, 0, 0];
-  const written = [0, 0, 0];
-  const lines = mappings.split(';').map((line) => {
-    let column = 0;
-    let writtenColumn = 0;
-    const segments = line.split(',').flatMap((segment) => {
-      const [step = 0, ...steps] = decode(segment);
-      column += step;
-      for (const i of read.keys()) read[i] += steps[i] ?? 0;
-      const source = position[read[0]] ?? -1;
-      if (steps.length === 0 || source < 0) return [];
-      const place = [source, read[1], read[2]];
-      const text = [column - writtenColumn, ...place.map((value, i) => value - written[i])].map(encode).join('');
-      writtenColumn = column;
-      for (const [i, value] of place.entries()) written[i] = value;
-      return [text];
-    });
-    return segments.join(',');
-  });
-  return { version, sources: own, names: [], mappings: lines.join(';') };
 }
 
 async function bundle(outdir) {
@@ -133,30 +96,34 @@ async function bundle(outdir) {
     logLevel: 'silent',
     plugins: [asInSource],
   });
-  for (const { path, text } of outputFiles)
-    writeFileSync(path, path.endsWith('.map') ? JSON.stringify(ownMap(JSON.parse(text))) : text);
+  write(outputFiles);
   return Object.keys(metafile.inputs).filter((file) => !file.startsWith('node_modules/'));
 }
 
 /** Plugins get the modules of the program that runs, which find them by the name of the package. */
 function writeManifest(folder) {
   const { name } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
-  const exports = Object.fromEntries(Object.keys(ENTRIES).map((entry) => [entry, `./${fileOf(entry)}`]));
-  delete exports.main;
+  const { main: _, ...others } = ENTRIES;
+  const exports = Object.fromEntries(
+    Object.keys(others).map((entry) => {
+      const file = fileOf(entry);
+      return [entry, `./${existsSync(new URL(file, folder)) ? file : file.replace(/js$/, 'mjs')}`];
+    }),
+  );
   writeFileSync(new URL('package.json', folder), JSON.stringify({ name, type: 'module', exports }));
 }
 
 /** Makes the program anew. What was made before, or by others just now, stays: whoever runs it may import the rest of it yet. */
-export async function make() {
+async function make() {
   const before = made()?.folder;
   const folder = `${Date.now()}-${process.pid}`;
   const stamps = Object.fromEntries(ALWAYS.map((file) => [file, stampOf(file)]));
-  const home = new URL(`${folder}/`, cache);
-  mkdirSync(home, { recursive: true });
-  for (const file of await bundle(home)) stamps[file] = stampOf(file);
-  writeManifest(home);
+  const place = new URL(`${folder}/`, cache);
+  mkdirSync(place, { recursive: true });
+  for (const file of await bundle(place)) stamps[file] = stampOf(file);
+  writeManifest(place);
   const draft = new URL(`${folder}.json`, cache);
-  writeFileSync(draft, JSON.stringify({ folder, stamps }));
+  writeFileSync(draft, JSON.stringify({ folder, home: root.href, stamps }));
   renameSync(draft, list);
   for (const name of readdirSync(cache))
     if (name !== before && Number.parseInt(name, 10) < Date.now() - HOUR)

@@ -14,11 +14,8 @@ function fileOf(part: string): string {
   return `${part.replaceAll('/', '-')}.js`;
 }
 
-/**
- * Puts typebox into a few files of a folder.
- * @returns the names of the files that stand for its parts.
- */
-export async function bundleTypebox(outdir: string): Promise<Record<string, string>> {
+/** Puts typebox into a few files of a folder. */
+async function bundleTypebox(outdir: string): Promise<void> {
   await build({
     entryPoints: PARTS.map((part) => ({ in: part, out: fileOf(part).replace(/\.js$/, '') })),
     outdir,
@@ -28,7 +25,6 @@ export async function bundleTypebox(outdir: string): Promise<Record<string, stri
     platform: 'node',
     logLevel: 'error',
   });
-  return Object.fromEntries(PARTS.map((part) => [part, fileOf(part)]));
 }
 
 /**

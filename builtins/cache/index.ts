@@ -1,20 +1,18 @@
 import { hash } from 'node:crypto';
 import {
   answerHeaders,
+  answerKey,
   ContextKey,
-  canonicalJson,
   configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  encodingChoice,
   type Finding,
   keys,
   type Meters,
   millisecondsSchema,
   perEndpoint,
-  resolvedParameters,
   type SignedResponse,
   StateKey,
   type Taps,
@@ -37,20 +35,6 @@ const cacheKey = configKey(
 );
 
 const MODE = 'sync';
-
-/** Characters up to which a key is not worth a hash. */
-const SHORT = 512;
-
-/** What distinguishes two answers of one endpoint; hashed when it is long, because clients choose its length. */
-function keyOf(endpoint: Endpoint, exchange: Exchange): string {
-  const { values } = resolvedParameters.require(exchange);
-  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
-  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
-  const choice = encodingChoice.get(exchange);
-  // No JSON text holds a line feed, and an endpoint has a fixed number of them.
-  const text = `${endpoint.id}\n${texts.join('\n')}${choice === undefined ? '' : `\n${JSON.stringify(choice)}`}`;
-  return text.length <= SHORT ? text : hash('sha256', text, 'base64');
-}
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
@@ -123,7 +107,7 @@ function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
   return {
     lookup: (_, exchange) => {
       if (maxAge(exchange.endpoint) === 0) return undefined;
-      const text = version(exchange.endpoint) + keyOf(exchange.endpoint, exchange);
+      const text = version(exchange.endpoint) + answerKey(exchange);
       key.set(exchange, text);
       const found = entries.get(text);
       return found instanceof Promise

@@ -1,31 +1,21 @@
+import { ConfigErrors } from '../../config/findings.ts';
 import { inTime } from '../../config/plugins/import.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
-import type { Complaint, Outcome, PluginHarness, TestRequest } from '../../plugins-sdk/harness.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
-import {
-  type ApiResponse,
-  type Behaviour,
-  type Definition,
-  type EndpointDraft,
-  type Finding,
-  type Hex,
-  type Json,
-  type Log,
-  type Parameters,
-  publicHooks,
-} from '../../plugins-sdk/index.ts';
-import { difference } from './difference.ts';
+import type { Observer } from '../../kernel/observer.ts';
+import { Pipeline } from '../../kernel/pipeline.ts';
+import { asRefusal, Refusal } from '../../kernel/refusal.ts';
+import type { Plugin, PluginSet, Registration } from '../../kernel/registry.ts';
+import { stages } from '../../kernel/stages.ts';
+import type { Definition, EndpointDraft, Log, Services } from '../../plugins-sdk/define.ts';
+import { type Exchange, publicHooks, SignedResponse } from '../../plugins-sdk/index.ts';
+import { createPluginSet } from '../../plugins-sdk/plugin-set.ts';
+import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
+import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
 import type { RecordedRequest } from './record.ts';
+import { StandIns } from './stand-ins.ts';
+import { type Step, stepsOf, type Trace } from './steps.ts';
 
-/** What came of one hook, or of what stands between two hooks. */
-export interface Step {
-  readonly name: string;
-  /** Milliseconds; absent for what was not called. */
-  readonly spent?: number;
-  readonly text: string;
-  /** Whether the plugin failed here, or nothing could be signed. */
-  readonly fault: boolean;
-}
+export type { Step };
 
 export interface Trial {
   readonly choice: PluginChoice;
@@ -40,37 +30,38 @@ export interface Trial {
 }
 
 type Endpoint = ReturnType<typeof testEndpoint>;
-type Refused = Extract<Outcome<never>, { refused: unknown }>['refused'];
-
-const failed: Refused = { status: 502, message: 'API call failed' };
-const RAW = 'not run: a raw answer skips it; record endpoint.encoding, or data';
-
-/** An encoding that the service would not start with. */
-export class UnusableEncoding extends Error {
-  readonly findings: readonly Finding[];
-
-  constructor(findings: readonly Finding[]) {
-    super(findings.map(({ path, message }) => `${path}: ${message}`).join('\n'));
-    this.findings = findings;
-  }
-}
 
 /**
- * Passes a recorded request through the hooks of a plugin, in the order of the pipeline and behind the guard that they
- * have in the service: each hook gets what the one before it made of the request. A request that is refused ends in `onError`,
- * any other in `onResponseSent`; an `onError` that had nothing to do is run with the recorded error at last.
+ * Passes a recorded request through the service's own pipeline, in which the plugin is the only one that is not a stand-in. A
+ * request that is refused ends in `onError`, any other in `onResponseSent`; an `onError` that had nothing to do is run with the
+ * recorded error at last.
  *
- * @throws UnusableEncoding
+ * @throws ConfigErrors
  * @throws Error what `setup` or `start` of the plugin throws.
  */
 export async function runRecorded(trial: Trial): Promise<Step[]> {
-  const endpoint = endpointOf(trial.record);
-  const { harness, hooks } = await prepare(trial, endpoint);
-  const encode = await encoderFor(trial, endpoint);
-  const run = new Run(harness, hooks, trial.record, encode);
-  await run.all();
-  await harness.stop();
-  return run.steps;
+  const { choice, record, encoder, credentials, log, patience } = trial;
+  const endpoint = endpointOf(record);
+  const services: Partial<Services> = { endpoints: [endpoint], credentials, log, budget: choice.budget };
+  const plugin = choice.definition.setup(servicesOf(choice.definition, choice.config, services), choice.config);
+  const standIns = new StandIns(record, endpoint);
+  const trace: Trace = { standIns, spent: new Map(), faults: new Map(), refusal: undefined };
+  const { name, credentials: own } = choice.definition;
+  const registrations: Registration[] = [
+    { name, budget: choice.budget, credentials: own, plugin: withPublicHooks(plugin) },
+  ];
+  if (record.endpoint?.encoding !== undefined) {
+    checkEncoding(encoder, endpoint);
+    const behaviour = encoder.setup(servicesOf(encoder, undefined, services), undefined);
+    registrations.push({ name: `encoder of ${name}`, budget: 'none', plugin: behaviour });
+  }
+  const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
+  registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, plugin: others });
+  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, textOf(error)));
+  await inTime(Promise.resolve(plugin.start?.()), patience);
+  await pass(plugins, record, endpoint, trace);
+  await plugin.stop?.(1000);
+  return stepsOf(trace, record, Object.keys(plugin.hooks ?? {}));
 }
 
 function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = {} }: RecordedRequest): Endpoint {
@@ -78,172 +69,46 @@ function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = 
   return testEndpoint({ ...given, own: encoding === undefined ? own : { ...own, encoding }, shared });
 }
 
-/** Registers and starts the plugin, and learns which hooks it has. */
-async function prepare({ choice, credentials, log, patience }: Trial, endpoint: Endpoint) {
-  const { definition, budget, config } = choice;
-  let made: Behaviour = {};
-  const observed: Definition = {
-    name: definition.name,
-    credentials: definition.credentials ?? [],
-    setup: (services, own) => {
-      made = definition.setup(services, own);
-      return made;
+/** @throws ConfigErrors where the service would not start with it. */
+function checkEncoding(encoder: Definition, { id: _, ...endpoint }: Endpoint): void {
+  const draft: EndpointDraft = { ...endpoint, path: 'endpoint' };
+  const findings = encoder.check?.({ config: {}, endpoints: [draft], interpolated: () => false }) ?? [];
+  if (findings.some(({ level }) => level === 'error')) throw new ConfigErrors(findings);
+}
+
+/** The plugin without its inner stages, for which there are stand-ins. */
+function withPublicHooks(plugin: Plugin): Plugin {
+  const { hooks = {} } = plugin;
+  const isInner = (name: string) => Object.hasOwn(stages, name) && !Object.hasOwn(publicHooks, name);
+  const entries = Object.entries(hooks).filter(([name]) => !isInner(name));
+  const bound = entries.map(([name, hook]) => [name, typeof hook === 'function' ? hook.bind(hooks) : hook]);
+  return { ...plugin, hooks: Object.fromEntries(bound) };
+}
+
+/** How long each stage took, and in which of them the plugin failed. */
+function observerOf(trace: Trace, name: string): Observer {
+  return {
+    stage: ({ stage, milliseconds }) => void trace.spent.set(stage, milliseconds),
+    call: ({ plugin, stage, outcome }) => {
+      if (plugin === name && outcome !== 'done' && !trace.faults.has(stage)) trace.faults.set(stage, '');
     },
   };
-  const services = { endpoints: [endpoint], credentials, log };
-  const harness = await inTime(testPlugin(observed, { budget, config, services }), patience);
-  return { harness, hooks: Object.keys(made.hooks ?? {}) };
 }
 
-type Encode = (response: ApiResponse, parameters: Parameters) => Promise<Hex | Refused | undefined>;
-
-/** The service's own encoder, run on what the plugin made of the response. */
-async function encoderFor({ encoder, record }: Trial, endpoint: Endpoint): Promise<Encode> {
-  const { encoding } = record.endpoint ?? {};
-  if (encoding === undefined) return async () => record.data;
-  const { id: _, ...rest } = endpoint;
-  const draft: EndpointDraft = { ...rest, path: 'endpoint' };
-  const findings = encoder.check?.({ config: {}, endpoints: [draft], interpolated: () => false }) ?? [];
-  if (findings.length > 0) throw new UnusableEncoding(findings);
-  const harness = await testPlugin(encoder, { services: { endpoints: [endpoint] } });
-  return async (response, parameters) => {
-    const request = harness.request({ endpoint, parameters });
-    const chosen = await request.stage('validate', parameters);
-    if ('refused' in chosen) return chosen.refused;
-    const encoded = await request.stage('encode', response);
-    if ('refused' in encoded) return encoded.refused;
-    return 'value' in encoded ? encoded.value.bytes : undefined;
-  };
-}
-
-class Run {
-  readonly steps: Step[] = [];
-  readonly #harness: PluginHarness;
-  readonly #hooks: readonly string[];
-  readonly #record: RecordedRequest;
-  readonly #encode: Encode;
-  readonly #request: TestRequest;
-  #refused: Refused | undefined;
-
-  constructor(harness: PluginHarness, hooks: readonly string[], record: RecordedRequest, encode: Encode) {
-    const { parameters, headers, ip } = record;
-    this.#harness = harness;
-    this.#hooks = hooks;
-    this.#record = record;
-    this.#encode = encode;
-    this.#request = harness.request({ parameters, headers, ip });
+/** The request, and after it what observes its end. */
+async function pass({ hooks }: PluginSet, record: RecordedRequest, endpoint: Endpoint, trace: Trace): Promise<void> {
+  const { parameters, headers, ip, error: { status = 502, message = 'API call failed' } = {} } = record;
+  const newExchange = (): Exchange => exchangeOf({ parameters: parameters ?? {}, headers, ip });
+  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: SignedResponse.of, failed: () => undefined });
+  const tasks: (() => void)[] = [];
+  try {
+    await pipeline.serve({ exchange: newExchange(), id: endpoint.id, later: (task) => tasks.push(task) });
+  } catch (error) {
+    trace.refusal = asRefusal(error);
   }
-
-  async all(): Promise<void> {
-    await this.#change('onHttpRequest', {}, () => this.#request.onHttpRequest());
-    const parameters = await this.#beforeApiCall();
-    await this.#sign(await this.#afterApiCall(parameters));
-    await this.#conclude();
-    const inner = this.#hooks.filter((hook) => !Object.hasOwn(publicHooks, hook));
-    for (const name of inner) this.#note(name, 'not run: test inner stages with signed-data-proxy/plugins-sdk/testing');
-  }
-
-  async #beforeApiCall(): Promise<Parameters> {
-    const parameters = this.#record.parameters ?? {};
-    const changed = await this.#change('onBeforeApiCall', parameters, () => this.#request.onBeforeApiCall());
-    return changed ?? parameters;
-  }
-
-  async #afterApiCall(parameters: Parameters): Promise<ApiResponse> {
-    const { data = null, status = 200 } = this.#record.response ?? {};
-    const given: { data: Json; status: number } = { data, status };
-    const changed = await this.#change('onAfterApiCall', given, () => {
-      return this.#request.onAfterApiCall({ ...given, parameters });
-    });
-    const response: ApiResponse = changed ?? { ...given, text: JSON.stringify(data) };
-    const isError = response.status < 200 || response.status > 299;
-    if (isError) this.#refuse('(status)', failed, ', for an error status is never signed', false);
-    return response;
-  }
-
-  async #sign(response: ApiResponse): Promise<void> {
-    const bytes = await this.#bytes(response);
-    if (bytes === undefined && this.#refused === undefined) {
-      if (this.#hooks.includes('onBeforeSign')) this.#note('onBeforeSign', RAW);
-      return;
-    }
-    const data = bytes ?? '0x';
-    await this.#change('onBeforeSign', { data }, async () => {
-      const outcome = await this.#request.onBeforeSign({ data });
-      return 'value' in outcome ? { value: { data: outcome.value } } : outcome;
-    });
-  }
-
-  /** @returns nothing for a raw answer, and where there is nothing to sign. */
-  async #bytes(response: ApiResponse): Promise<Hex | undefined> {
-    if (this.#refused !== undefined) return undefined;
-    const encoded = await this.#encode(response, this.#record.parameters ?? {});
-    if (typeof encoded !== 'object') return encoded;
-    this.#refuse('(encoding)', encoded, '', true);
-    return undefined;
-  }
-
-  async #conclude(): Promise<void> {
-    const { status = failed.status, message = failed.message } = this.#record.error ?? {};
-    if (this.#refused === undefined) {
-      await this.#observe('onResponseSent', '', () => this.#request.onResponseSent());
-      const { parameters, headers, ip } = this.#record;
-      const another = this.#harness.request({ parameters, headers, ip });
-      await this.#observe('onError', ` with ${status} ${message}`, () => another.onError({ status, message }));
-      return;
-    }
-    const refused = this.#refused;
-    if (this.#hooks.includes('onResponseSent')) this.#note('onResponseSent', 'not reached');
-    await this.#observe('onError', ` with ${refused.status} ${refused.message}`, () => this.#request.onError(refused));
-  }
-
-  /** Runs a hook that may change the request or refuse it. @returns what it changed `before` to. */
-  async #change<T>(name: string, before: unknown, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
-    if (!this.#hooks.includes(name)) return undefined;
-    if (this.#refused !== undefined) {
-      this.#note(name, 'not reached');
-      return undefined;
-    }
-    const { result, spent, complaint } = await this.#timed(call);
-    if ('refused' in result) {
-      const { status, message } = result.refused;
-      this.#refused = result.refused;
-      const text = `${status} ${message}`;
-      if (complaint === undefined) this.steps.push({ name, spent, text: `rejected: ${text}`, fault: false });
-      else this.steps.push({ name, spent, text: `dropped: ${text}: ${reasonOf(complaint)}`, fault: true });
-      return undefined;
-    }
-    const changes = 'value' in result ? difference(before, result.value) : '';
-    this.steps.push({ name, spent, text: changes === '' ? 'passed' : `changed ${changes}`, fault: false });
-    return 'value' in result ? result.value : undefined;
-  }
-
-  async #observe(name: string, given: string, call: () => Promise<void>): Promise<void> {
-    if (!this.#hooks.includes(name)) return;
-    const { spent, complaint } = await this.#timed(call);
-    const text = complaint === undefined ? `done${given}` : `failed${given}: ${reasonOf(complaint)}`;
-    this.steps.push({ name, spent, text, fault: complaint !== undefined });
-  }
-
-  async #timed<T>(call: () => Promise<T>): Promise<{ result: T; spent: number; complaint: Complaint | undefined }> {
-    const known = this.#harness.complaints.length;
-    const begin = performance.now();
-    const result = await call();
-    return { result, spent: performance.now() - begin, complaint: this.#harness.complaints[known] };
-  }
-
-  #refuse(name: string, refused: Refused, why: string, fault: boolean): void {
-    this.#refused = refused;
-    this.steps.push({ name, text: `refused: ${refused.status} ${refused.message}${why}`, fault });
-  }
-
-  #note(name: string, text: string): void {
-    this.steps.push({ name, text, fault: false });
-  }
-}
-
-/** With the place in the plugin where it was thrown, if it was. */
-function reasonOf({ message, detail }: Complaint): string {
-  const place = detail.split('\n').find((line) => /^ +at /.test(line));
-  return place === undefined ? message : `${message} (${place.trim()})`;
+  for (const task of tasks) task();
+  await pipeline.drained();
+  if (trace.refusal !== undefined) return;
+  const another = newExchange();
+  await hooks.ask('onError', new Refusal(status, message, { stage: 'callApi' }), endpoint.id, another);
 }

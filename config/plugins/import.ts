@@ -8,6 +8,7 @@ import { PluginProblem } from './problem.ts';
 export interface PluginModule {
   readonly plugin: unknown;
   readonly configSchema: unknown;
+  readonly keys: unknown;
 }
 
 let hooked = false;
@@ -43,7 +44,7 @@ export async function importPlugin(url: string): Promise<PluginModule> {
   // A CommonJS module made from an ES module has its exports one level further down.
   const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;
   if (inner.default === undefined) throw new PluginProblem('the module has no default export');
-  return { plugin: inner.default, configSchema: inner.configSchema };
+  return { plugin: inner.default, configSchema: inner.configSchema, keys: inner.keys };
 }
 
 /**

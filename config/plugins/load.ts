@@ -1,5 +1,6 @@
 import { Check } from 'typebox/value';
-import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
+import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { hooksWithKeys } from '../../plugins-sdk/endpoint-keys.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import type { Reference } from '../interpolate.ts';
@@ -11,7 +12,7 @@ import { hasDoubt, leafOf } from '../variables.ts';
 import { importPlugin, inTime } from './import.ts';
 import { type Block, isConfigSchema, validateOwn } from './own-config.ts';
 import { PluginProblem } from './problem.ts';
-import { checkDefinition, isDefinition, signingHooks, simplePlugin } from './shape.ts';
+import { checkDefinition, isDefinition, signingHooks, simpleKeys, simplePlugin } from './shape.ts';
 import { moduleUrl } from './source.ts';
 
 /** A plugin that takes part, and how the configuration wants it. */
@@ -147,7 +148,11 @@ class Loading {
   /** @throws PluginProblem, and what the plugin's own code throws. */
   async #make(entry: PluginEntry, path: string): Promise<{ definition: Definition; config: unknown } | undefined> {
     const { configFile, patience } = this.#request;
-    const { plugin, configSchema } = await inTime(importPlugin(moduleUrl(entry.source, configFile)), patience);
+    const {
+      plugin,
+      configSchema,
+      keys: exported,
+    } = await inTime(importPlugin(moduleUrl(entry.source, configFile)), patience);
     const at = `${path}.config`;
     if (isDefinition(plugin)) {
       checkDefinition(plugin);
@@ -157,12 +162,16 @@ class Loading {
     }
     const factory = isFactory(plugin) ? plugin : undefined;
     const simple = factory === undefined ? simplePlugin(plugin, 'the default export') : undefined;
+    const keys = simpleKeys(exported);
+    this.#definitions.push({ name: simple?.name ?? entry.source, keys, setup: () => ({}) });
     const own = await this.#ownConfig(configSchema, entry.config, at, undefined, factory !== undefined);
     if (own === undefined) return undefined;
     const made = simple ?? (await this.#call(factory, own.value, at));
     if (made === undefined) return undefined;
     this.#warn(made, path);
-    return { definition: { name: made.name, setup: () => ({ hooks: made.hooks }) }, config: own.value };
+    const { name, hooks } = made;
+    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, endpoints) });
+    return { definition: { name, keys, setup }, config: own.value };
   }
 
   /** Nothing when it would have to be called with stand-ins. */

@@ -1,5 +1,6 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
-import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
+import type { ConfigKey, Definition, EndpointKeys, SimplePlugin } from '../../plugins-sdk/define.ts';
+import { configKeysOf } from '../../plugins-sdk/endpoint-keys.ts';
 import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
 import { isRecord } from '../path.ts';
@@ -29,6 +30,16 @@ const FULL_ONLY = [
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
   assertSimplePlugin(value, what);
   return value;
+}
+
+/** The config keys of a simple plugin, by what its file exports as `keys`. @throws PluginProblem */
+export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {
+  if (!isEndpointKeys(exported)) throw new PluginProblem('its "keys" must be an object of schemas by name');
+  return configKeysOf(exported);
+}
+
+function isEndpointKeys(value: unknown): value is EndpointKeys {
+  return isRecord(value) && Object.entries(value).every(([name, schema]) => /^[\w-]+$/.test(name) && isRecord(schema));
 }
 
 function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {

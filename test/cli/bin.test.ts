@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -27,12 +27,11 @@ async function sourceTree(t: TestContext) {
   const installed = join(PACKAGE_ROOT, 'node_modules');
   for (const name of await readdir(installed))
     if (!name.startsWith('.')) await symlink(join(installed, name), join(folder, 'node_modules', name));
-  const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await launch(t, process.execPath, args, { cwd: folder }).ended;
+  const start = async (cwd = folder): Promise<unknown[]> => {
+    const { code, stdout, stderr } = await launch(t, process.execPath, ['cli/bin.js'], { cwd }).ended;
     assert.deepEqual([code, stderr], [0, '']);
-    return stdout;
+    return JSON.parse(stdout);
   };
-  const start = async (): Promise<unknown[]> => JSON.parse(await run('cli/bin.js'));
   return { folder, write, start };
 }
 
@@ -55,6 +54,11 @@ describe('the program from source', () => {
     assert.equal((await start())[0], 'second');
     await write('.cache/program/current.json', '{');
     assert.equal((await start())[0], 'second');
+
+    const moved = join(await realpath(await folderWith(t)), 'moved');
+    await rename(folder, moved);
+    t.after(() => rm(moved, { recursive: true, force: true }));
+    assert.equal((await start(moved))[2], pathToFileURL(join(moved, 'cli/main.ts')).href);
   });
 
   it('starts from its modules where nothing can be written', async (t) => {

@@ -41,7 +41,8 @@ function cliArguments(text: string): string[] {
 describe('docs/plugins.md', { concurrency: 2 }, () => {
   it('has only files that are run here', () => {
     const known = ['config.yaml', 'daily-limit.test.ts', 'daily-limit.ts', 'no-weekends.ts', 'package.json'];
-    assert.deepEqual([...files.keys()].toSorted(), [...known, 'request.yaml', 'tenants.ts', 'tenants.yaml']);
+    const others = ['price-band.ts', 'request.yaml', 'tenants.ts', 'tenants.yaml'];
+    assert.deepEqual([...files.keys()].toSorted(), [...known, ...others]);
   });
 
   it('the first plugin', async (t) => {
@@ -64,6 +65,18 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     assert.match(stdout, /^request request\.yaml: prices\/eth-usd\n\nHOOK .*\nonHttpRequest +\d+\.\d ms +passed\n$/m);
     const other = await runCli(t, ['plugin', 'test', 'no-weekends.ts'], { cwd });
     assert.deepEqual([other.code, other.stderr], [0, '']);
+  });
+
+  it('keys of endpoints', async (t) => {
+    const cwd = await projectWith(t, 'price-band.ts');
+    const outcome = async (maxPrice: number) => {
+      const record = { endpoint: { own: { maxPrice } }, response: { data: { price: 10 } } };
+      await writeFile(join(cwd, 'r.json'), JSON.stringify(record));
+      const { code, stdout } = await runCli(t, ['plugin', 'test', 'price-band.ts', '--request', 'r.json'], { cwd });
+      return [code, /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(stdout)?.[1]];
+    };
+    assert.deepEqual(await outcome(10), [0, 'passed']);
+    assert.deepEqual(await outcome(9.5), [0, 'changed status: 200 → 500']);
   });
 
   it('the test of a plugin', async (t) => {

@@ -275,6 +275,14 @@ describe('plugin test, through the hooks', () => {
       '(encoding)': 'FAULT refused: 400 Endpoint requires `_type` request parameter',
       onBeforeSign: 'not reached',
     });
+    // As in the service, the choice is looked at before the upstream is asked.
+    const hooks = { onHttpRequest: () => undefined, onBeforeApiCall: () => undefined, onError: () => undefined };
+    assert.deepEqual(Object.entries(await outcomes(hooks, { ...record, parameters: {} })), [
+      ['onHttpRequest', 'passed'],
+      ['(encoding)', 'FAULT refused: 400 Endpoint requires `_type` request parameter'],
+      ['onBeforeApiCall', 'not reached'],
+      ['onError', 'done with 400 Endpoint requires `_type` request parameter'],
+    ]);
   });
 
   it('says which hook dropped the request, and why', async () => {
@@ -327,6 +335,41 @@ describe('plugin test, through the hooks', () => {
       onBeforeSign: 'not run: a raw answer skips it; record endpoint.encoding, or data',
     });
     assert.deepEqual(await outcomes(hooks, { data: '0x01' }), { onBeforeSign: 'changed data: "0x01" → "0x02"' });
+  });
+
+  it('tells the plugin’s observers, runs hooks on their table, and takes an encoding that is only unwise', async () => {
+    const told: unknown[] = [];
+    const definition = definePlugin({
+      name: 'full',
+      setup: () => ({
+        observe: { stage: ({ stage, outcome }) => void told.push([stage, outcome]) },
+        hooks: {
+          onHttpRequest() {
+            told.push(Object.keys(Object(this)));
+          },
+        },
+      }),
+    });
+    const choice = { definition, budget: 10_000, config: undefined, source: './p.ts', operator: true };
+    const record = { endpoint: { encoding: { type: 'uint16', path: 'p' } }, response: { data: { p: 1 } } };
+    const steps = await runRecorded({ choice, record, encoder, credentials, log, patience: 10_000 });
+    assert.deepEqual(
+      steps.map(({ name, text }) => [name, text]),
+      [['onHttpRequest', 'passed']],
+    );
+    assert.deepEqual(told, [
+      ['resolve', 'answered'],
+      ['onHttpRequest'],
+      ['onHttpRequest', 'silent'],
+      ['authenticate', 'answered'],
+      ['validate', 'answered'],
+      ['callApi', 'answered'],
+      ['onAfterApiCall', 'answered'],
+      ['encode', 'answered'],
+      ['encrypt', 'answered'],
+      ['sign', 'answered'],
+      ['deliver', 'answered'],
+    ]);
   });
 
   it('starts and stops a plugin, and runs no inner stage', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String } from 'ethers';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
@@ -51,7 +52,7 @@ describe('delegated encodings (specification: Encoding object, rules 4 to 7; dec
     return coder.decode(types, data).toArray();
   };
   const refuse = async (endpoint: string, parameters: unknown, error: string) => {
-    await assertError(await service.post(`api/${endpoint}`, parameters), 400, error);
+    await assertRefused(await service.post(`api/${endpoint}`, parameters), 400, error);
     assert.equal(upstream.requests.length, 0, 'before any upstream call');
   };
   const missing = (name: string) => `Endpoint requires \`${name}\` request parameter`;
@@ -227,14 +228,18 @@ describe('delegated encodings (specification: Encoding object, rules 4 to 7; dec
 
   it('what the upstream value cannot be encoded as is 502, what is not there is named', async () => {
     const ask = (parameters: unknown) => service.post('api/free-free-none', parameters);
-    await assertError(await ask({ _type: 'address', _path: '$.s' }), 502, 'API call failed');
-    await assertError(await ask({ _type: 'uint256', _path: '$.neg' }), 502, 'API call failed');
-    await assertError(await ask({ _type: 'int256', _path: '$.null' }), 502, 'API call failed');
-    await assertError(await ask({ _type: 'int256', _path: '$.list' }), 502, 'API call failed');
-    await assertError(await ask({ _type: 'int256', _path: '$.none.x' }), 502, 'No value found at path: $.none.x');
-    await assertError(await ask({ _type: 'int256', _path: '$.__proto__' }), 502, 'No value found at path: $.__proto__');
-    await assertError(await ask({ _type: 'int256', _path: '$.s.length' }), 502, 'No value found at path: $.s.length');
-    await assertError(
+    await assertRefused(await ask({ _type: 'address', _path: '$.s' }), 502, 'API call failed');
+    await assertRefused(await ask({ _type: 'uint256', _path: '$.neg' }), 502, 'API call failed');
+    await assertRefused(await ask({ _type: 'int256', _path: '$.null' }), 502, 'API call failed');
+    await assertRefused(await ask({ _type: 'int256', _path: '$.list' }), 502, 'API call failed');
+    await assertRefused(await ask({ _type: 'int256', _path: '$.none.x' }), 502, 'No value found at path: $.none.x');
+    await assertRefused(
+      await ask({ _type: 'int256', _path: '$.__proto__' }),
+      502,
+      'No value found at path: $.__proto__',
+    );
+    await assertRefused(await ask({ _type: 'int256', _path: '$.s.length' }), 502, 'No value found at path: $.s.length');
+    await assertRefused(
       await ask({ _type: 'string', _path: '$.constructor.name' }),
       502,
       'No value found at path: $.constructor.name',
@@ -279,7 +284,7 @@ describe('delegated encodings (specification: Encoding object, rules 4 to 7; dec
       }
       const many = 146;
       const lists = { _type: Array(many).fill('string').join(','), _path: Array(many).fill('$').join(',') };
-      await assertError(await bounded.post('api/text', lists), 502, 'API call failed');
+      await assertRefused(await bounded.post('api/text', lists), 502, 'API call failed');
     } finally {
       await bounded.stop();
       await costly.close();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -33,7 +34,7 @@ describe('an endpoint with `encrypt`, whose relayer cannot be reached', () => {
   });
 
   it('signs nothing that is not encrypted: 502 `FHE encryption failed`', async () => {
-    await assertError(await service.post('api/encrypted'), 502, 'FHE encryption failed');
+    await assertRefused(await service.post('api/encrypted'), 502, 'FHE encryption failed');
   });
 
   it('leaves endpoints without `encrypt` alone', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String, hexlify, toUtf8Bytes, zeroPadBytes } from 'ethers';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
@@ -76,7 +77,7 @@ describe('pinned encodings (specification: Encoding object; decisions, Encoding 
     (await decoded(endpoint, `{"v":${token}}`, ['int256'], api))[0];
   const refuse = async (endpoint: string, text: string, error = 'API call failed') => {
     answer = text;
-    await assertError(await service.post(`api/${endpoint}`), 502, error);
+    await assertRefused(await service.post(`api/${endpoint}`), 502, error);
   };
 
   it('integers reach the signature digit by digit', async () => {

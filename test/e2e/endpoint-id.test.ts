@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -291,7 +292,7 @@ describe('endpoint IDs over HTTP', () => {
       `${id.slice(0, -1)}g`,
       '__proto__',
     ]) {
-      await assertError(await post(wrong), 404, 'Endpoint not found');
+      await assertRefused(await post(wrong), 404, 'Endpoint not found');
     }
   });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -84,7 +85,7 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     return upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
   };
   const refuse = async (endpoint: string, parameters: unknown, name: string) => {
-    await assertError(await service.post(`api/${endpoint}`, parameters), 400, `Invalid parameter: ${name}`);
+    await assertRefused(await service.post(`api/${endpoint}`, parameters), 400, `Invalid parameter: ${name}`);
     assert.equal(upstream.requests.length, 0, 'before any call');
   };
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
@@ -132,18 +133,18 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
   });
 
   it('missing names are joined with ", " in the order of the config, secret and fixed ones too', async () => {
-    await assertError(
+    await assertRefused(
       await service.post('api/required'),
       400,
       'Missing required parameter(s): zeta, id, token, alpha, sid',
     );
-    await assertError(
+    await assertRefused(
       await service.post('api/required', {}),
       400,
       'Missing required parameter(s): zeta, id, token, alpha, sid',
     );
     const some = { alpha: 1, zeta: null, id: 'x', token: 't', sid: null };
-    await assertError(await service.post('api/required', some), 400, 'Missing required parameter(s): zeta, sid');
+    await assertRefused(await service.post('api/required', some), 400, 'Missing required parameter(s): zeta, sid');
     untouched();
   });
 
@@ -156,7 +157,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
   it('one name in two places takes one value, and is missing once', async () => {
     const asked = await ask('twice', { id: 5 });
     assert.deepEqual([asked.path, asked.headers.id], ['/twice?id=5', '5']);
-    await assertError(await service.post('api/twice'), 400, 'Missing required parameter(s): id');
+    await assertRefused(await service.post('api/twice'), 400, 'Missing required parameter(s): id');
   });
 
   it('undeclared parameters reach neither the upstream nor any hook but onHttpRequest (decisions, HTTP)', async () => {
@@ -219,7 +220,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     ];
     for (const [change, text] of bad) {
       answerBeforeApiCall((seen) => ({ parameters: { ...seen, ...change } }));
-      await assertError(await service.post('api/changeable', ok), 400, text);
+      await assertRefused(await service.post('api/changeable', ok), 400, text);
     }
     untouched();
   });
@@ -239,8 +240,12 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
   });
 
   it('required parameters are missed before reserved ones, and neither reaches the upstream', async () => {
-    await assertError(await service.post('api/wildcard'), 400, 'Missing required parameter(s): q');
-    await assertError(await service.post('api/wildcard', { q: 1 }), 400, 'Endpoint requires `_type` request parameter');
+    await assertRefused(await service.post('api/wildcard'), 400, 'Missing required parameter(s): q');
+    await assertRefused(
+      await service.post('api/wildcard', { q: 1 }),
+      400,
+      'Endpoint requires `_type` request parameter',
+    );
     untouched();
   });
 });

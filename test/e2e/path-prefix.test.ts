@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
-import { eventually } from '../support/http.ts';
+import { assertRefused, eventually } from '../support/http.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
@@ -104,7 +104,7 @@ describe('a path value stays in its place (decisions, Since the first release: P
     const response = await service.post(`api/${endpoint}`, parameters);
     if (response.status === 200)
       assert.fail(`${JSON.stringify(parameters)} was sent: ${upstream.requests.at(-1)?.path}`);
-    await assertError(response, 400, `Invalid parameter: ${name}`);
+    await assertRefused(response, 400, `Invalid parameter: ${name}`);
     assert.equal(upstream.requests.length, 0, 'before any call');
   };
   const sent = async (endpoint: string, parameters: object) => {

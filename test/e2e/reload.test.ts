@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { notes, pluginTools } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
@@ -91,10 +91,10 @@ describe('a reload of the config', () => {
     const ask = (key: string) => service.post('api/a', {}, { 'X-Api-Key': key });
     const { lines } = await reload(service, keyed(`\${KEY}`), { KEY: 'a key out of a variable' });
     assert.deepEqual(lines, ['info config reloaded', `info = api/a ${service.ids['api/a']}`]);
-    await assertError(await ask('the first of the keys'), 401, 'Invalid API key');
+    await assertRefused(await ask('the first of the keys'), 401, 'Invalid API key');
     assert.deepEqual(await answered(await ask('a key out of a variable')), { from: 'a' });
     await reload(service, undefined, { KEY: 'another key out of it' });
-    await assertError(await ask('a key out of a variable'), 401, 'Invalid API key');
+    await assertRefused(await ask('a key out of a variable'), 401, 'Invalid API key');
     assert.deepEqual(await answered(await ask('another key out of it')), { from: 'a' });
   });
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, jsonOfSize, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
@@ -145,18 +146,18 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
 
   for (const [name, { aborts = false }] of Object.entries(failing)) {
     it(`502 and nothing signed when the upstream ${name}; its slot is freed`, async () => {
-      await assertError(await ask('raw', name), 502, 'API call failed');
+      await assertRefused(await ask('raw', name), 502, 'API call failed');
       if (aborts) await upstream.untilAborted(`/${encodeURIComponent(name)}`);
       await assertFree();
-      await assertError(await ask('encoded', name), 502, 'API call failed');
+      await assertRefused(await ask('encoded', name), 502, 'API call failed');
       await assertFree();
     });
   }
 
   it('502 for every status that is no 2xx', async () => {
     for (const status of statuses) {
-      await assertError(await ask('raw', `status ${status}`), 502, 'API call failed');
-      await assertError(await ask('encoded', `status ${status}`), 502, 'API call failed');
+      await assertRefused(await ask('raw', `status ${status}`), 502, 'API call failed');
+      await assertRefused(await ask('encoded', `status ${status}`), 502, 'API call failed');
     }
     await assertFree();
   });
@@ -172,13 +173,13 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
     it(`no body (${name}): raw endpoints sign null, encoded ones are 502`, async () => {
       const { rawData } = await verifyRaw(await ask('raw', name), TEST_ADDRESS);
       assert.equal(rawData, null);
-      await assertError(await ask('encoded', name), 502, 'API returned no data to encode');
+      await assertRefused(await ask('encoded', name), 502, 'API returned no data to encode');
     });
   }
 
   it('`{}` and JSON null are data: encoded endpoints find no value in them', async () => {
-    await assertError(await ask('encoded', 'an empty object'), 502, 'No value found at path: $.value');
-    await assertError(await ask('encoded', 'null'), 502, 'No value found at path: $.value');
+    await assertRefused(await ask('encoded', 'an empty object'), 502, 'No value found at path: $.value');
+    await assertRefused(await ask('encoded', 'null'), 502, 'No value found at path: $.value');
   });
 
   it('502 when nobody listens', async () => {
@@ -186,7 +187,7 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
     await gone.close();
     const orphan = await startTestService(oneApi(gone.url, { e: {} }));
     try {
-      await assertError(await orphan.post('api/e'), 502, 'API call failed');
+      await assertRefused(await orphan.post('api/e'), 502, 'API call failed');
     } finally {
       await orphan.stop();
     }

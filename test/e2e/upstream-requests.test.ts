@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { assertError, oneApi } from '../support/answers.ts';
+import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -146,10 +147,10 @@ describe('what the upstream receives (specification: API and endpoint definition
   it('redirects are not followed: a 3xx is an upstream error', async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       upstream.on('/v1/base/plain', faults.redirect(`${upstream.url}/v1/base/bare-GET`, status));
-      await assertError(await service.post('api/plain'), 502, 'API call failed');
+      await assertRefused(await service.post('api/plain'), 502, 'API call failed');
     }
     upstream.on('/v1/base/plain', faults.empty(304));
-    await assertError(await service.post('api/plain'), 502, 'API call failed');
+    await assertRefused(await service.post('api/plain'), 502, 'API call failed');
     upstream.on('/v1/base/plain', faults.json({ value: 7 }));
     assert.deepEqual([...new Set(upstream.requests.map(({ path }) => path))], ['/v1/base/plain']);
   });

@@ -3,8 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { assertError } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
@@ -80,7 +80,7 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
 
   it('503 `Server busy` when no slot came free within the timeout of the API; the upstream is not asked', async () => {
     const answers = await occupy();
-    await assertError(await service.post('hasty/quick'), 503, 'Server busy');
+    await assertRefused(await service.post('hasty/quick'), 503, 'Server busy');
     assert.deepEqual(
       upstream.requests.map(({ path }) => path.split('?')[0]),
       ['/held', '/held'],
@@ -119,7 +119,7 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
     });
     gone.catch(() => undefined);
     // The service has the request once another one that was sent later has its answer.
-    await assertError(await service.post('hasty/quick'), 503, 'Server busy');
+    await assertRefused(await service.post('hasty/quick'), 503, 'Server busy');
     controller.abort();
     await assert.rejects(gone);
     while (!service.logs.some(({ message }) => message.includes(' 499 '))) await setTimeout(5);
@@ -149,7 +149,7 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
     const first = await verifyRaw(await service.post('cached/quick', { n: 1 }), TEST_ADDRESS);
     const answers = await occupy();
     assert.deepEqual(await verifyRaw(await service.post('cached/quick', { n: 1 }), TEST_ADDRESS), first);
-    await assertError(await service.post('cached/quick', { n: 2 }), 503, 'Server busy');
+    await assertRefused(await service.post('cached/quick', { n: 2 }), 503, 'Server busy');
     release();
     for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
   });

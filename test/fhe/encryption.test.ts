@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError } from '../support/answers.ts';
 import { submitted as accepted, finished } from '../support/async.ts';
+import { assertRefused } from '../support/http.ts';
 import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -94,7 +94,7 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
       ['middle', '18446744073709551616'],
     ] as const) {
       upstream.text(`/${name}`, `{"v":${value}}`);
-      await assertError(await service.post(`api/${name}`), 502, 'FHE encryption failed');
+      await assertRefused(await service.post(`api/${name}`), 502, 'FHE encryption failed');
     }
     assert.deepEqual(reasons(service), [
       'the encoded value does not fit euint8',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { generateToyKeys, type Keys } from './keys.ts';
 import { type Relayer, startRelayer } from './relayer.ts';
@@ -37,7 +37,7 @@ export function assertFailures(title: string, failures: readonly Failure[]): voi
         const [rpcUrl, relayerUrl] = [named(relayer.rpcUrl), named(relayer.relayerUrl)];
         const service = await startFheService({ rpcUrl, relayerUrl }, upstream);
         try {
-          await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
+          await assertRefused(await service.post('api/small'), 502, 'FHE encryption failed');
           const [why] = reasons(service);
           assert.match(String(why), reason);
           const log = JSON.stringify(service.logs);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { generateToyKeys, type Keys } from './keys.ts';
 import { paths, startRelayer } from './relayer.ts';
@@ -41,7 +41,7 @@ describe('a relayer that hangs costs `settings.fhe.timeout`, and the next encryp
       const service = await startFheService(relayer, upstream, { fhe: { timeout } });
       try {
         relayer.upstream.on(path, fault);
-        await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
+        await assertRefused(await service.post('api/small'), 502, 'FHE encryption failed');
         await relayer.upstream.untilRequested(path);
         const [why] = reasons(service);
         assert.match(String(why), reason);

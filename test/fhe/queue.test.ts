@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { assertError } from '../support/answers.ts';
-import { eventually } from '../support/http.ts';
+import { assertRefused, eventually } from '../support/http.ts';
 import type { RunningService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { generateToyKeys, type Keys } from './keys.ts';
@@ -81,7 +80,7 @@ describe('encryptions that meet', () => {
       await relayer.upstream.untilRequested(paths.submit);
       const client = new AbortController();
       const two = await reachEncryption(service, client.signal);
-      await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
+      await assertRefused(await service.post('api/small'), 502, 'FHE encryption failed');
       assert.deepEqual(reasons(service), ['the queue is full (1 waiting)']);
       client.abort();
       await assert.rejects(two.ended);
@@ -113,7 +112,7 @@ describe('encryptions that meet', () => {
     await withService({}, async (service, relayer) => {
       assert.equal((await service.post('api/small')).status, 200);
       relayer.upstream.on(paths.submit, faults.serverError());
-      await assertError(await service.post('api/small'), 502, 'FHE encryption failed');
+      await assertRefused(await service.post('api/small'), 502, 'FHE encryption failed');
       relayer.behave();
       assert.equal((await service.post('api/small')).status, 200);
       assert.equal(keyRequests(relayer), 2);

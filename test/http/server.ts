@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { type Arrived, Connections, type ServerBounds } from '../../http/connections.ts';
+import { Connections, type IncomingRequest, type ServerBounds } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -33,11 +33,11 @@ export interface TestServer {
   readonly url: string;
   readonly connections: Connections;
   /** Requests whose turn has come, in their order. */
-  readonly arrived: Arrived[];
+  readonly arrived: IncomingRequest[];
   /** Responses that have ended or lost their connection. */
   readonly closed: ReadonlySet<ServerResponse>;
   /** The one whose turn has come for this path. */
-  at(path: string): Promise<Arrived>;
+  at(path: string): Promise<IncomingRequest>;
   /** Resolves when the condition holds. */
   until(condition: () => boolean): Promise<void>;
 }
@@ -49,10 +49,10 @@ export interface TestServer {
 export async function startTestServer(
   t: TestContext,
   bounds: Partial<ServerBounds>,
-  answer: (arrived: Arrived) => void = () => undefined,
+  answer: (arrived: IncomingRequest) => void = () => undefined,
   now?: () => number,
 ): Promise<TestServer> {
-  const arrived: Arrived[] = [];
+  const arrived: IncomingRequest[] = [];
   const closed = new Set<ServerResponse>();
   const server = createHttpServer();
   const connections = new Connections(
@@ -86,7 +86,7 @@ export async function startTestServer(
 }
 
 /** Answers with a body, as the service does. */
-export function reply({ response, written }: Arrived, body = 'answer'): ServerResponse {
+export function reply({ response, written }: IncomingRequest, body = 'answer'): ServerResponse {
   response.setHeader('Content-Length', Buffer.byteLength(body));
   response.end(body);
   written(Buffer.byteLength(body));

@@ -44,8 +44,8 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
   });
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
-  const arrival = { request, ctx, readBody: async () => Buffer.alloc(0) };
-  return pipeline.serve({ exchange, id: ID, arrival, later: (task) => task() });
+  const httpRequest = { request, ctx, readBody: async () => Buffer.alloc(0) };
+  return pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() });
 }
 
 /** The answer that shows `data`. */

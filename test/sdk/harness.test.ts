@@ -5,7 +5,14 @@ import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
-import { Refusal } from '../../plugins-sdk/index.ts';
+import {
+  answerKey,
+  encodingChoice,
+  type Hex,
+  type Json,
+  Refusal,
+  resolvedParameters,
+} from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 
@@ -406,6 +413,179 @@ describe('a definition', () => {
         ['lookup', 'Error: no store'],
       ],
     );
+  });
+});
+
+describe('a route', () => {
+  const json = (value: unknown) => ({ status: 200, body: JSON.stringify(value) });
+  const routed = definePlugin({
+    name: 'p',
+    budget: 50,
+    credentials: ['X-Token'],
+    setup: () => ({
+      routes: [
+        {
+          method: 'POST',
+          path: '/tenants/:name',
+          admit: true,
+          maxBody: 4,
+          handle: ({ params, query, body }, { method, route, headers, socketAddress, resolved }) => {
+            const own = { params, query: [...query], body: Buffer.from(body).toString() };
+            return json({ ...own, method, route, headers, ip: socketAddress, resolved: resolved ?? null });
+          },
+        },
+        { method: 'GET', path: '/none', admit: false, handle: ({ body }) => json(body.length) },
+        { method: 'GET', path: '/odd', admit: false, handle: () => ({ status: 200, body: Uint8Array.of(1) }) },
+        { method: 'GET', path: '/never', admit: false, handle: never },
+        { method: 'GET', path: '/refuses', admit: false, handle: () => Promise.reject(new Refusal(409, 'Taken')) },
+      ],
+    }),
+  });
+
+  it('gets the request, and its response is what HTTP would carry', async () => {
+    const harness = await testPlugin(routed);
+    const input = { params: { name: 'ada' }, query: 'a=1&a=2', body: 'four', headers: { 'X-Token': 't' }, ip: '::1' };
+    assert.deepEqual(await harness.route('POST', '/tenants/:name', input), {
+      value: json({
+        params: { name: 'ada' },
+        query: [
+          ['a', '1'],
+          ['a', '2'],
+        ],
+        body: 'four',
+        method: 'POST',
+        route: '/tenants/:name',
+        headers: { 'x-token': 't' },
+        ip: '::1',
+        resolved: null,
+      }),
+    });
+    assert.deepEqual(await harness.route('GET', '/none', { body: 'some' }), { value: json(0) });
+  });
+
+  it('is refused as in the service', async () => {
+    const harness = await testPlugin(routed);
+    const long = await harness.route('POST', '/tenants/:name', { body: new Uint8Array(5) });
+    assert.deepEqual(long, { refused: { status: 413, message: 'Request body too large' } });
+    assert.deepEqual(await harness.route('GET', '/refuses'), { refused: { status: 409, message: 'Taken' } });
+    assert.deepEqual(harness.complaints, []);
+    assert.deepEqual(await harness.route('GET', '/never'), EXHAUSTED);
+    const odd = await harness.route('GET', '/odd');
+    assert.deepEqual(odd, { refused: { status: 500, message: 'Internal server error' } });
+    const wrong = 'returned something of the wrong shape: bytes need a media type other than JSON';
+    assert.deepEqual(
+      harness.complaints.map(({ hook, message }) => [hook, message]),
+      [
+        ['route', 'its 50 ms were spent in the call'],
+        ['route', `plugin "p": Error: ${wrong}`],
+      ],
+    );
+  });
+
+  it('has to be one of the plugin’s', async () => {
+    const harness = await testPlugin(routed);
+    for (const [method, path] of [
+      ['GET', '/tenants/:name'],
+      ['GET', '/elsewhere'],
+    ] as const)
+      await assert.rejects(harness.route(method, path), {
+        name: 'TypeError',
+        message: `the plugin serves no ${method} ${path}`,
+      });
+  });
+});
+
+describe('observers of the plugin', () => {
+  it('are told of stages, of calls and once of the response', async () => {
+    const told: unknown[] = [];
+    const harness = await testPlugin(
+      definePlugin({
+        name: 'p',
+        setup: () => ({
+          observe: {
+            stage: ({ stage, outcome }) => void told.push([stage, outcome]),
+            call: ({ stage, outcome }) => void told.push([`call of ${stage}`, outcome]),
+            response: ({ route }, status) => void told.push([route, status]),
+          },
+          hooks: {
+            onHttpRequest: ({ ip }) => ({ reject: ip === '::1' }),
+            encrypt: () => undefined,
+            onResponseSent: () => undefined,
+          },
+          routes: [{ method: 'GET', path: '/r', admit: false, handle: () => ({ status: 204, body: '' }) }],
+        }),
+      }),
+    );
+    const request = harness.request();
+    await request.onHttpRequest();
+    await request.stage('encrypt', '0x01');
+    await request.onResponseSent();
+    assert.deepEqual(told.splice(0), [
+      ['call of onHttpRequest', 'done'],
+      ['onHttpRequest', 'silent'],
+      ['call of encrypt', 'done'],
+      ['encrypt', 'answered'],
+      ['/endpoints/:endpointId', 200],
+      ['call of onResponseSent', 'done'],
+      ['onResponseSent', 'silent'],
+    ]);
+    await harness.onHttpRequest({ ip: '::1' });
+    assert.deepEqual(told.splice(0).slice(1), [
+      ['onHttpRequest', 'answered'],
+      ['/endpoints/:endpointId', 403],
+    ]);
+    await harness.route('GET', '/r');
+    assert.deepEqual(told.splice(0).slice(1), [
+      ['route', 'answered'],
+      ['/r', 204],
+    ]);
+    const left = harness.request();
+    left.disconnect();
+    await left.onHttpRequest();
+    assert.deepEqual(told, [['/endpoints/:endpointId', 499]]);
+  });
+
+  it('that fail are a complaint', async () => {
+    const observe = { response: () => assert.fail('no') };
+    const harness = await testPlugin({ name: 'p', setup: () => ({ observe }) });
+    await harness.onResponseSent();
+    assert.deepEqual(
+      harness.complaints.map(({ hook, message }) => [hook, message]),
+      [['observe', 'AssertionError [ERR_ASSERTION]: no']],
+    );
+  });
+});
+
+describe('answerKey', () => {
+  it('is one for what makes the same answer', async () => {
+    const keys: string[] = [];
+    const harness = await testPlugin({
+      name: 'p',
+      setup: () => ({ hooks: { lookup: (_, exchange) => void keys.push(answerKey(exchange)) } }),
+    });
+    const keyOf = async (values: readonly (Json | undefined)[], choice?: readonly string[], id: Hex = '0x01') => {
+      const request = harness.request({ endpoint: testEndpoint({ id }) });
+      const { exchange } = request;
+      resolvedParameters.set(exchange, { values, place: () => assert.fail('nothing is sent') });
+      if (choice !== undefined) encodingChoice.set(exchange, choice);
+      await request.stage('lookup', {});
+      return keys.at(-1);
+    };
+    const first = await keyOf(['a', { x: 1, y: 2 }]);
+    assert.match(first ?? '', /^[\w-]{43}$/);
+    assert.equal(await keyOf(['a', { y: 2, x: 1 }]), first);
+    const others = [
+      await keyOf(['a', { x: 1, y: 3 }]),
+      await keyOf(['a', undefined]),
+      await keyOf(['a', null]),
+      await keyOf(['a', '']),
+      await keyOf([undefined, 'a']),
+      await keyOf(['a', { x: 1, y: 2 }], ['int256']),
+      await keyOf(['a', { x: 1, y: 2 }], ['uint256']),
+      await keyOf(['a', { x: 1, y: 2 }], undefined, '0x02'),
+      await keyOf(['x'.repeat(10_000)]),
+    ];
+    assert.equal(new Set([first, ...others]).size, 10);
   });
 });
 

@@ -72,9 +72,9 @@ describe('those who want the same at the same time', () => {
   it('share a first failure after half of their time', async () => {
     const { join } = rig();
     const settle = await settleOf(join());
-    const waiting = join(20);
+    const waiting = join(2000);
     const patient = join();
-    await sleep(15);
+    await sleep(1100);
     settle({ failure: 'f' });
     assert.deepEqual(await waiting, { failure: 'f' });
     await settleOf(patient);
@@ -95,8 +95,8 @@ describe('those who want the same at the same time', () => {
 
   it('do not wait for a call that does not begin: one more leads, and whoever is first serves all', async () => {
     const { join } = rig();
-    const stuck = await settleOf(join(100));
-    const [next, other, patient] = [join(100), join(100), join(LONG)];
+    const stuck = await settleOf(join(2000));
+    const [next, other, patient] = [join(2000), join(2000), join(LONG)];
     const settle = await settleOf(next);
     settle({ failure: 'f' });
     // A failure counts once nobody is left who may succeed, or the deadline is over.

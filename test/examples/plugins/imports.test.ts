@@ -13,7 +13,21 @@ function importsOf(source: string): string[] {
 
 describe('the example plugins', () => {
   it('are all here', () => {
-    assert.deepEqual(files.toSorted(), ['heartbeat.ts', 'ip-allow-list.ts', 'request-logger.ts', 'slack-alerts.ts']);
+    assert.deepEqual(files.toSorted(), [
+      'batch.ts',
+      'counter.ts',
+      'external-cache.ts',
+      'heartbeat.ts',
+      'hmac-auth.ts',
+      'ip-allow-list.ts',
+      'median.ts',
+      'mode-jsonp.ts',
+      'prices.ts',
+      'remote-signer.ts',
+      'request-logger.ts',
+      'response-headers.ts',
+      'slack-alerts.ts',
+    ]);
   });
 
   for (const file of files) {
@@ -21,14 +35,15 @@ describe('the example plugins', () => {
       const source = readFileSync(new URL(file, folder), 'utf8');
       assert.deepEqual(importsOf(source), ['signed-data-proxy/plugins-sdk']);
       // Nor does it reach for what an import would have given.
-      assert.doesNotMatch(source, /\bimport\s*\(|\brequire\b|getBuiltinModule|\bprocess\b/);
+      assert.doesNotMatch(source, /\bimport\s*\(|(?<!\.)\brequire\b|getBuiltinModule|\bprocess\b/);
     });
 
-    it(`${file} exports a factory and the schema of its config`, async () => {
-      const module = await import(new URL(file, folder).href);
-      assert.equal(typeof module.default, 'function');
-      assert.equal(module.configSchema.type, 'object');
-      assert.deepEqual(Object.keys(module).toSorted(), ['configSchema', 'default']);
+    it(`${file} exports a factory or a definition, and the schema of its config if it has one`, async () => {
+      const { default: plugin, configSchema, ...rest } = await import(new URL(file, folder).href);
+      assert.equal(typeof (plugin.setup ?? plugin), 'function');
+      if (configSchema !== undefined || !plugin.setup) assert.equal(configSchema.type, 'object');
+      if (plugin.setup) assert.equal(plugin.configSchema, configSchema);
+      assert.deepEqual(rest, {});
     });
   }
 

@@ -3,17 +3,17 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
-import type { Arrival, Hex } from '../kernel/values.ts';
+import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody } from './body.ts';
-import type { Arrived } from './connections.ts';
+import type { IncomingRequest } from './connections.ts';
 import type { PathParameters } from './routes.ts';
 
 type Task = () => void;
 
 /** One request at its route. */
-export class Visit implements Arrival, EndpointRequest {
+export class RoutedRequest implements HttpRequest, EndpointRequest {
   readonly exchange: Exchange;
-  readonly arrived: Arrived;
+  readonly incoming: IncomingRequest;
   readonly params: PathParameters;
   readonly #app: Koa;
   #ctx: Context | undefined;
@@ -24,11 +24,11 @@ export class Visit implements Arrival, EndpointRequest {
    * @param route as it stands in logs and metrics.
    * @param app whose contexts middleware gets.
    */
-  constructor(requestId: Hex, route: string, arrived: Arrived, params: PathParameters, app: Koa) {
-    const { method = '', headers, socket } = arrived.request;
+  constructor(requestId: Hex, route: string, incoming: IncomingRequest, params: PathParameters, app: Koa) {
+    const { method = '', headers, socket } = incoming.request;
     const socketAddress = socket.remoteAddress ?? '';
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
-    this.arrived = arrived;
+    this.incoming = incoming;
     this.params = params;
     this.#app = app;
   }
@@ -37,21 +37,21 @@ export class Visit implements Arrival, EndpointRequest {
     return this.params.endpointId ?? '';
   }
 
-  get arrival(): Arrival {
+  get httpRequest(): HttpRequest {
     return this;
   }
 
   get request(): IncomingMessage {
-    return this.arrived.request;
+    return this.incoming.request;
   }
 
   get ctx(): Context {
-    this.#ctx ??= this.#app.createContext(this.arrived.request, this.arrived.response);
+    this.#ctx ??= this.#app.createContext(this.incoming.request, this.incoming.response);
     return this.#ctx;
   }
 
   readBody(max: number): Promise<Buffer> {
-    return readBody(this.arrived.request, max);
+    return readBody(this.incoming.request, max);
   }
 
   /** Takes what must wait until the response is out. */

@@ -2,7 +2,7 @@
 const LOOK = 100;
 
 /** Watches how late the event loop is. */
-export class Lateness {
+export class EventLoopDelay {
   /** Milliseconds by which it was late at the last look. */
   value = 0;
   readonly #timer: NodeJS.Timeout;

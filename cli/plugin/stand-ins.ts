@@ -1,0 +1,47 @@
+import type { Endpoint } from '../../kernel/values.ts';
+import type { Taps } from '../../plugins-sdk/define.ts';
+import { type ApiResponse, type Hex, type Json, JsonText, type Parameters } from '../../plugins-sdk/index.ts';
+import type { RecordedRequest } from './record.ts';
+
+const NOBODY: Hex = `0x${'00'.repeat(20)}`;
+
+/** What the stages of a service do for a recorded request, and what a plugin between them has made of it. */
+export class StandIns {
+  readonly given: ApiResponse;
+  /** As `onBeforeApiCall` left them. */
+  asked: Parameters | undefined;
+  /** As `onAfterApiCall` left it. */
+  answered: { readonly data: Json; readonly status: number } | undefined;
+  /** Before and after `onBeforeSign`; absent for a raw answer. */
+  encoded: Hex | undefined;
+  signed: Hex | undefined;
+  readonly hooks: Taps;
+
+  constructor({ response = { data: null }, data: bytes }: RecordedRequest, endpoint: Endpoint) {
+    const { data, status = 200 } = response;
+    this.given = { data, status, text: JSON.stringify(data) };
+    this.hooks = {
+      resolve: () => endpoint,
+      authenticate: { free: () => true },
+      deliver: { [endpoint.mode]: async (run) => ({ status: 200, body: await run() }) },
+      callApi: (parameters) => {
+        this.asked = parameters;
+        return this.given;
+      },
+      onAfterApiCall: ({ response }) => {
+        this.answered = { data: response.data, status: response.status };
+      },
+      encode: ({ data: shown }) => {
+        if (bytes !== undefined) return { bytes, field: 'data', value: bytes };
+        return { bytes: '0x', field: 'rawData', value: JsonText.stringify(shown) };
+      },
+      encrypt: (data) => {
+        this.encoded = data;
+      },
+      sign: ({ data }) => {
+        if (this.encoded !== undefined) this.signed = data;
+        return { node: NOBODY, signature: '0x' };
+      },
+    };
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Counts how requests ended, by endpoint: as a metric, `signed_data_proxy_settlements_total` with `settings.metrics`, and since
+ * the start of the service as `GET /counts`.
+ *
+ * ```yaml
+ * settings:
+ *   metrics: {}
+ *   plugins:
+ *     - source: ./counter.ts
+ * ```
+ */
+import { definePlugin, StateKey } from 'signed-data-proxy/plugins-sdk';
+
+type Counts = Record<string, Record<string, number>>;
+
+/** Counts outlive a reload of the config. */
+const kept = new StateKey<Counts>('counts');
+
+export default definePlugin({
+  name: 'counter',
+  openapi: () => ({
+    routes: [
+      {
+        method: 'GET',
+        path: '/counts',
+        admit: true,
+        operation: { operationId: 'getCounts', summary: 'How requests ended, by endpoint' },
+        responses: { 200: { description: 'Numbers by outcome', schema: { type: 'object' } } },
+      },
+    ],
+  }),
+  setup({ meters, states }) {
+    const counts = states.keep(kept, '', (): Counts => ({}));
+    const help = 'Requests by endpoint: signed, refused or abandoned by the client';
+    const settlements = meters.counter({ name: 'settlements_total', help, labels: ['endpoint', 'outcome'] });
+    return {
+      hooks: {
+        settle: ({ kind: outcome }, { resolved }) => {
+          if (resolved === undefined) return;
+          const endpoint = `${resolved.api}/${resolved.name}`;
+          settlements({ endpoint, outcome }, 1);
+          counts[endpoint] ??= {};
+          counts[endpoint][outcome] = (counts[endpoint][outcome] ?? 0) + 1;
+        },
+      },
+      routes: [
+        { method: 'GET', path: '/counts', admit: true, handle: () => ({ status: 200, body: JSON.stringify(counts) }) },
+      ],
+    };
+  },
+});

@@ -1,0 +1,33 @@
+import type { Registration } from '../kernel/registry.ts';
+import type { Observer } from './kernel.ts';
+
+/** One observer that tells those of many plugins; a member is absent where nobody listens. What one of them throws goes to `complain`. */
+export function observeAll(
+  plugins: readonly Registration[],
+  complain: (plugin: string, error: unknown) => void,
+): Observer {
+  const observers = plugins.flatMap(({ name, plugin: { observe } }) =>
+    observe === undefined ? [] : [{ name, observe }],
+  );
+  const tell = <A extends unknown[]>(pick: (observe: Observer) => ((...args: A) => unknown) | undefined) => {
+    const listeners = observers.flatMap(({ name, observe }) => {
+      const listen = pick(observe)?.bind(observe);
+      return listen === undefined ? [] : [{ name, listen }];
+    });
+    if (listeners.length === 0) return undefined;
+    return (...args: A): void => {
+      for (const { name, listen } of listeners) {
+        try {
+          const result = listen(...args);
+          if (result instanceof Promise) result.catch((error) => complain(name, error));
+        } catch (error) {
+          complain(name, error);
+        }
+      }
+    };
+  };
+  const stage = tell((observe) => observe.stage);
+  const call = tell((observe) => observe.call);
+  const response = tell((observe) => observe.response);
+  return { ...(stage && { stage }), ...(call && { call }), ...(response && { response }) };
+}

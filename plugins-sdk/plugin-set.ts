@@ -1,0 +1,40 @@
+import type { GuardOptions } from '../kernel/guard.ts';
+import type { Observer } from '../kernel/observer.ts';
+import { describe } from '../kernel/refusal.ts';
+import { type PluginSet, type Registration, RegistrationError, Registry } from '../kernel/registry.ts';
+import { contracts } from './contracts.ts';
+import { observeAll } from './observe-all.ts';
+
+/** Plugins that are ready to serve, and one observer that tells those of all of them. */
+export interface ObservedPlugins extends PluginSet {
+  readonly observer: Observer;
+}
+
+/**
+ * Registers plugins, the first first.
+ * @param complain told of every failure after which a request goes on.
+ * @throws RegistrationError
+ */
+export function createPluginSet(
+  registrations: readonly Registration[],
+  complain: GuardOptions['complain'],
+): ObservedPlugins {
+  const observer: Observer = {};
+  const registry = new Registry({ contracts, complain, observer });
+  for (const registration of registrations) register(registry, registration);
+  const plugins = registry.seal();
+  const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });
+  Object.assign(observer, observeAll(registrations, complainOf));
+  return { ...plugins, observer };
+}
+
+function register(registry: Registry, registration: Registration): void {
+  try {
+    registry.register(registration);
+  } catch (error) {
+    // What a plugin made of itself may throw when it is read.
+    if (error instanceof RegistrationError) throw error;
+    const why = error instanceof Error ? error.message : describe(error);
+    throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${why}`);
+  }
+}

@@ -1,0 +1,213 @@
+import { inspect, types } from 'node:util';
+import { control, Exchange } from '../../kernel/exchange.ts';
+import type { Hooks } from '../../kernel/hooks.ts';
+import type { Observer } from '../../kernel/observer.ts';
+import { asRefusal, describe, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import { type Route, routeKey } from '../../kernel/registry.ts';
+import { type ArgsOf, type InnerStage, type ResultOf, type StageName, stageOf } from '../../kernel/stages.ts';
+import type { Hex } from '../hex.ts';
+import type { HttpResponse, Json, Parameters } from '../kernel.ts';
+import { deepFreeze } from '../public-hooks.ts';
+import { randomId } from '../random-id.ts';
+import type {
+  AfterApiCallInput,
+  BeforeApiCallInput,
+  BeforeSignInput,
+  Complaint,
+  ErrorInput,
+  Outcome,
+  RequestInput,
+  ResponseSentInput,
+  RouteInput,
+  StageInput,
+} from './inputs.ts';
+import { testEndpoint } from './services.ts';
+
+/** The plugin that is tested, in its registry. */
+export interface Subject {
+  readonly hooks: Hooks;
+  readonly observer: Observer;
+  readonly complaints: Complaint[];
+}
+
+/** One request on its way through the hooks, in whatever order the test calls them. */
+export class TestRequest {
+  readonly requestId: Hex;
+  /** As inner stages get it: a test may leave on it what other plugins would have left, with their context keys. */
+  readonly exchange: Exchange;
+  readonly #subject: Subject;
+  readonly #hooks: Hooks;
+  readonly #exchange: TestExchange;
+  readonly #endpointId: string;
+  /** Whether the response is on its way, as observers see it. */
+  #isAnswered = false;
+
+  /** @param route that it is made to; default that of endpoints. */
+  constructor(subject: Subject, input: RequestInput, route?: Pick<Route, 'method' | 'path'>) {
+    const { endpoint = testEndpoint(), unknownEndpoint } = input;
+    this.#subject = subject;
+    this.#hooks = subject.hooks;
+    this.#exchange = exchangeOf(input, route);
+    if (route === undefined && unknownEndpoint === undefined) control.resolveTo(this.#exchange, endpoint);
+    this.#endpointId = unknownEndpoint ?? endpoint.id;
+    this.exchange = this.#exchange;
+    this.requestId = this.exchange.requestId;
+  }
+
+  onHttpRequest(): Promise<Outcome<never>> {
+    return this.#outcome('onHttpRequest', async () => {
+      const rejection = await this.#hooks.ask('onHttpRequest', this.#exchange);
+      return rejection === undefined ? { passed: true } : refused(rejection);
+    });
+  }
+
+  onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<Outcome<Parameters>> {
+    const given = this.#parameters(parameters);
+    return this.#outcome('onBeforeApiCall', async () => {
+      return changed(await this.#hooks.ask('onBeforeApiCall', given, this.#exchange), given);
+    });
+  }
+
+  onAfterApiCall(input: AfterApiCallInput = {}): Promise<Outcome<{ data: Json; status: number }>> {
+    const { data = null, status = 200 } = input;
+    const text = JSON.stringify(data);
+    const response = { data: deepFreeze(parseJson(text)), status, text };
+    return this.#outcome('onAfterApiCall', async () => {
+      const parameters = this.#parameters(input.parameters);
+      return changed(await this.#hooks.ask('onAfterApiCall', response, parameters, this.#exchange), response);
+    });
+  }
+
+  onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<Outcome<Hex>> {
+    return this.#outcome('onBeforeSign', async () => {
+      return changed(await this.#hooks.ask('onBeforeSign', data, this.#exchange), data);
+    });
+  }
+
+  /** Resolves when the hook is done; the service does not wait for it. */
+  async onResponseSent({ status = 200, duration }: ResponseSentInput = {}): Promise<void> {
+    this.#exchange.duration = duration;
+    this.#respond(status);
+    await this.#hooks.ask('onResponseSent', status, this.#exchange);
+  }
+
+  /** Resolves when the hook is done; the service does not wait for it. */
+  async onError({ status = 502, message = 'API call failed', stage = 'callApi' }: ErrorInput = {}): Promise<void> {
+    const refusal = new Refusal(status, message, { stage });
+    this.#respond(status);
+    await this.#hooks.ask('onError', refusal, this.#endpointId, this.#exchange);
+  }
+
+  /** Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`. */
+  stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+    const hasVariants = stageOf(name).variants !== undefined;
+    const [variant, given] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
+    return this.#outcome(name, async () => {
+      // The type of `input` has just said what the stage takes.
+      const result = await this.#hooks.askAny(name, variant, [...given, this.#exchange] as unknown as ArgsOf<N>);
+      return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
+    });
+  }
+
+  /** What the handler of a route makes of it: see {@link PluginHarness.route}. */
+  route(
+    { maxBody = 0, ...route }: Route,
+    { params = {}, query, body = '' }: RouteInput,
+  ): Promise<Outcome<HttpResponse>> {
+    const bytes = Buffer.from(body);
+    const request = { params, query: new URLSearchParams(query), body: maxBody > 0 ? bytes : Buffer.alloc(0) };
+    return this.#outcome('route', async () => {
+      if (maxBody > 0 && bytes.length > maxBody) throw new Refusal(413, 'Request body too large', { failure: false });
+      const value = await this.#hooks.askFor('route', routeKey(route), request, this.#exchange);
+      if (value === undefined) throw new Error('a route has to answer');
+      this.#respond(value.status);
+      return { value };
+    });
+  }
+
+  /** The client leaves: signals abort. */
+  disconnect(): void {
+    control.disconnect(this.#exchange);
+    this.#respond(499);
+  }
+
+  /** Observers are told of it once. */
+  #respond(status: number): void {
+    if (!this.#isAnswered) this.#subject.observer.response?.(this.#exchange, status);
+    this.#isAnswered = true;
+  }
+
+  #parameters(given: Parameters | undefined): Parameters {
+    return given === undefined ? this.#exchange.parameters : frozenCopy(given);
+  }
+
+  async #outcome<T>(hook: StageName, run: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+    try {
+      const outcome = await run();
+      if ('refused' in outcome) this.#respond(outcome.refused.status);
+      return outcome;
+    } catch (error) {
+      const refusal = asRefusal(error);
+      const { reason } = refusal;
+      if (reason !== undefined) this.#subject.complaints.push(complaint(hook, this.requestId, reason));
+      this.#respond(refusal.status);
+      return refused(refusal);
+    }
+  }
+}
+
+/** A request whose duration a test may choose. */
+class TestExchange extends Exchange {
+  #duration: number | undefined;
+
+  set duration(milliseconds: number | undefined) {
+    this.#duration = milliseconds;
+  }
+
+  override elapsed(): number {
+    return this.#duration ?? super.elapsed();
+  }
+}
+
+export function exchangeOf(
+  { parameters, headers = {}, ip = '127.0.0.1' }: RequestInput,
+  { method, path }: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/endpoints/:endpointId' },
+): TestExchange {
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const exchange = new TestExchange({
+    method,
+    requestId: randomId(),
+    route: path,
+    headers: Object.fromEntries(lowerCase),
+    socketAddress: ip,
+  });
+  if (parameters !== undefined) control.receive(exchange, frozenCopy(parameters));
+  return exchange;
+}
+
+function parseJson(text: string): Json {
+  return JSON.parse(text);
+}
+
+/** What a client's JSON would have become. */
+function frozenCopy(parameters: Parameters): Parameters {
+  return deepFreeze(JSON.parse(JSON.stringify(parameters)));
+}
+
+function changed<T>(value: T | undefined, given: unknown): Outcome<T> {
+  return value === undefined || value === given ? { passed: true } : { value };
+}
+
+function refused({ status, message }: Refusal): Outcome<never> {
+  return { refused: { status, message } };
+}
+
+export function complaint(hook: string, requestId: string, detail: string): Complaint {
+  const [message = ''] = detail.split('\n', 1);
+  return { hook, requestId, message, detail };
+}
+
+export function textOf(error: unknown): string {
+  if (isRefusal(error)) return error.reason ?? error.message;
+  return types.isNativeError(error) ? describe(error) : inspect(error);
+}

@@ -1,0 +1,45 @@
+import type { Definition, Log, Services } from '../define.ts';
+import type { Endpoint } from '../kernel.ts';
+import { MeterRegistry } from '../meters.ts';
+import { describeService } from '../openapi.ts';
+import { StateStore } from '../state.ts';
+
+/** An endpoint to address requests to; pass what matters to the test. */
+export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
+  return Object.freeze({
+    id: `0x${'11'.repeat(32)}` as const,
+    api: 'test-api',
+    name: 'test-endpoint',
+    mode: 'sync',
+    auth: [{ type: 'free' }],
+    own: {},
+    shared: {},
+    ...members,
+  });
+}
+
+const nothing = () => undefined;
+const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
+export function servicesOf(definition: Definition, config: unknown, services?: Partial<Services>): Services {
+  const meters = new MeterRegistry().draft();
+  meters.commit();
+  const given: Services = {
+    config: {},
+    endpoints: [testEndpoint()],
+    node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
+    credentials: [],
+    log: silent,
+    now: Date.now,
+    states: new StateStore(),
+    meters: meters.of(definition.name),
+    budget: 'none',
+    ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
+    phase: () => 'serving',
+    describe: () =>
+      describeService({ config: given.config, endpoints: given.endpoints, plugins: [{ definition, config }] }),
+    ...services,
+  };
+  return given;
+}

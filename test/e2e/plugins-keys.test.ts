@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const keysOf = (members: string) =>
+  `import { Type } from 'signed-data-proxy/plugins-sdk';\nexport const keys = { ${members} };`;
+
+/** Writes down what its hooks are told, and lets nothing pass that is more than `ceiling`. */
+const ceiling = `${keysOf('ceiling: Type.Number({ minimum: 0 }), note: Type.Object({ to: Type.String() })')}
+${pluginTools}
+const told = ({ endpoint, keys, ...rest }) => note(endpoint ?? 'nowhere', [keys, Object.isFrozen(keys), 'signal' in rest]);
+export default () => ({
+  name: 'ceiling',
+  hooks: {
+    onHttpRequest: told,
+    onAfterApiCall({ keys: { ceiling = Infinity }, response: { data } }) {
+      return data > ceiling ? { data, status: 500 } : undefined;
+    },
+    onBeforeSign: told,
+    onResponseSent: told,
+    onError: told,
+  },
+});`;
+
+describe('keys of a simple plugin (`export const keys`)', () => {
+  it('are in the contexts of all hooks: the endpoint’s values, or else those of its API', async () => {
+    const upstream = await startUpstream({ '*': faults.json(100) });
+    const { files, plugins } = pluginFiles({ ceiling });
+    const encoding = { type: 'uint256', path: '$' };
+    const endpoints = { low: { ceiling: 99 }, high: { encoding, note: { to: 'us' } } };
+    const config = oneApi(upstream.url, endpoints, { api: { ceiling: 1000 }, settings: { plugins } });
+    const service = await startTestService(config, { files });
+    await assertRefused(await service.post('api/low'), 502, 'API call failed');
+    assert.equal((await service.post('api/high')).status, 200);
+    await fetch(`${service.url}/endpoints/0x00`, { method: 'POST' });
+    await notes.until('nowhere');
+    const low = { ceiling: 99, note: undefined };
+    const high = { ceiling: 1000, note: { to: 'us' } };
+    assert.deepEqual(notes.of('low'), Array(2).fill([low, true, true]));
+    assert.deepEqual(notes.of('high'), Array(3).fill([high, true, true]));
+    assert.deepEqual(notes.of('nowhere'), [[{}, true, true]]);
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('belong to the plugin: others are unknown, wrong values and second owners are errors', async () => {
+    const errors = async (endpoint: Readonly<Record<string, unknown>>, sources: Record<string, string>) => {
+      const { files, plugins } = pluginFiles(sources);
+      const config = oneApi('http://127.0.0.1:9', { e: endpoint }, { settings: { plugins } });
+      const starting = startTestService(config, { files });
+      const lines = await starting.then(
+        (service) => service.stop().then(() => ''),
+        ({ message }: Error) => message,
+      );
+      return lines.split('\n').map((line) => line.replace(/(?<=unknown key), .*/, ''));
+    };
+    const at = 'apis[0].endpoints[0]';
+    assert.deepEqual(await errors({ ceiling: 1 }, { ceiling }), ['']);
+    assert.deepEqual(await errors({ ceiling: 1 }, {}), [`${at}.ceiling: unknown key`]);
+    assert.deepEqual(await errors({ floor: 1, ceiling: -1 }, { ceiling }), [
+      `${at}.floor: unknown key`,
+      `${at}.ceiling: must be at least 0`,
+    ]);
+    const other = `${keysOf('ceiling: Type.Number()')} export default { name: 'other', hooks: {} };`;
+    assert.deepEqual(await errors({}, { ceiling, other }), [
+      'settings.plugins: plugin "other" cannot own the config key api.ceiling: it belongs to plugin "./ceiling.mjs"',
+      'settings.plugins: plugin "other" cannot own the config key endpoint.ceiling: it belongs to plugin "./ceiling.mjs"',
+    ]);
+    const taken = `${keysOf('path: Type.String()')} export default { name: 'taken', hooks: {} };`;
+    assert.deepEqual(await errors({}, { taken }), [
+      'settings.plugins: plugin "taken" cannot own the config key endpoint.path: it belongs to plugin "call-api"',
+    ]);
+  });
+
+  for (const [what, keys] of Object.entries({
+    list: '[]',
+    text: "'a'",
+    'a list of names': "['a']",
+    'no schema': '{ a: 1 }',
+    'a dotted name': "{ 'a.b': {} }",
+  })) {
+    it(`are schemas by name, or the plugin is not loaded: ${what}`, async () => {
+      const odd = `export const keys = ${keys};\nexport default { name: 'odd', hooks: {} };`;
+      const { files, plugins } = pluginFiles({ odd });
+      const starting = startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), { files });
+      const message = 'settings.plugins[0].source: plugin "./odd.mjs": its "keys" must be an object of schemas by name';
+      await assert.rejects(starting, { message });
+    });
+  }
+
+  it('are known where the plugin itself cannot be made', async () => {
+    const source = `${keysOf('ceiling: Type.Number()')} export default () => { throw new Error('boom'); };`;
+    const { files, plugins } = pluginFiles({ failing: source });
+    const config = oneApi('http://127.0.0.1:9', { e: { ceiling: 1 } }, { settings: { plugins } });
+    await assert.rejects(startTestService(config, { files }), {
+      message: 'settings.plugins[0].source: plugin "./failing.mjs": cannot be loaded: boom',
+    });
+  });
+
+  it('are typed, and in the harness', async () => {
+    const keys = { ceiling: Type.Number(), note: Type.Object({ to: Type.String() }) };
+    const plugin = {
+      name: 'p',
+      hooks: {
+        onBeforeApiCall: ({ keys: { ceiling, note }, parameters, requestId }) => {
+          const limit: number | undefined = ceiling;
+          return { parameters: { ...parameters, limit: limit ?? null, to: note?.to ?? null, id: requestId.length } };
+        },
+      },
+    } satisfies SimplePlugin<typeof keys>;
+    const endpoints = [testEndpoint({ own: { ceiling: 5 }, shared: { note: { to: 'us' } } })];
+    const harness = await testPlugin(plugin, { keys, services: { endpoints } });
+    assert.deepEqual(await harness.onBeforeApiCall({ parameters: { a: 1 } }), {
+      value: { a: 1, limit: 5, to: 'us', id: 66 },
+    });
+    assert.deepEqual(harness.complaints, []);
+  });
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+/** `GET /ask/<what>` asks with one of these, and tells what came of it. */
+const asker = `${pluginTools}
+const cycle = {};
+cycle.self = cycle;
+const given = {
+  nothing: undefined, null: null, list: [], text: 'a', function: { a: () => 1 }, symbol: { a: Symbol('s') },
+  bigint: { a: 1n }, NaN: { a: NaN }, date: { a: new Date(0) }, cycle, nested: { a: JSON.parse('['.repeat(300) + ']'.repeat(300)) },
+  throws: { get a() { throw new RangeError('boom'); } }, none: {}, undefined: { a: undefined },
+};
+export default {
+  name: 'asker',
+  setup: ({ ask, endpoints }) => ({
+    hooks: { onHttpRequest: ({ parameters, headers, endpoint }) => note(endpoint, [parameters, headers['x-mine']]) },
+    routes: [{
+      method: 'GET', path: '/ask/:endpoint/:what', admit: false,
+      handle: async ({ params: { endpoint, what } }, exchange) => {
+        const { id } = endpoints.find(({ name }) => name === endpoint) ?? { id: endpoint };
+        const told = await ask(id, given[what], { as: exchange }).catch(({ name, message }) => ({ name, message }));
+        return { status: 200, body: JSON.stringify(told) };
+      },
+    }],
+  }),
+};`;
+
+describe('services.ask', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  const ask = async (endpoint: string, what: string) => {
+    const response = await fetch(`${service.url}/ask/${endpoint}/${what}`, { headers: { 'X-Mine': 'yes' } });
+    return JSON.parse(await response.text());
+  };
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json(7) });
+    const { files, plugins } = pluginFiles({ asker });
+    const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  for (const [what, message] of Object.entries({
+    nothing: 'parameters: "parameters" is no object',
+    null: 'parameters: "parameters" is no object',
+    list: 'parameters: "parameters" is no object',
+    text: 'parameters: "parameters" is no object',
+    function: 'parameters: holds a function, which JSON cannot carry',
+    symbol: 'parameters: holds a symbol, which JSON cannot carry',
+    bigint: 'parameters: holds a bigint, which JSON cannot carry',
+    NaN: 'parameters: holds a number, which JSON cannot carry',
+    date: 'parameters: holds a class instance',
+    cycle: 'parameters: is too deep, too large or in a cycle',
+    nested: 'parameters: is too deep, too large or in a cycle',
+    throws: 'parameters: boom',
+  })) {
+    it(`refuses parameters that JSON cannot carry with a TypeError: ${what}`, async () => {
+      assert.deepEqual(await ask('sync', what), { name: 'TypeError', message });
+    });
+  }
+
+  it('gives status, headers and body of the response', async () => {
+    const { status, headers, body } = await ask('sync', 'none');
+    assert.deepEqual(
+      [status, headers, JSON.parse(body).rawData],
+      [200, { 'Cache-Status': 'signed-data-proxy; fwd=miss' }, 7],
+    );
+    const again = await ask('sync', 'undefined');
+    assert.equal(again.body, body);
+    assert.match(again.headers['Cache-Status'], /^signed-data-proxy; hit;/);
+    assert.deepEqual(notes.of('sync'), Array(2).fill([{}, 'yes']));
+  });
+
+  it('an unknown endpoint is a response like any other', async () => {
+    const refused = { status: 404, headers: {}, body: '{"error":"Endpoint not found"}' };
+    assert.deepEqual(await ask(`0x${'00'.repeat(32)}`, 'none'), refused);
+    assert.deepEqual(await ask('anything', 'none'), refused);
+  });
+
+  it('a stream is text', async () => {
+    const { status, headers, body } = await ask('stream', 'none');
+    assert.deepEqual([status, headers], [200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' }]);
+    assert.match(body, /^data: \{.*"rawData":7.*\}\n\n$/);
+  });
+});

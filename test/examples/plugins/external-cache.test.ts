@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { oneApi } from '../../support/answers.ts';
+import { example } from '../../support/examples.ts';
+import { type RunningService, startTestService } from '../../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+
+/** Keeps bodies by their paths. */
+const keeping =
+  (entries: Map<string, string>): Handler =>
+  (req, res, recorded) => {
+    const { method, path, body } = recorded;
+    if (method === 'PUT') entries.set(path, body);
+    const entry = entries.get(path);
+    return (entry === undefined ? faults.empty(404) : faults.text(entry))(req, res, recorded);
+  };
+
+describe('external-cache', () => {
+  const entries = new Map<string, string>();
+  const services: RunningService[] = [];
+  let upstream: Upstream;
+  let store: Upstream;
+  let calls = 0;
+
+  const start = async (more: object = {}, env: Record<string, string> = {}, headers: Record<string, string> = {}) => {
+    const endpoints = {
+      kept: { keep: 60, parameters: [{ name: 'q' }, { name: 'key', fixed: 's3cret', secret: true }] },
+      chosen: { keep: 60, encoding: { type: '*', path: '$.n' } },
+      fresh: { path: '/fresh' },
+    };
+    const plugins = [example('external-cache', { url: `${store.url}/answers`, timeout: 2000, ...more })];
+    const config = oneApi(upstream.url, endpoints, { api: { headers }, settings: { plugins } });
+    const service = await startTestService(config, { env });
+    services.push(service);
+    return service;
+  };
+  const ask = async (service: RunningService, name: string, parameters?: object) => {
+    const response = await service.post(`api/${name}`, parameters);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return text;
+  };
+  const complaints = ({ logs }: RunningService) =>
+    logs
+      .filter(({ fields }) => fields.error !== undefined)
+      .map(({ message, fields }) => {
+        return `${message.replace(/^.* in /, '')}: ${String(fields.error).split('\n', 1)}`;
+      });
+
+  before(async () => {
+    store = await startUpstream({ '*': keeping(entries) });
+    upstream = await startUpstream({
+      '*': (req, res, recorded) => {
+        calls += 1;
+        return faults.json({ n: calls })(req, res, recorded);
+      },
+    });
+  });
+  after(async () => {
+    for (const service of services) await service.stop();
+    await upstream.close();
+    await store.close();
+  });
+
+  it('an answer that one instance signed is what the others give', async () => {
+    const one = await start();
+    const other = await start();
+    const first = await ask(one, 'kept', { q: 'a' });
+    assert.equal(await ask(other, 'kept', { q: 'a' }), first);
+    assert.equal(await ask(one, 'kept', { q: 'a' }), first);
+    assert.equal(calls, 1);
+    assert.deepEqual([...entries.values()], [first]);
+    const { headers } = store.requests.find(({ method }) => method === 'PUT') ?? assert.fail('nothing was stored');
+    assert.equal(headers['cache-control'], 'max-age=60');
+  });
+
+  it('what makes another answer has another key, which tells nothing', async () => {
+    const one = await start();
+    const texts = [
+      await ask(one, 'kept', { q: 'b' }),
+      await ask(one, 'kept'),
+      await ask(one, 'chosen', { _type: 'uint256' }),
+      await ask(one, 'chosen', { _type: 'int256' }),
+      await ask(await start({}, { SERVICE_PRIVATE_KEY: `0x${'42'.repeat(32)}` }), 'kept', { q: 'b' }),
+      await ask(await start({}, {}, { 'X-Tier': 'gold' }), 'kept', { q: 'b' }),
+    ];
+    assert.equal(new Set(texts).size, texts.length);
+    for (const path of entries.keys()) assert.match(path, /^\/answers\/[0-9a-f]{64}$/);
+  });
+
+  it('endpoints without a time are left alone', async () => {
+    const one = await start();
+    const before = store.requests.length;
+    assert.notEqual(await ask(one, 'fresh'), await ask(one, 'fresh'));
+    assert.equal(store.requests.length, before);
+  });
+
+  it('what is no answer is not sent, and the log says so', async () => {
+    const one = await start();
+    await ask(one, 'kept', { q: 'c' });
+    const last = [...entries.keys()].at(-1) ?? assert.fail('nothing was stored');
+    const damages = { '{"a":1}': 'TypeError: an answer without a node', '[]': 'TypeError: an answer is a JSON object' };
+    for (const [damaged, why] of Object.entries(damages)) {
+      entries.set(last, damaged);
+      await ask(one, 'kept', { q: 'c' });
+      assert.equal(complaints(one).at(-1), `lookup: ${why}`);
+    }
+  });
+
+  it('a store that fails, hangs or is gone costs no answer', async () => {
+    const one = await start({ timeout: 200 });
+    for (const [fault, why] of [
+      [faults.serverError(), 'Error: the store answered 500'],
+      [faults.hang(), 'RequestFailure'],
+      [faults.reset(), 'RequestFailure'],
+    ] as const) {
+      store.on('*', fault);
+      await ask(one, 'kept', { q: `d${why}` });
+      assert.deepEqual(
+        complaints(one).map((line) => line.slice(0, line.indexOf(why) + why.length)),
+        [`lookup: ${why}`, `store: ${why}`],
+      );
+      one.logs.splice(0);
+    }
+    store.on('*', keeping(entries));
+  });
+});

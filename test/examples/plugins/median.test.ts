@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { oneApi } from '../../support/answers.ts';
+import { example } from '../../support/examples.ts';
+import { assertRefused } from '../../support/http.ts';
+import { type RunningService, startTestService } from '../../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+
+describe('median', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  const answer = async (name: string, parameters?: object) => {
+    const response = await service.post(`api/${name}`, parameters);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return JSON.parse(text);
+  };
+
+  before(async () => {
+    upstream = await startUpstream({ '/own': faults.json({ median: 1 }) });
+    const urls = ['a', 'b', 'c'].map((name) => `${upstream.url}/${name}`);
+    const median = { urls, member: 'price', timeout: 500 };
+    const encoding = { type: 'int256', path: '$.median', times: '100' };
+    const endpoints = {
+      price: { median, encoding, parameters: [{ name: 'symbol' }, { name: 'key', fixed: 's3cret', secret: true }] },
+      two: { median: { urls: urls.slice(0, 2) } },
+      own: {},
+    };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins: [example('median')] } }));
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('signs the number in the middle of three, encoded as configured', async () => {
+    upstream.json('/a', { price: 12.5 });
+    upstream.json('/b', { price: -1000 });
+    upstream.json('/c', { price: 13 });
+    const { data } = await answer('price', { symbol: 'ETH/USD' });
+    assert.equal(data, AbiCoder.defaultAbiCoder().encode(['int256'], [1250]));
+    const paths = upstream.requests.map(({ path }) => path).toSorted();
+    assert.deepEqual(
+      paths,
+      ['a', 'b', 'c'].map((name) => `/${name}?symbol=ETH%2FUSD&key=s3cret`),
+    );
+  });
+
+  it('of two, the mean', async () => {
+    upstream.json('/a', 4);
+    upstream.json('/b', 1);
+    assert.deepEqual((await answer('two')).rawData, { median: 2.5 });
+  });
+
+  it('does without one of three that fails, lies about its type or never answers', async () => {
+    upstream.json('/a', { price: 1 });
+    upstream.json('/b', { price: 3 });
+    for (const broken of [
+      faults.serverError(),
+      faults.json({ price: '2' }),
+      faults.text('{"price":1e999}'),
+      faults.hang(),
+    ]) {
+      upstream.on('/c', broken);
+      assert.equal((await answer('price')).data, AbiCoder.defaultAbiCoder().encode(['int256'], [200]));
+    }
+  });
+
+  it('is 502 with fewer than half, and the log says why', async () => {
+    upstream.json('/a', { price: 1 });
+    upstream.on('/b', faults.serverError());
+    upstream.json('/c', {});
+    await assertRefused(await service.post('api/price'), 502, 'API call failed');
+    const line = service.logs.findLast(({ message }) => message === 'API call failed');
+    assert.equal(line?.fields.reason, 'Error: status 500; Error: no number');
+  });
+
+  it('leaves other endpoints to the service', async () => {
+    assert.deepEqual((await answer('own')).rawData, { median: 1 });
+  });
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { oneApi } from '../../support/answers.ts';
+import { example } from '../../support/examples.ts';
+import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
+import { type RunningService, startTestService } from '../../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+
+describe('prices', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  const start = (config: object, more: object = {}) => {
+    const endpoints = { eth: { cache: { maxAge: 60_000 } }, broken: {}, hidden: {} };
+    return startTestService(
+      oneApi(upstream.url, endpoints, { settings: { plugins: [example('prices', config)] }, ...more }),
+    );
+  };
+
+  before(async () => {
+    upstream = await startUpstream({ '/eth': faults.text('2064.10'), '/broken': faults.serverError() });
+    service = await start({ endpoints: ['api/eth', 'api/broken'] });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  it('shows the signed answers of the endpoints by their names', async () => {
+    const alone = await (await service.post('api/eth')).text();
+    const response = await fetch(`${service.url}/prices`);
+    assertRouteHeaders(response);
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), `{"api/eth":${alone},"api/broken":{"error":"API call failed"}}`);
+  });
+
+  it('takes a token of the rate limit, and one for each endpoint', async () => {
+    const limited = await start(
+      { endpoints: ['api/eth'], path: '/p' },
+      { server: { rateLimit: { max: 2, window: 3_600_000 } } },
+    );
+    assert.match(await (await fetch(`${limited.url}/p`)).text(), /^\{"api\/eth":\{"node":/);
+    await assertRefused(await fetch(`${limited.url}/p`), 429, 'Too Many Requests');
+    await limited.stop();
+  });
+
+  it('an endpoint that does not exist stops the start', async () => {
+    await assert.rejects(
+      start({ endpoints: ['api/btc'] }),
+      /prices\.ts cannot be set up: there is no endpoint api\/btc$/,
+    );
+  });
+});

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { oneApi } from '../../support/answers.ts';
+import { example } from '../../support/examples.ts';
+import { REQUEST_ID } from '../../support/http.ts';
+import { startTestService } from '../../support/service.ts';
+import { faults, startUpstream } from '../../support/upstream.ts';
+
+it('response-headers adds headers to every response', async () => {
+  const upstream = await startUpstream({ '/e': faults.json(7) });
+  const headers = { 'X-Served-By': 'here', 'Access-Control-Allow-Origin': 'https://a.example' };
+  const plugins = [example('response-headers', { headers })];
+  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins } }));
+  const responses = [
+    await service.post('api/e'),
+    await fetch(`${service.url}/health`),
+    await fetch(`${service.url}/no`),
+  ];
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    [200, 200, 404],
+  );
+  for (const response of responses) {
+    for (const [name, value] of Object.entries(headers)) assert.equal(response.headers.get(name), value);
+    assert.match(response.headers.get('x-request-id') ?? '', REQUEST_ID);
+  }
+  await service.stop();
+  await upstream.close();
+});
