@@ -32,7 +32,7 @@ function register(registry: Registry, registration: Registration): void {
   try {
     registry.register(registration);
   } catch (error) {
-    // What a plugin made of itself may throw when it is read.
+    // The members of a plugin may be accessors that throw.
     if (error instanceof RegistrationError) throw error;
     const why = error instanceof Error ? error.message : describe(error);
     throw new RegistrationError(`plugin "${registration.name}" cannot be registered: ${why}`);
