@@ -8,7 +8,6 @@ import {
   inexactParameters,
   isFiniteJson,
   isRefusal,
-  keepsDigits,
   koaContext,
   MAX_JSON_DEPTH,
   type Parameters,
@@ -16,6 +15,7 @@ import {
   type Responses,
   rawBody,
   warmUp,
+  withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
 
 /** Bytes of a request body, as received. */
@@ -135,14 +135,9 @@ function parametersOf(text: string, exchange: Exchange): Parameters {
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or a negative exponent of three. */
 const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
 
-/** Finds the parameters with a rounded number: each such number is replaced by a too large one, and the text parsed once more. */
 function markInexact(text: string, exchange: Exchange): void {
-  const marked = text.replace(STRING_OR_NUMBER, (token) =>
-    token.startsWith('"') || keepsDigits(token, Number(token)) ? token : '1e999',
-  );
-  const { parameters = {} }: { parameters?: Parameters } = JSON.parse(marked);
+  const { parameters = {} }: { parameters?: Parameters } = JSON.parse(withoutRoundedNumbers(text));
   const inexact = Object.keys(parameters).filter((name) => !isFiniteJson(parameters[name] ?? null));
   if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
 }

@@ -19,6 +19,10 @@ interface Asked {
   readonly parameters: Parameters;
 }
 
+/** Requests that ask for each other: a plugin that asks for the endpoint that it serves would never end. */
+const MAX_DEPTH = 8;
+const depths = new WeakMap<Exchange, number>();
+
 /** Passes a plugin's request through the pipeline as if the client had sent it. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id } = asked;
@@ -26,10 +30,15 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const parameters = parametersOf(asked);
   const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });
   control.receive(exchange, parameters);
+  const depth = (depths.get(as) ?? 0) + 1;
+  if (depth > MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
+  depths.set(exchange, depth);
   const tasks: (() => void)[] = [];
+  let isOver = false;
+  const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
   const answer = async () => {
     await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, id, later: (task) => void tasks.push(task) });
+    return pipeline.serve({ exchange, id, later });
   };
   const leave = { handleEvent: () => control.disconnect(exchange) };
   if (as.client.aborted) leave.handleEvent();
@@ -37,6 +46,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const response = await uncharged(control.budgets(as).get(plugin), () => answer().catch(responseTo));
   as.client.removeEventListener('abort', leave);
   observer.response?.(exchange, response.status);
+  isOver = true;
   for (const task of tasks) task();
   return { status: response.status, headers: { ...response.headers }, body: textOf(response) };
 }

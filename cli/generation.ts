@@ -54,7 +54,11 @@ export class Generation {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
-        ask: (plugin, id, parameters, { as }) => ask(this.#pipeline, plugins.observer, { as, plugin, id, parameters }),
+        ask: async (plugin, id, parameters, { as }) => {
+          this.#requests.add();
+          const asked = ask(this.#pipeline, plugins.observer, { as, plugin, id, parameters });
+          return asked.finally(this.#requests.done);
+        },
       });
       const { now } = surroundings;
       const pipeline = new Pipeline(plugins.hooks, { now, serialize: SignedResponse.of, failed });

@@ -20,7 +20,7 @@ export * from './kernel.ts';
 export * from './keys.ts';
 export { koaContext } from './koa-context.ts';
 export * from './meters.ts';
-export { isFiniteJson, keepsDigits, plainDigits } from './numbers.ts';
+export { isFiniteJson, keepsDigits, plainDigits, withoutRoundedNumbers } from './numbers.ts';
 export {
   eip191Part,
   internalError,

@@ -35,6 +35,18 @@ export function isFiniteJson(value: Json): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
+
+/**
+ * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round: parsed, it is
+ * infinite, and {@link isFiniteJson} finds it.
+ */
+export function withoutRoundedNumbers(json: string): string {
+  return json.replace(STRING_OR_NUMBER, (token) =>
+    token.startsWith('"') || keepsDigits(token, Number(token)) ? token : '1e999',
+  );
+}
+
 /** Digits without sign, point, exponent, leading and trailing zeros; takes time in proportion to the literal. */
 function significant(literal: string): string {
   const digits = literal.replace(/[eE].*|\D/gs, '');

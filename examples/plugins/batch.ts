@@ -1,8 +1,8 @@
 /**
  * `POST /batch` asks several endpoints in one request: `[{"endpointId": "0x…", "parameters": {…}}, …]`. The response is a
  * list of `{"status", "body"}` in the same order. Each is a request as if the client had sent it by itself, with the
- * headers of the batch: authenticated, paid for and rate-limited alike; the batch counts as one more. A number with more digits
- * than a double has is rounded here: send it as text.
+ * headers of the batch: authenticated, paid for and rate-limited alike; the batch counts as one more. A request with a number of
+ * more digits than a double has is refused: send it as text.
  *
  * ```yaml
  * settings:
@@ -12,7 +12,14 @@
  *         max: 10
  * ```
  */
-import { type AskedResponse, definePlugin, type Parameters, Refusal, Type } from 'signed-data-proxy/plugins-sdk';
+import {
+  type AskedResponse,
+  definePlugin,
+  type Parameters,
+  Refusal,
+  Type,
+  withoutRoundedNumbers,
+} from 'signed-data-proxy/plugins-sdk';
 
 export const configSchema = Type.Object(
   {
@@ -37,7 +44,8 @@ function itemsOf(body: Uint8Array, max: number): readonly Item[] {
 
 function parse(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(body));
+    // A rounded number would ask, and have signed, something else.
+    return JSON.parse(withoutRoundedNumbers(new TextDecoder().decode(body)));
   } catch {
     return undefined;
   }
@@ -67,7 +75,7 @@ function shown({ status, headers, body }: AskedResponse): string {
 
 const unreadable: AskedResponse = { status: 400, headers: {}, body: '{"error":"Request body must be valid JSON"}' };
 
-/** Parameters may be nested too deep, or hold a number such as 1e999. @throws what is no fault of the client. */
+/** Parameters may be nested too deep, or hold a number that no double holds. @throws what is no fault of the client. */
 function refusalOf(error: unknown): AskedResponse {
   if (error instanceof TypeError) return unreadable;
   throw error;

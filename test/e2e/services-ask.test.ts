@@ -85,6 +85,29 @@ describe('services.ask', () => {
     assert.deepEqual(await ask('anything', 'none'), refused);
   });
 
+  it('requests that ask for each other without end are refused', async () => {
+    const files = pluginFiles({
+      loop: `let ask;
+export default {
+  name: 'loop',
+  setup: (services) => ({
+    hooks: { authenticate: { loop: async (_, exchange) => {
+      const { status } = await services.ask(exchange.endpoint.id, {}, { as: exchange });
+      if (status === 200) return true;
+    } } },
+  }),
+  auth: { loop: { type: 'object' } },
+};`,
+    });
+    const config = oneApi(upstream.url, { e: { auth: { type: 'loop' } } }, { settings: { plugins: files.plugins } });
+    const looping = await startTestService(config, { files: files.files });
+    const response = await looping.post('api/e');
+    assert.deepEqual([response.status, await response.json()], [401, { error: 'Unauthorized' }]);
+    const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
+    assert.match(String(reasons[0]?.fields?.reason), /requests ask for each other, more than 8 deep/);
+    await looping.stop();
+  });
+
   it('a stream is text', async () => {
     const { status, headers, body } = await ask('stream', 'none');
     assert.deepEqual([status, headers], [200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' }]);

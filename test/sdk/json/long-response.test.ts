@@ -27,16 +27,23 @@ async function outcome(text: string): Promise<unknown> {
     const value = await parsed(text);
     return { value, canonical: await canonical(text) };
   } catch (error) {
+    if (error instanceof JsonLimitError) return 'JsonLimitError';
     return error instanceof SyntaxError ? 'SyntaxError' : error;
   }
 }
 
 function expected(text: string): unknown {
+  let value: unknown;
   try {
-    const value = JSON.parse(text);
-    return { value, canonical: canonicalJson(value) };
+    value = JSON.parse(text);
   } catch {
     return 'SyntaxError';
+  }
+  try {
+    return { value, canonical: canonicalJson(value) };
+  } catch {
+    // A number that is infinite, which a digit more or a point less can make of it.
+    return 'JsonLimitError';
   }
 }
 
