@@ -54,7 +54,8 @@ export const encodeRaw = definePlugin({
   }),
   setup: () => ({
     hooks: {
-      encode: async (response) => {
+      encode: async (response, { endpoint }) => {
+        if (keys.encoding.of(endpoint) !== undefined) return undefined;
         try {
           return await encode(response);
         } catch (error) {

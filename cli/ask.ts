@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
@@ -19,9 +20,18 @@ interface Asked {
   readonly parameters: Parameters;
 }
 
-/** Requests that ask for each other: a plugin that asks for the endpoint that it serves would never end. */
+/** Requests that ask for each other. */
 const MAX_DEPTH = 8;
-const depths = new WeakMap<Exchange, number>();
+/** The endpoints that a request was asked for on behalf of. */
+const chains = new WeakMap<Exchange, readonly string[]>();
+
+/** @throws Error when it would not end. */
+function chainOf(as: Exchange, id: string): readonly string[] {
+  const chain = [...(chains.get(as) ?? []), ...(as.resolved === undefined ? [] : [as.resolved.id])];
+  if (chain.includes(id.toLowerCase())) throw new Error('an endpoint asks for itself');
+  if (chain.length >= MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
+  return chain;
+}
 
 /** Passes a plugin's request through the pipeline as if the client had sent it. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
@@ -30,9 +40,11 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const parameters = parametersOf(asked);
   const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });
   control.receive(exchange, parameters);
-  const depth = (depths.get(as) ?? 0) + 1;
-  if (depth > MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
-  depths.set(exchange, depth);
+  const budget = control.budgets(as).get(plugin);
+  if (budget?.exhausted) throw new Error('the budget has ended');
+  chains.set(exchange, chainOf(as, id));
+  // Timers and other clients have their turn between two requests, however a plugin asks.
+  await immediate();
   const tasks: (() => void)[] = [];
   let isOver = false;
   const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
@@ -43,7 +55,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const leave = { handleEvent: () => control.disconnect(exchange) };
   if (as.client.aborted) leave.handleEvent();
   as.client.addEventListener('abort', leave);
-  const response = await uncharged(control.budgets(as).get(plugin), () => answer().catch(responseTo));
+  const response = await uncharged(budget, () => answer().catch(responseTo));
   as.client.removeEventListener('abort', leave);
   observer.response?.(exchange, response.status);
   isOver = true;

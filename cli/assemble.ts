@@ -54,7 +54,11 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
 
 /** @throws Error when the key cannot be used, and when nothing signs. */
 export function signerAddressOf({ plugins }: LoadedConfig): Address {
-  const choice = plugins.find(({ definition }) => definition.signerAddress !== undefined);
+  const [choice, other] = plugins.filter(({ definition }) => definition.signerAddress !== undefined);
+  if (choice !== undefined && other !== undefined) {
+    const names = `"${choice.definition.name}" and "${other.definition.name}"`;
+    throw new RegistrationError(`plugins ${names} both sign for all endpoints: leave one out`);
+  }
   const address = choice?.definition.signerAddress?.(choice.config);
   if (address === undefined)
     throw new RegistrationError('nothing signs answers: the built-in signer cannot be left out without another plugin');

@@ -103,8 +103,8 @@ export class HttpHandler {
 
   async #route(key: string, maxBody: number, routed: RoutedRequest): Promise<HttpResponse> {
     const { exchange, params } = routed;
-    const body = maxBody > 0 ? await routed.readBody(maxBody) : new Uint8Array();
-    const { url = '' } = routed.request;
+    const body = maxBody > 0 ? await routed.httpRequest.readBody(maxBody) : new Uint8Array();
+    const { url = '' } = routed.incoming.request;
     const query = new URLSearchParams(url.replace(/^[^?]*/, ''));
     try {
       return await this.#options.pipeline.route(key, { params, query, body }, exchange);

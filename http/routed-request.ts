@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type Koa from 'koa';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
@@ -11,12 +11,11 @@ import type { PathParameters } from './routes.ts';
 type Task = () => void;
 
 /** One request at its route. */
-export class RoutedRequest implements HttpRequest, EndpointRequest {
+export class RoutedRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly incoming: IncomingRequest;
   readonly params: PathParameters;
-  readonly #app: Koa;
-  #ctx: Context | undefined;
+  readonly httpRequest: HttpRequest;
   #tasks: Task[] | undefined;
   #isOver = false;
 
@@ -30,28 +29,11 @@ export class RoutedRequest implements HttpRequest, EndpointRequest {
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
     this.incoming = incoming;
     this.params = params;
-    this.#app = app;
+    this.httpRequest = new UnreadRequest(incoming, app);
   }
 
   get id(): string {
     return this.params.endpointId ?? '';
-  }
-
-  get httpRequest(): HttpRequest {
-    return this;
-  }
-
-  get request(): IncomingMessage {
-    return this.incoming.request;
-  }
-
-  get ctx(): Context {
-    this.#ctx ??= this.#app.createContext(this.incoming.request, this.incoming.response);
-    return this.#ctx;
-  }
-
-  readBody(max: number): Promise<Buffer> {
-    return readBody(this.incoming.request, max);
   }
 
   /** Takes what must wait until the response is out. */
@@ -68,6 +50,29 @@ export class RoutedRequest implements HttpRequest, EndpointRequest {
     this.#isOver = true;
     for (const task of this.#tasks ?? []) task();
     this.#tasks = undefined;
+  }
+}
+
+/** A request as `read` gets it. */
+class UnreadRequest implements HttpRequest {
+  readonly request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #app: Koa;
+  #ctx: Context | undefined;
+
+  constructor({ request, response }: IncomingRequest, app: Koa) {
+    this.request = request;
+    this.#response = response;
+    this.#app = app;
+  }
+
+  get ctx(): Context {
+    this.#ctx ??= this.#app.createContext(this.request, this.#response);
+    return this.#ctx;
+  }
+
+  readBody(max: number): Promise<Buffer> {
+    return readBody(this.request, max);
   }
 }
 

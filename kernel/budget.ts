@@ -1,3 +1,4 @@
+import { createAbortController } from './abort.ts';
 import type { Exchange } from './exchange.ts';
 import type { Call } from './values.ts';
 
@@ -63,11 +64,12 @@ export class Budget implements Call {
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      const controller = new AbortController();
+      const controller = createAbortController();
       this.#controller = controller;
       const client = this.#exchange?.signal;
       if (client?.aborted || this.exhausted) controller.abort();
-      else client?.addEventListener('abort', () => controller.abort(), { once: true });
+      // Whoever has the client's signal can send it an event, which is no abort.
+      else client?.addEventListener('abort', () => client.aborted && controller.abort());
     }
     return this.#controller.signal;
   }
@@ -108,7 +110,7 @@ export class Stopwatch {
     return !this.#budget.exhausted;
   }
 
-  /** Tells when the budget has ended, which it has exactly: timers may be early by a fraction of a millisecond. */
+  /** Tells when the budget ends. A timer may come a fraction of a millisecond early: the rest is charged with it. */
   whenExhausted(tell: () => void): void {
     this.#exhausted = tell;
     if (this.#pauses > 0) return;
@@ -144,7 +146,7 @@ export class Stopwatch {
   }
 }
 
-/** Does work that takes none of a budget's time. */
+/** Does work that takes none of a budget's time: all calls that it pays for wait meanwhile. */
 export async function uncharged<T>(budget: Budget | undefined, work: () => Promise<T>): Promise<T> {
   const paused = budget === undefined ? [] : [...running(budget)];
   for (const stopwatch of paused) stopwatch.pause();

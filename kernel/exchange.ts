@@ -1,3 +1,4 @@
+import { createAbortController } from './abort.ts';
 import type { Budget } from './budget.ts';
 import { type AbortSource, abort, ClientSignal } from './client-signal.ts';
 import { ContextHolder } from './context-key.ts';
@@ -96,7 +97,7 @@ export class Exchange extends ContextHolder {
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
+    this.#controller ??= createAbortController();
     if (this.abandoned) this.#controller.abort();
     return this.#controller.signal;
   }
@@ -118,7 +119,11 @@ export class Exchange extends ContextHolder {
   }
 }
 
-for (const { prototype } of [Exchange, ContextHolder]) Object.freeze(prototype);
+for (const { prototype } of [Exchange, ContextHolder]) {
+  // Nobody makes a request of his own of the one that he has.
+  Reflect.deleteProperty(prototype, 'constructor');
+  Object.freeze(prototype);
+}
 
 /** What the kernel alone may do to a request: plugins have no way to these functions. */
 export const control = {

@@ -5,7 +5,7 @@ import type { TappedFunction } from './hooks.ts';
 import type { CallEvent, Observer } from './observer.ts';
 import { asRefusal, describe, type Refusal, readRefusal, refusals } from './refusal.ts';
 import { type Contracts, type Stage, type StageName, stageOf } from './stages.ts';
-import type { Awaitable, Call } from './values.ts';
+import type { ApiResponse, Awaitable, Call } from './values.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
 export interface Guarded {
@@ -17,6 +17,8 @@ export interface Guarded {
 /** What the guard has for all plugins alike. */
 export interface GuardOptions {
   readonly contracts: Contracts;
+  /** Freezes what the plugin gets of a response, if need be. */
+  readonly protect?: Contracts['protect'] | undefined;
   /** Told of every failure after which a request goes on. */
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
   /** Lower-case names of request headers that carry credentials; complete once every plugin is registered. */
@@ -134,6 +136,7 @@ class Invocation {
     const { fn, row, contract, options } = this.#tap;
     const call: Call = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
     if (contract.context !== undefined) return fn(contract.context(this.#args, call, options.hidden));
+    if (row.takes[0] === 'response') options.protect?.(this.#args[0] as ApiResponse);
     return this.#budget === undefined
       ? fn(...this.#args, call)
       : fn(...this.#args.map((arg) => this.#uncharged(arg)), call);
@@ -185,7 +188,7 @@ class Invocation {
     try {
       result = contract.accept?.(value, this.#args, plugin);
     } catch (error) {
-      if (this.#hasTime()) return this.#failed(error ?? new Error('threw nothing'));
+      return this.#failed(this.#hasTime() ? (error ?? new Error('threw nothing')) : this.#spent('in what it returned'));
     }
     if (!this.#hasTime()) return this.#failed(this.#spent('in what it returned'));
     this.#end('done');

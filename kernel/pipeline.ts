@@ -73,8 +73,13 @@ export class Pipeline {
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
-  serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
+  async serve(request: EndpointRequest): Promise<HttpResponse> {
+    this.#running.add();
+    try {
+      return await new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
+    } finally {
+      this.#running.done();
+    }
   }
 }
 
@@ -169,7 +174,9 @@ class RequestLifecycle {
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) {
-        this.#later(() => this.#refusal ?? this.#watch(hooks.ask('onResponseSent', 200, exchange)));
+        this.#later(() => {
+          if (this.#refusal === undefined) this.#watch(hooks.ask('onResponseSent', 200, exchange));
+        });
       }
       return response;
     } catch (error) {
@@ -190,10 +197,10 @@ class RequestLifecycle {
     const response = (await hooks.ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
     if (response.status < 200 || response.status > 299)
       throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
-    // A mode may have given up without waiting: what was refused is not signed.
-    if (this.#isSettled) throw at('sign', refusals.internal('the request has ended'));
+    await hooks.ask('fetched', response, exchange);
     const answer = await this.#sign(response);
     // Keep it for others.
+    this.#assertOpen();
     await hooks.ask('store', answer, exchange);
     return answer;
   }
@@ -208,14 +215,20 @@ class RequestLifecycle {
     const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
     const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
     // Vouch for it.
+    this.#assertOpen();
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const signed = await hooks.ask('sign', { endpointId, timestamp, data }, exchange);
+    const signed = await hooks.ask('sign', Object.freeze({ endpointId, timestamp, data }), exchange);
     const { node, signature } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
     const proof = await hooks.ask('prove', exchange);
     const shown = isShown ? data : value;
     return this.#runtime.serialize({ node, signature, endpointId, timestamp, field, value: shown, proof });
+  }
+
+  /** A mode may have given up without waiting: what was refused is neither signed nor kept. */
+  #assertOpen(): void {
+    if (this.#isSettled) throw at('sign', refusals.internal('the request has ended'));
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */

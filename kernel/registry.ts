@@ -90,12 +90,12 @@ function isStageName(name: string): name is StageName {
  * added any more.
  */
 export class Registry {
-  readonly #options: Omit<GuardOptions, 'hidden'>;
+  readonly #options: Omit<GuardOptions, 'hidden' | 'protect'>;
   readonly #registrations: Registration[] = [];
   readonly #candidates = new Map<StageName, Candidate[]>();
   #isSealed = false;
 
-  constructor(options: Omit<GuardOptions, 'hidden'>) {
+  constructor(options: Omit<GuardOptions, 'hidden' | 'protect'>) {
     this.#options = options;
   }
 
@@ -121,10 +121,16 @@ export class Registry {
     const credentials = this.#registrations.flatMap((registration) => registration.credentials ?? []);
     const hidden = new Set(credentials.map((header) => header.toLowerCase()));
     const hooks = new Hooks(this.#options.observer ?? {});
+    const { protect } = this.#options.contracts;
     const tapAll = (stage: StageName) => {
       const candidates = this.#inOrder(stage);
-      for (const { who, variant, fn } of candidates)
-        hooks.tap(stage, variant, who.plugin, guarded(stage, who, fn, { ...this.#options, hidden }));
+      for (const { who, variant, fn, fallback } of candidates)
+        hooks.tap(
+          stage,
+          variant,
+          who.plugin,
+          guarded(stage, who, fn, { ...this.#options, hidden, protect: fallback ? undefined : protect }),
+        );
       return candidates.map(({ who, variant }) => (stageOf(stage).variants ? { ...who, variant } : who));
     };
     const taps = Object.fromEntries(stageNames.map((stage) => [stage, tapAll(stage)])) as unknown as PluginSet['taps'];

@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts';
-import type { Awaitable, Call, Values } from './values.ts';
+import type { ApiResponse, Awaitable, Call, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
@@ -20,7 +20,7 @@ export interface Stage {
   readonly fails?: 'open';
   /** Whether it runs even after the client left. */
   readonly always?: true;
-  /** The service does not start without a provider. */
+  /** The service does not start when no plugin has a function here. */
   readonly required?: true;
   /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
   readonly variants?: 'auth type' | 'mode' | 'route';
@@ -39,8 +39,8 @@ export interface Stage {
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
   route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', mustAnswer: true },
-  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true },
-  read: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters' },
+  resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, signs: true },
+  read: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, signs: true },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', signs: true },
@@ -49,6 +49,7 @@ export const stages = {
   onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, signs: true },
   callApi: { kind: 'pick', takes: ['parameters'], returns: 'response', required: true, signs: true },
   onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, signs: true },
+  fetched: { kind: 'watch', takes: ['response'], fails: 'open' },
   encode: { kind: 'pick', takes: ['response'], returns: 'encoded', required: true, signs: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
@@ -107,6 +108,8 @@ export interface ContextContract<N extends StageName> {
  * {@link WrongShape}, and whatever reading a hostile value throws.
  */
 export interface Contracts {
+  /** Freezes a response for a plugin that might change it; those of the service are trusted not to, for it costs time. */
+  protect(response: ApiResponse): void;
   readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
   readonly results: { readonly [R in InnerResult]: (value: unknown, args: readonly unknown[]) => Values[R] };
 }

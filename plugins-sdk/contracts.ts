@@ -15,7 +15,7 @@ import {
   type Signed,
   WrongShape,
 } from './kernel.ts';
-import { publicHooks } from './public-hooks.ts';
+import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { SignedResponse } from './signed-response.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -57,9 +57,9 @@ function endpointOf(value: unknown): Endpoint {
   return value as Endpoint;
 }
 
-/** They are their owner's, which has frozen them. */
+/** Frozen ones are not looked through again. */
 function parametersOf(value: unknown): Parameters {
-  return membersOf(value) as Parameters;
+  return deepFreeze(membersOf(value)) as Parameters;
 }
 
 function ciphertext(value: unknown): Hex {
@@ -167,10 +167,14 @@ function signedResponseOf(value: unknown): SignedResponse {
   }
 }
 
+/** Members of every answer. */
+const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof']);
+
 /** Each member is read once: what is looked at here is what is signed and shown. */
 function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value);
   ensure(isHex(bytes) && isString(field));
+  ensure(!RESERVED.has(field), `the field ${field} has another meaning`);
   return { bytes, field, value: shown === bytes || JsonText.is(shown) ? shown : JsonText.stringify(shown) };
 }
 
@@ -179,7 +183,8 @@ function responseOf(value: unknown): ApiResponse {
   if (LongResponse.is(value)) return value;
   const { status, data, text } = membersOf(value);
   ensure(isInteger(status) && data !== undefined && (text === undefined || isString(text)));
-  return { status, data: data as Json, ...(text === undefined ? {} : { text }) };
+  const response = { status, data: data as Json };
+  return Object.freeze(text === undefined ? response : { ...response, text });
 }
 
 function signedOf(value: unknown): Signed {
@@ -191,6 +196,8 @@ function signedOf(value: unknown): Signed {
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
 export const contracts: Contracts = {
   contexts: publicHooks,
+  // One that is parsed when it is looked at is frozen then.
+  protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
   results: {
     allowed: yes,
     endpoint: endpointOf,

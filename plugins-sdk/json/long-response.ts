@@ -1,5 +1,6 @@
 import { type JsonText, trustedJson } from '../json-text.ts';
 import type { ApiResponse, Json } from '../kernel.ts';
+import { deepFreeze } from '../public-hooks.ts';
 import { canonicalize } from './canonicalize.ts';
 import { type LongContainers, parse, validate } from './parse.ts';
 import { inTurns } from './turns.ts';
@@ -42,7 +43,7 @@ export class LongResponse implements ApiResponse {
   /** Made in one turn, unless {@link parsed} has made it. */
   get data(): Json {
     this.#data ??= JSON.parse(this.text) as Json;
-    return this.#data;
+    return deepFreeze(this.#data);
   }
 
   /** `data`, made with turns for other work in between. */

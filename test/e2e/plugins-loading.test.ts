@@ -214,6 +214,10 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       /^Error: nothing signs answers/,
     );
     await assert.rejects(
+      start([{ source: 'builtin:request-body', enabled: false }], {}),
+      /no plugin provides "read", without which nothing can be served/,
+    );
+    await assert.rejects(
       start([{ source: 'builtin:endpoints', enabled: false }], {}),
       /no plugin provides "resolve", without which nothing can be served/,
     );

@@ -91,6 +91,7 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   onBeforeApiCall: [parameters],
   callApi: [parameters],
   onAfterApiCall: [response, parameters],
+  fetched: [response],
   encode: [response],
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
@@ -152,7 +153,7 @@ function block(milliseconds: number): void {
 describe('the table of stages', () => {
   it('is what these tests take it for', () => {
     assert.deepEqual(dropping, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign']);
-    assert.deepEqual(open, ['lookup', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError']);
+    assert.deepEqual(open, ['lookup', 'fetched', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError']);
     assert.deepEqual(closedInner, [
       'admit',
       'resolve',

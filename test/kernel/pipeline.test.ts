@@ -53,6 +53,79 @@ function bodyWith(data: string): string {
   return `{"node":"${NODE}","endpointId":"${ID}","timestamp":7,"data":"${data}","signature":"${SIGNATURE}"}`;
 }
 
+describe('what a plugin gets is its own to look at only', () => {
+  const quietly = (change: () => unknown): void => {
+    try {
+      change();
+    } catch {
+      // Frozen.
+    }
+  };
+
+  it('the request to sign', async () => {
+    const signed: unknown[] = [];
+    const sign = (request: { data: string; endpointId: string }) => {
+      quietly(() => Object.assign(request, { data: '0x02' }));
+      quietly(() => Object.assign(request, { endpointId: '0x02' }));
+      signed.push({ ...request });
+      return { node: NODE, signature: SIGNATURE };
+    };
+    assert.deepEqual(await serve('sync', { sign }), { status: 200, body: bodyWith('0x01') });
+    assert.deepEqual(signed, [{ endpointId: ID, timestamp: 7, data: '0x01' }]);
+  });
+
+  it('the response, down to its data', async () => {
+    const seen: unknown[] = [];
+    const fetched = (response: { data: { price: number }; text?: string }) => {
+      quietly(() => Object.assign(response, { data: 9, text: '9' }));
+      quietly(() => Object.assign(response.data, { price: 9 }));
+    };
+    const encode = (response: unknown) => {
+      seen.push(response);
+      return { bytes: '0x01', field: 'data', value: '0x01' };
+    };
+    const callApi = () => ({ data: { price: 1 }, status: 200, text: '{"price":1}' });
+    await serve('sync', { callApi, fetched, encode });
+    assert.deepEqual(seen, [{ status: 200, data: { price: 1 }, text: '{"price":1}' }]);
+  });
+
+  it('the parameters', async () => {
+    const asked: unknown[] = [];
+    const read = () => ({ list: [1] });
+    const validate = (given: { list: number[] }) => {
+      quietly(() => given.list.push(2));
+      return undefined;
+    };
+    const callApi = (given: unknown) => {
+      asked.push(given);
+      return { data: 1, status: 200, text: '1' };
+    };
+    await serve('sync', { read, validate, callApi });
+    assert.deepEqual(asked, [{ list: [1] }]);
+  });
+
+  it('and none makes a request of its own', async () => {
+    const constructors: unknown[] = [];
+    const admit = (exchange: object) => void constructors.push(exchange.constructor);
+    const resolve = (_: string, exchange: object) => {
+      admit(exchange);
+      return { id: ID, api: 'a', name: 'e', mode: 'sync', auth: [{ type: 'free' }], own: {}, shared: {} };
+    };
+    await serve('sync', { resolve });
+    assert.deepEqual(constructors, [Object]);
+  });
+
+  it('a field that every answer has is none to show a value in', async () => {
+    for (const field of ['node', 'endpointId', 'timestamp', 'signature', 'proof']) {
+      const encode = () => ({ bytes: '0x01', field, value: '0x01' });
+      await assert.rejects(serve('sync', { encode }), {
+        status: 500,
+        reason: new RegExp(`returned something of the wrong shape: the field ${field} has another meaning`),
+      });
+    }
+  });
+});
+
 describe('what is shown is what was signed', () => {
   it('whatever a plugin does with its object after it gave it', async () => {
     const own = { bytes: '0x01', field: 'data', value: '0x01', json: '"0x03"' };
@@ -73,6 +146,38 @@ describe('what is shown is what was signed', () => {
     const onBeforeSign = async ({ data }: { readonly data: string }) => ({ data: `${data}ff` });
     assert.deepEqual(await serve('sync', { encrypt, onBeforeSign }), { status: 200, body: bodyWith('0x01eeff') });
   });
+});
+
+describe('what a mode has given up on', () => {
+  for (const stage of ['encode', 'encrypt', 'onBeforeSign'] as const) {
+    it(`is neither signed nor kept, though ${stage} took its time`, async () => {
+      const seen: string[] = [];
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const slow = {
+        encode: () => held.then(() => ({ bytes: '0x01', field: 'data', value: '0x01' })),
+        encrypt: (data: string) => held.then(() => data),
+        onBeforeSign: () => held.then(() => undefined),
+      };
+      let running: Promise<unknown> = Promise.resolve();
+      const impatient = (run: Run) => {
+        running = run().catch(() => seen.push('refused'));
+        throw new Refusal(503, 'Too slow');
+      };
+      const hooks = {
+        [stage]: slow[stage],
+        deliver: { impatient },
+        sign: () => void seen.push('signed'),
+        store: () => void seen.push('kept'),
+      };
+      await assert.rejects(serve('impatient', hooks), { status: 503, message: 'Too slow' });
+      release();
+      await running;
+      assert.deepEqual(seen, ['refused']);
+    });
+  }
 });
 
 describe('the rest of the pipeline', () => {

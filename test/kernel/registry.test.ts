@@ -114,7 +114,7 @@ describe('registering', () => {
 
   it('lets any number of plugins tap the other stages', () => {
     const shared = stageNames.filter((stage) => !/^(route|authenticate|deliver)$/.test(stage));
-    assert.equal(shared.length, 19);
+    assert.equal(shared.length, 20);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
   });
@@ -172,6 +172,7 @@ describe('a sealed registry', () => {
         'onBeforeApiCall',
         'callApi',
         'onAfterApiCall',
+        'fetched',
         'encode',
         'encrypt',
         'onBeforeSign',
@@ -208,7 +209,7 @@ describe('a sealed registry', () => {
     );
     assert.deepEqual(
       stages.filter((stage) => stage.failure === 'open').map(({ stage }) => stage),
-      ['lookup', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError'],
+      ['lookup', 'fetched', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError'],
     );
   });
 
