@@ -73,13 +73,8 @@ export class Pipeline {
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
-  async serve(request: EndpointRequest): Promise<HttpResponse> {
-    this.#running.add();
-    try {
-      return await new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
-    } finally {
-      this.#running.done();
-    }
+  serve(request: EndpointRequest): Promise<HttpResponse> {
+    return new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
   }
 }
 
@@ -113,6 +108,7 @@ class RequestLifecycle {
   async serve(): Promise<HttpResponse> {
     const [hooks, exchange] = [this.#hooks, this.#exchange];
     const { id, httpRequest } = this.#request;
+    this.#running.add();
     try {
       // Which endpoint is meant?
       const endpoint = await hooks.ask('resolve', id, exchange);
@@ -133,6 +129,8 @@ class RequestLifecycle {
       return response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`));
     } catch (error) {
       throw await this.#conclude(asRefusal(error));
+    } finally {
+      this.#running.done();
     }
   }
 
