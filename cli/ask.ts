@@ -36,6 +36,9 @@ function chainOf(as: Exchange, id: string): readonly string[] {
 /** Passes a plugin's request through the pipeline as if the client had sent it. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id } = asked;
+  if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
+  if (!control.isExchange(as))
+    throw new TypeError('services.ask takes {as: exchange}, the request on whose behalf it asks');
   const { method, route, headers, socketAddress } = as;
   const parameters = parametersOf(asked);
   const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });

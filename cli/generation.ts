@@ -54,9 +54,9 @@ export class Generation {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
-        ask: async (plugin, id, parameters, { as }) => {
+        ask: async (plugin, id, parameters, options) => {
           this.#requests.add();
-          const asked = ask(this.#pipeline, plugins.observer, { as, plugin, id, parameters });
+          const asked = ask(this.#pipeline, plugins.observer, { as: options?.as, plugin, id, parameters });
           return asked.finally(this.#requests.done);
         },
       });

@@ -28,6 +28,7 @@ const none: Parameters = Object.freeze({});
 
 let progressOf: (exchange: Exchange) => Progress;
 let leave: (exchange: Exchange) => void;
+let isExchange: (value: unknown) => value is Exchange;
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
 export class Exchange extends ContextHolder {
@@ -53,6 +54,7 @@ export class Exchange extends ContextHolder {
 
   static {
     progressOf = (exchange) => exchange.#progress;
+    isExchange = (value): value is Exchange => typeof value === 'object' && value !== null && #progress in value;
     leave = (exchange) => {
       abort(exchange.#client);
       exchange.#controller?.abort();
@@ -127,6 +129,9 @@ for (const { prototype } of [Exchange, ContextHolder]) {
 
 /** What the kernel alone may do to a request: plugins have no way to these functions. */
 export const control = {
+  /** Nothing else can pass for a request. */
+  isExchange: (value: unknown): value is Exchange => isExchange(value),
+
   resolveTo(exchange: Exchange, endpoint: Endpoint): void {
     progressOf(exchange).endpoint = endpoint;
   },

@@ -15,6 +15,7 @@ import {
   type Signed,
   WrongShape,
 } from './kernel.ts';
+import { isFiniteJson } from './numbers.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { SignedResponse } from './signed-response.ts';
 
@@ -168,14 +169,16 @@ function signedResponseOf(value: unknown): SignedResponse {
 }
 
 /** Members of every answer. */
-const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof']);
+const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']);
 
 /** Each member is read once: what is looked at here is what is signed and shown. */
 function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value);
-  ensure(isHex(bytes) && isString(field));
+  ensure(isHex(bytes) && isString(field) && field !== '');
   ensure(!RESERVED.has(field), `the field ${field} has another meaning`);
-  return { bytes, field, value: shown === bytes || JsonText.is(shown) ? shown : JsonText.stringify(shown) };
+  if (shown === bytes || JsonText.is(shown)) return { bytes, field, value: shown };
+  ensure(isFiniteJson(shown as Json), 'the value holds a number that JSON cannot carry');
+  return { bytes, field, value: JsonText.stringify(shown) };
 }
 
 function responseOf(value: unknown): ApiResponse {
@@ -189,7 +192,7 @@ function responseOf(value: unknown): ApiResponse {
 
 function signedOf(value: unknown): Signed {
   const { node, signature } = membersOf(value);
-  ensure(isHex(node) && isHex(signature));
+  ensure(isHex(node) && node !== '0x' && isHex(signature) && signature !== '0x');
   return { node, signature };
 }
 

@@ -11,6 +11,7 @@ import {
   Refusal,
   WrongShape,
 } from './kernel.ts';
+import { nearest } from './suggest.ts';
 
 /** What every public hook gets. Frozen; the only way to change something is to return it. */
 export interface HookContext extends Call {
@@ -156,8 +157,15 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function member(result: unknown, key: string): unknown {
+/** @param known other members that the result may have. */
+function member(result: unknown, key: string, known: readonly string[] = []): unknown {
   if (!isObject(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
+  for (const name of Object.keys(result)) {
+    if (name === key || known.includes(name)) continue;
+    // What else a plugin returns means nothing, but a misspelt status would have an answer signed.
+    const meant = nearest(name, [key, ...known]);
+    if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
+  }
   return result[key];
 }
 
@@ -167,7 +175,7 @@ function isStatus(status: unknown, from: number): status is number {
 
 /** Reads what `onHttpRequest` returned. */
 export function takeRejection(result: unknown, plugin: string): Refusal | undefined {
-  const reject = member(result, 'reject');
+  const reject = member(result, 'reject', ['status', 'message']);
   if (reject === false) return undefined;
   if (reject !== true) throw new WrongShape('"reject" is no boolean');
   const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isObject(result) ? result : {};
@@ -187,7 +195,7 @@ export function takeParameters(result: unknown): Parameters {
 
 /** Reads what `onAfterApiCall` returned. */
 export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
-  const data = member(result, 'data');
+  const data = member(result, 'data', ['status']);
   const { status = current.status } = isObject(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
   return { data: plainJson(data), status };

@@ -108,6 +108,32 @@ export default {
     await looping.stop();
   });
 
+  it('takes a request on whose behalf it asks, and the id of an endpoint', async () => {
+    const files = pluginFiles({
+      odd: `export default {
+  name: 'odd',
+  setup: ({ ask }) => ({
+    routes: [{ method: 'GET', path: '/odd', admit: false, handle: async (_, exchange) => {
+      const forged = { headers: { 'x-api-key': 'k' }, socketAddress: '10.0.0.1', client: exchange.client };
+      const odd = [['0x00', {}], ['0x00', {}, {}], ['0x00', {}, { as: forged }], [{}, {}, { as: exchange }]];
+      const told = odd.map((given) => ask(...given).catch(({ name, message }) => name + ': ' + message));
+      return { status: 200, body: JSON.stringify(await Promise.all(told)) };
+    } }],
+  }),
+};`,
+    });
+    const config = oneApi(upstream.url, { e: {} }, { settings: { plugins: files.plugins } });
+    const odd = await startTestService(config, { files: files.files });
+    const nobody = 'TypeError: services.ask takes {as: exchange}, the request on whose behalf it asks';
+    assert.deepEqual(await (await fetch(`${odd.url}/odd`)).json(), [
+      nobody,
+      nobody,
+      nobody,
+      'TypeError: services.ask takes the id of an endpoint',
+    ]);
+    await odd.stop();
+  });
+
   it('a stream is text', async () => {
     const { status, headers, body } = await ask('stream', 'none');
     assert.deepEqual([status, headers], [200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' }]);

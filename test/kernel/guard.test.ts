@@ -893,6 +893,21 @@ describe('a result of the right shape', () => {
     }
   });
 
+  it('with no member misspelt: what it would have said must not be ignored', async () => {
+    const misspelt = [
+      ['onHttpRequest', { reject: true, stauts: 429 }, 'stauts', 'status'],
+      ['onHttpRequest', { reject: true, mesage: 'No' }, 'mesage', 'message'],
+      ['onBeforeApiCall', { parameters: {}, Parameters: {} }, 'Parameters', 'parameters'],
+      ['onAfterApiCall', { data: 1, Status: 500 }, 'Status', 'status'],
+      ['onBeforeSign', { data: '0x02', Data: '0x03' }, 'Data', 'data'],
+    ] as const;
+    for (const [stage, value, name, meant] of misspelt) {
+      const reason = `Error: returned a member "${name}", did you mean "${meant}"?`;
+      assert.deepEqual(await accepted(stage, value), dropped(reason), stage);
+    }
+    assert.deepEqual(await accepted('onBeforeSign', { data: '0x02', why: 'because' }), { value: '0x02' });
+  });
+
   it('of onBeforeApiCall', async () => {
     const data = JSON.parse('{"a":[1,{"b":null}],"__proto__":{"c":true},"":"\\ud800"}');
     assert.deepEqual(await accepted('onBeforeApiCall', { parameters: data }), { value: data });

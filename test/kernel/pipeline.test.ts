@@ -116,7 +116,7 @@ describe('what a plugin gets is its own to look at only', () => {
   });
 
   it('a field that every answer has is none to show a value in', async () => {
-    for (const field of ['node', 'endpointId', 'timestamp', 'signature', 'proof']) {
+    for (const field of ['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']) {
       const encode = () => ({ bytes: '0x01', field, value: '0x01' });
       await assert.rejects(serve('sync', { encode }), {
         status: 500,
@@ -124,6 +124,23 @@ describe('what a plugin gets is its own to look at only', () => {
       });
     }
   });
+});
+
+describe('what cannot be shown or checked', () => {
+  const wrong: [string, Readonly<Record<string, unknown>>][] = [
+    [
+      'a value with a number that JSON lacks',
+      { encode: () => ({ bytes: '0x01', field: 'data', value: [Number.NaN] }) },
+    ],
+    ['a field without a name', { encode: () => ({ bytes: '0x01', field: '', value: 1 }) }],
+    ['an empty signature', { sign: () => ({ node: NODE, signature: '0x' }) }],
+    ['an empty address', { sign: () => ({ node: '0x', signature: SIGNATURE }) }],
+  ];
+  for (const [what, hooks] of wrong) {
+    it(`is no answer: ${what}`, async () => {
+      await assert.rejects(serve('sync', hooks), { status: 500, reason: /returned something of the wrong shape/ });
+    });
+  }
 });
 
 describe('what is shown is what was signed', () => {
