@@ -41,12 +41,12 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
       budget,
       ask: (...args) => ask(name, ...args),
     };
-    const plugin = setUp(choice, services);
+    const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);
     return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
   });
   const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
-    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: textOf(error) });
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
   });
   requireProviders(plugins);
   return plugins;
@@ -72,11 +72,15 @@ function requireProviders({ taps }: PluginSet): void {
   }
 }
 
-function setUp({ definition, source, config }: PluginChoice, services: Services): Behaviour {
+function setUp(
+  { definition, source, config }: PluginChoice,
+  services: Services,
+  hide: LoadedConfig['hide'],
+): Behaviour {
   try {
     return behaviourOf(definition.setup(services, config));
   } catch (error) {
-    throw new RegistrationError(`plugin ${source} cannot be set up: ${messageOf(error)}`);
+    throw new RegistrationError(`plugin ${source} cannot be set up: ${hide(messageOf(error))}`);
   }
 }
 

@@ -14,6 +14,8 @@ async function fromSource() {
   }
 }
 
+// Node would open its inspector, and with it the key, to whoever can connect.
+process.on('SIGUSR1', () => undefined);
 // A reload that is asked for while the service starts: what it would read has not been read yet.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 

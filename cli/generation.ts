@@ -48,7 +48,7 @@ export class Generation {
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),
     );
-    const failed = failureLog(this.#log);
+    const failed = failureLog(this.#log, loaded.hide);
     try {
       const plugins = assemble(loaded, {
         ...surroundings,
@@ -97,7 +97,7 @@ export class Generation {
       } catch (error) {
         this.#stopped = this.#stopPlugins(STOP_TIME, started);
         await this.#stopped;
-        throw new RegistrationError(`plugin "${name}" cannot start: ${messageOf(error)}`);
+        throw new RegistrationError(`plugin "${name}" cannot start: ${this.loaded.hide(messageOf(error))}`);
       }
     }
     this.#states.settle();
@@ -139,9 +139,15 @@ export class Generation {
   }
 }
 
-function failureLog(log: Log): Runtime['failed'] {
+function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
   return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
-    const fields = { requestId, endpointId: resolved?.id, stage, status, reason };
+    const fields = {
+      requestId,
+      endpointId: resolved?.id,
+      stage,
+      status,
+      reason: reason === undefined ? undefined : hide(reason),
+    };
     if (fault) log.warn(message, fields);
     // A plugin's rejection is an operator's own rule at work.
     else if (stage === 'onHttpRequest') log.info(message, fields);

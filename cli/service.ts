@@ -266,6 +266,8 @@ class Server {
     if (after.plugins.some(({ operator }) => operator)) {
       this.#log.info('plugins were set up anew; changes of their code need a restart');
     }
+    const [was, is] = [signerAddressOf(before), signerAddressOf(after)];
+    if (was !== is) this.#log.warn(`answers are signed by ${is} instead of ${was}`);
     if (!this.#keepsSigner(env)) this.#log.warn('the signing key stays the same until the service is restarted');
   }
 

@@ -7,7 +7,7 @@ import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
 import { isRecord } from './path.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
-import { redactMessage, redactor } from './redact.ts';
+import { hiding, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
 import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
@@ -36,6 +36,8 @@ export interface LoadedConfig {
   /** Those that take part: built-ins in their order, then operators' in the order of the file. */
   readonly plugins: readonly PluginChoice[];
   readonly warnings: readonly Finding[];
+  /** Hides the values of variables in the text of an error. */
+  readonly hide: (text: string) => string;
 }
 
 const PATIENCE = 30_000;
@@ -83,7 +85,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     return { ...finding, message: redactMessage(finding.message, source.values) };
   });
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
-  return { config: view.config, ...finish(identified), plugins: plugins.choices, warnings: ordered };
+  return {
+    config: view.config,
+    ...finish(identified),
+    plugins: plugins.choices,
+    warnings: ordered,
+    hide: hiding(source.values),
+  };
 }
 
 function unsetVariables({ references }: Interpolated, allowed: boolean): Finding[] {

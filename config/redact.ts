@@ -16,11 +16,17 @@ export function redactMessage(message: string, values: Iterable<string>): string
   return long.some((value) => message.includes(value)) ? redactor(long)(message) : message;
 }
 
-export function redactor(values: Iterable<string>): Redact {
-  const secrets = [...values].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
+/** Hides the values of variables in a text, such as a stack, but for those that are too short to be secrets. */
+export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING): (text: string) => string {
+  const secrets = [...values].filter(({ length }) => length >= shortest).sort((a, b) => b.length - a.length);
   const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  return (text) => forms.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+}
+
+export function redactor(values: Iterable<string>): Redact {
+  const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
-    const text = forms.reduce((rest, secret) => rest.replaceAll(secret, '***'), textOf(error));
+    const text = hide(textOf(error));
     const line = printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim());
     return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
   };

@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -25,12 +36,14 @@ const ENTRIES = {
 const ALWAYS = ['scripts/program.js', 'scripts/source-map.js', 'package.json', 'node_modules/.package-lock.json'];
 
 const HOUR = 3_600_000;
+/** Milliseconds by which the clock of the files may be behind. */
+const CLOCK_STEP = 20;
 
 const fileOf = (name) => `${name.replace(/^\.\//, '').replaceAll('/', '-')}.js`;
 
 function stampOf(file) {
-  const { mtimeMs, size } = statSync(new URL(file, root), { throwIfNoEntry: false }) ?? {};
-  return `${mtimeMs} ${size}`;
+  const { mtimeMs, ctimeMs, size } = statSync(new URL(file, root), { throwIfNoEntry: false }) ?? {};
+  return `${mtimeMs} ${ctimeMs} ${size}`;
 }
 
 /** What was made last; `undefined` if there is nothing. */
@@ -43,9 +56,23 @@ function made() {
 }
 
 /** A tree that was moved is none that this was made for: the program knows where its source lies. */
-const isFresh = ({ folder, home, stamps }) =>
+/** Files that were damaged or are somebody else's are as good as none. */
+function isWhole(folder, sizes) {
+  try {
+    return Object.entries(sizes).every(([file, size]) => {
+      const url = new URL(`${folder}/${file}`, cache);
+      accessSync(url, constants.R_OK);
+      return statSync(url).size === size;
+    });
+  } catch {
+    return false;
+  }
+}
+
+const isFresh = ({ folder, home, stamps, sizes }) =>
   home === root.href &&
-  existsSync(new URL(`${folder}/main.js`, cache)) &&
+  sizes !== undefined &&
+  isWhole(folder, sizes) &&
   Object.entries(stamps).every(([file, stamp]) => stampOf(file) === stamp);
 
 /** Modules find the files beside their source. */
@@ -117,13 +144,23 @@ function writeManifest(folder) {
 async function make() {
   const before = made()?.folder;
   const folder = `${Date.now()}-${process.pid}`;
-  const stamps = Object.fromEntries(ALWAYS.map((file) => [file, stampOf(file)]));
+  const began = Date.now() - CLOCK_STEP;
+  const stamps = {};
   const place = new URL(`${folder}/`, cache);
   mkdirSync(place, { recursive: true });
-  for (const file of await bundle(place)) stamps[file] = stampOf(file);
+  for (const file of [...ALWAYS, ...(await bundle(place))]) {
+    const { ctimeMs = 0 } = statSync(new URL(file, root), { throwIfNoEntry: false }) ?? {};
+    // What was changed meanwhile may be in the bundle or not: the next start makes another one.
+    stamps[file] = ctimeMs < began ? stampOf(file) : 'changed';
+  }
   writeManifest(place);
+  const sizes = Object.fromEntries(
+    readdirSync(place)
+      .filter((file) => /\.m?js$|^package\.json$/.test(file))
+      .map((file) => [file, statSync(new URL(file, place)).size]),
+  );
   const draft = new URL(`${folder}.json`, cache);
-  writeFileSync(draft, JSON.stringify({ folder, home: root.href, stamps }));
+  writeFileSync(draft, JSON.stringify({ folder, home: root.href, stamps, sizes }));
   renameSync(draft, list);
   for (const name of readdirSync(cache))
     if (name !== before && Number.parseInt(name, 10) < Date.now() - HOUR)

@@ -1,5 +1,4 @@
 import { type Stats, watchFile } from 'node:fs';
-import { setFlagsFromString } from 'node:v8';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
 import { createLog, logSettings, type ProcessLog } from '../log.ts';
@@ -33,9 +32,6 @@ export async function start(given: Given): Promise<number> {
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service.ts')).startService({ file, env, log });
       reloads.answerWith(() => service.reload(() => variables(envFile, outside)));
-      // V8 takes some of what a request leaves behind for long-lived, and puts it where only a full collection finds it.
-      // Not before everything is loaded: node's own modules take three times as long after a change of flags.
-      setFlagsFromString('--no-allocation-site-pretenuring');
       return service;
     });
   } finally {

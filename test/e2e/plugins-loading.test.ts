@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { loadObject } from '../support/config.ts';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, eventually } from '../support/http.ts';
 import { notes, pluginFile, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -203,6 +203,33 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       start([{ source: './a.mjs' }, { source: './b.mjs' }], { 'a.mjs': twice, 'b.mjs': twice }),
       /settings\.plugins\[1\].*"same"/,
     );
+  });
+
+  it('what a plugin throws shows no value of a variable, wherever it does', async () => {
+    const secret = 'postgres://user:hunter22@db';
+    const thrower = (where: string) => `const fail = (dsn) => { throw new Error('cannot reach ' + dsn); };
+      export default { name: 'leak', configSchema: { type: 'object' }, setup: (_, { dsn }) => {
+        if (${where === 'setup'}) fail(dsn);
+        return {
+          start() { if (${where === 'start'}) fail(dsn); },
+          hooks: { onHttpRequest() { fail(dsn); }, onError() { fail(dsn); } },
+        };
+      } };`;
+    const startWith = (where: string) =>
+      startTestService(
+        {
+          settings: { plugins: [{ source: './leak.mjs', config: { dsn: `\${DSN}` } }] },
+          apis: apis('http://127.0.0.1:1'),
+        },
+        { files: { 'leak.mjs': thrower(where) }, env: { DSN: secret } },
+      );
+    await assert.rejects(startWith('setup'), { message: 'plugin ./leak.mjs cannot be set up: cannot reach ***' });
+    await assert.rejects(startWith('start'), { message: 'plugin "leak" cannot start: cannot reach ***' });
+    const running = await startWith('hook');
+    await assertRefused(await running.post('x/raw'), 403, 'Request dropped by plugin "leak"');
+    await eventually(() => running.logs.find(({ message }) => /failed in onError/.test(message)), 'the complaint');
+    assert.equal(JSON.stringify(running.logs).includes('hunter22'), false);
+    await running.stop();
   });
 
   it('an unknown built-in and one that cannot be left out', async () => {
