@@ -4,9 +4,9 @@ import { type Static, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { readBounded } from '../../config/files.ts';
 import { ConfigErrors, errorAt } from '../../config/findings.ts';
-import { explain } from '../../config/schema/explain.ts';
 import { readConfigFile } from '../../config/yaml.ts';
 import { type Json, keys } from '../../plugins-sdk/index.ts';
+import { explain } from '../../plugins-sdk/schema/explain.ts';
 
 const closed = { additionalProperties: false };
 const AnyJson = Type.Unsafe<Json>(Type.Unknown());
