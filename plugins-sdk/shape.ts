@@ -118,9 +118,9 @@ const identityParts: { readonly [P in IdentityPart]: true } = {
 const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes(member));
 
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
-export function checkDefinition(definition: Definition): void {
-  checkName(definition.name, 'the default export');
-  refuseUnknown(Object.keys(definition), MEMBERS, 'the default export has an');
+export function checkDefinition(definition: Definition, what = 'the default export'): void {
+  checkName(definition.name, what);
+  refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
   for (const [name, [isValid, expected]] of Object.entries(memberChecks)) {
     const member: unknown = Reflect.get(definition, name);
     if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);

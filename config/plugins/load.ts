@@ -1,6 +1,6 @@
 import { Check } from 'typebox/value';
 import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { hooksWithKeys } from '../../plugins-sdk/endpoint-keys.ts';
+import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/endpoint-keys.ts';
 import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
@@ -171,7 +171,7 @@ class Loading {
     if (made === undefined) return undefined;
     this.#warn(made, path);
     const { name, hooks } = made;
-    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, endpoints) });
+    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     return { definition: { name, keys, setup }, config: own.value };
   }
 

@@ -71,6 +71,15 @@ function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], sha
   );
 }
 
+/** The schemas of single blocks, an endpoint's own and its API's, in which nothing of what plugins own is required. */
+export function blockSchemas(definitions: readonly Definition[]): Readonly<Record<'own' | 'shared', TSchema>> {
+  const { api, endpoint } = keyTrees(definitions, new Claims());
+  const names = ['name', 'description', 'mode', 'auth', 'endpoints'];
+  const frame = Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]));
+  const block = (tree: KeyTree) => Type.Object({ ...frame, ...tree.members('optional') }, closed);
+  return { own: block(endpoint), shared: block(api) };
+}
+
 /** Who owns what; what two want is a finding. */
 class Claims {
   readonly findings: Finding[] = [];
