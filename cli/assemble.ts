@@ -2,12 +2,13 @@ import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/in
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
-import type { Behaviour, Services } from '../plugins-sdk/define.ts';
-import type { Address } from '../plugins-sdk/hex.ts';
+import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
+import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
+import { checkBehaviour } from '../plugins-sdk/shape.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
@@ -49,6 +50,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
   });
   requireProviders(plugins);
+  requireCounterparts(loaded, plugins);
   return plugins;
 }
 
@@ -59,9 +61,13 @@ export function signerAddressOf({ plugins }: LoadedConfig): Address {
     const names = `"${choice.definition.name}" and "${other.definition.name}"`;
     throw new RegistrationError(`plugins ${names} both sign for all endpoints: leave one out`);
   }
-  const address = choice?.definition.signerAddress?.(choice.config);
-  if (address === undefined)
-    throw new RegistrationError('nothing signs answers: the built-in signer cannot be left out without another plugin');
+  if (choice === undefined)
+    throw new RegistrationError(
+      'nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"',
+    );
+  const { name, signerAddress } = choice.definition;
+  const address: unknown = signerAddress?.call(choice.definition, choice.config);
+  if (!isAddress(address)) throw new RegistrationError(`plugin "${name}": "signerAddress" returned no address`);
   return address;
 }
 
@@ -72,28 +78,52 @@ function requireProviders({ taps }: PluginSet): void {
   }
 }
 
+/** An endpoint that no request could pass, and what no request could reach, are mistakes. @throws RegistrationError */
+function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: PluginSet): void {
+  const sides = [
+    {
+      member: 'auth',
+      stage: 'authenticate',
+      verb: 'checks',
+      of: ({ auth = {} }: Definition) => Object.keys(auth),
+      used: endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)),
+    },
+    {
+      member: 'modes',
+      stage: 'deliver',
+      verb: 'delivers',
+      of: ({ modes = [] }: Definition) => modes,
+      used: endpoints.map(({ mode }) => mode),
+    },
+  ] as const;
+  for (const { member, stage, verb, of, used } of sides) {
+    const fail = (plugin: string, why: string) => new RegistrationError(`plugin "${plugin}": ${why}`);
+    const provided = new Set(taps[stage].map(({ variant }) => variant));
+    // A plugin may do without a hook that nobody asks for; endpoints that name nothing use what nobody needs to declare.
+    const known = new Set<string | undefined>(used);
+    for (const { definition } of plugins) {
+      for (const variant of of(definition)) {
+        if (known.has(variant) && !provided.has(variant))
+          throw fail(definition.name, `"${member}" has "${variant}", which no plugin ${verb} in "hooks.${stage}"`);
+      }
+    }
+    for (const { definition } of plugins) for (const variant of of(definition)) known.add(variant);
+    const odd = taps[stage].find(({ variant }) => !known.has(variant));
+    if (odd !== undefined)
+      throw fail(odd.plugin, `"hooks.${stage}" has "${odd.variant}", which no plugin has in "${member}"`);
+  }
+}
+
 function setUp(
   { definition, source, config }: PluginChoice,
   services: Services,
   hide: LoadedConfig['hide'],
 ): Behaviour {
   try {
-    return behaviourOf(definition.setup(services, config));
+    return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     throw new RegistrationError(`plugin ${source} cannot be set up: ${hide(messageOf(error))}`);
   }
-}
-
-const MEMBERS = ['hooks', 'routes', 'observe', 'start', 'stop'];
-
-/** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. */
-function behaviourOf(made: Behaviour): Behaviour {
-  if (typeof made !== 'object' || made === null || 'then' in made) {
-    throw new Error(`"setup" must return {${MEMBERS.join(', ')}} at once`);
-  }
-  const odd = Object.keys(made).find((member) => !MEMBERS.includes(member));
-  if (odd !== undefined) throw new Error(`"setup" returned an unknown member "${odd}"`);
-  return made;
 }
 
 /** Warns of full plugins that can change what is signed: their hooks are known only now. Of simple ones the loader has warned. */

@@ -1,6 +1,6 @@
 import type { CheckContext, Definition, Finding } from '../plugins-sdk/define.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
-import { isRecord } from './path.ts';
 import type { Redact } from './redact.ts';
 
 /**

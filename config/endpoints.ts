@@ -1,7 +1,7 @@
 import type { CheckContext, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import type { AuthMethod } from '../plugins-sdk/kernel.ts';
+import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
-import { childPath, isRecord } from './path.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,7 @@
 import type { Finding } from '../plugins-sdk/define.ts';
-import { lineage, printable, walk } from './path.ts';
+import { lineage, printable, walk } from '../plugins-sdk/schema/path.ts';
+
+export { errorAt, warningAt } from '../plugins-sdk/schema/finding.ts';
 
 /** Thrown when a configuration cannot be used. Its message has one line per error: `<path>: <message>`. */
 export class ConfigErrors extends Error {
@@ -16,14 +18,6 @@ export class ConfigErrors extends Error {
     );
     this.findings = [...findings];
   }
-}
-
-export function errorAt(path: string, message: string): Finding {
-  return { level: 'error', path, message };
-}
-
-export function warningAt(path: string, message: string): Finding {
-  return { level: 'warning', path, message };
 }
 
 /** A finding as one line of text. */

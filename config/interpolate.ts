@@ -1,6 +1,6 @@
 import type { Finding } from '../plugins-sdk/define.ts';
+import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
-import { childPath, isRecord } from './path.ts';
 
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -1,11 +1,11 @@
 import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { runChecks } from './checks.ts';
 import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, inFileOrder, warningAt } from './findings.ts';
 import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
-import { isRecord } from './path.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import { hiding, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';

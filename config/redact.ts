@@ -1,4 +1,4 @@
-import { printable } from './path.ts';
+import { printable } from '../plugins-sdk/schema/path.ts';
 
 const LONGEST = 300;
 /** Shorter values hide nothing and would riddle the text. */

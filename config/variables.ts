@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
+import { type Concerns, type ConvertLeaf, convert, fromText } from '../plugins-sdk/schema/convert.ts';
+import { isRecord, isWithin, lineage } from '../plugins-sdk/schema/path.ts';
 import type { Interpolated, Reference } from './interpolate.ts';
-import { isRecord, isWithin, lineage } from './path.ts';
-import { type Concerns, type ConvertLeaf, convert, fromText } from './schema/convert.ts';
 import { sample } from './schema/samples.ts';
 
 type Config = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { deepFreeze } from '../plugins-sdk/public-hooks.ts';
+import { explainAll } from '../plugins-sdk/schema/explain.ts';
 import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';
 import { identityFailure, identityText } from './identity.ts';
 import type { Interpolated } from './interpolate.ts';
-import { explainAll } from './schema/explain.ts';
 import { doubtfulPaths, fill, vary } from './variables.ts';
 
 /** An endpoint and the text that its ID is the hash of; without one the ID depends on unset variables. */

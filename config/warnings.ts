@@ -1,7 +1,7 @@
 import type { EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { warningAt } from './findings.ts';
 import type { Reference } from './interpolate.ts';
-import { childPath, isRecord } from './path.ts';
 
 /** Endpoints that anybody may ask because nobody said otherwise. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {

@@ -1,8 +1,8 @@
 import { Composer, type CST, type Document, isMap, Lexer, LineCounter, type ParsedNode, Parser } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
-import { isRecord } from './path.ts';
 import { TreeBuilder } from './tree.ts';
 
 const MAX_DEPTH = 64;

@@ -1,12 +1,7 @@
-import {
-  type ConfigKey,
-  configKey,
-  type EndpointKeys,
-  type Services,
-  type SimplePlugin,
-  type Taps,
-  Type,
-} from './define.ts';
+import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from './define.ts';
+import type { Endpoint } from './kernel.ts';
+import { deepFreeze } from './public-hooks.ts';
+import { withDefaults } from './schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
 export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {
@@ -18,21 +13,27 @@ type Hook = (context: Members) => unknown;
 
 const none = Object.freeze({});
 
+/** The values of a simple plugin's keys at an endpoint, with what their schemas have as `default`. */
+export function keyValues(keys: readonly ConfigKey[], endpoint: Endpoint | undefined): object {
+  if (endpoint === undefined) return none;
+  return deepFreeze(Object.fromEntries(keys.map((key) => [key.path, withDefaults(key.schema, key.of(endpoint))])));
+}
+
+/** {@link keyValues} by endpoint, made once. */
+export function keyValuesOf(keys: readonly ConfigKey[], endpoints: readonly Endpoint[]): (context: Members) => object {
+  const values = new Map<unknown, object>(endpoints.map((endpoint) => [endpoint.id, keyValues(keys, endpoint)]));
+  return ({ endpointId }) => values.get(endpointId) ?? none;
+}
+
 /** The hooks of a simple plugin, whose contexts have the endpoint's values of its keys as `keys`. */
 export function hooksWithKeys(
   hooks: SimplePlugin['hooks'],
   keys: readonly ConfigKey[],
-  endpoints: Services['endpoints'],
+  values: (context: Members) => object,
 ): Taps {
   if (keys.length === 0) return hooks;
-  const values = new Map<unknown, object>(
-    endpoints.map((endpoint) => [
-      endpoint.id,
-      Object.freeze(Object.fromEntries(keys.map((key) => [key.path, key.of(endpoint)]))),
-    ]),
-  );
   const withKeys = (hook: Hook): Hook => {
-    return (context) => hook.call(hooks, extended(context, values.get(context.endpointId) ?? none));
+    return (context) => hook.call(hooks, extended(context, values(context)));
   };
   return Object.fromEntries(Object.entries<unknown>(hooks).map(([name, hook]) => [name, withKeys(hook as Hook)]));
 }

@@ -18,8 +18,7 @@
  * ```
  */
 import type { Plugin } from '../kernel/registry.ts';
-import type { ConfigKey, Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
-import { configKeysOf, hooksWithKeys } from './endpoint-keys.ts';
+import type { Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
 import { createPluginSet } from './plugin-set.ts';
@@ -34,6 +33,7 @@ import type {
   ResponseSentInput,
   RouteInput,
 } from './testing/inputs.ts';
+import { checked, configOf, definitionOf } from './testing/prepared.ts';
 import { complaint, type Subject, TestRequest, textOf } from './testing/request.ts';
 import { servicesOf, testEndpoint } from './testing/services.ts';
 
@@ -45,9 +45,9 @@ const DEFAULT_BUDGET = 1000;
 export interface HarnessOptions {
   /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
   readonly budget?: number | 'none' | undefined;
-  /** What a simple plugin's file exports as `keys`; the values are those of `services.endpoints`. */
+  /** What a simple plugin's file exports as `keys`; the values are those of the endpoint that a request goes to. */
   readonly keys?: EndpointKeys | undefined;
-  /** The second argument of a definition's `setup`, as if validated; a factory gets its config when it is called. */
+  /** The second argument of a definition's `setup`, once its `configSchema` has checked it; a factory gets its config when it is called. */
   readonly config?: unknown;
   /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
   readonly services?: Partial<Services> | undefined;
@@ -56,7 +56,7 @@ export interface HarnessOptions {
 /**
  * Registers a plugin as the service would, and starts it.
  * @param plugin `{name, hooks}`, what a factory returned, or a definition with `setup`.
- * @throws what the service would not start with: an unknown hook, a hook that is no function, what `setup` or `start` throws.
+ * @throws what the service would not start with: an unknown hook or member, a bad config, what `setup` or `start` throws.
  */
 export async function testPlugin(
   plugin: SimplePlugin | Definition,
@@ -64,22 +64,21 @@ export async function testPlugin(
 ): Promise<PluginHarness> {
   if (typeof plugin !== 'object' || plugin === null)
     throw new TypeError('testPlugin takes a plugin: call its factory first');
-  const definition = 'setup' in plugin ? plugin : definitionOf(plugin, configKeysOf(options.keys ?? {}));
-  const services = servicesOf(definition, options.config, options.services);
-  const behaviour = definition.setup(services, options.config);
+  const requested = new Map<unknown, Endpoint>();
+  const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
+  const config = await configOf(definition, options.config);
+  const services = servicesOf(definition, config, options.services);
+  const behaviour = checked(definition.name, definition.setup(services, config));
   const complaints: Complaint[] = [];
   const { name, budget = DEFAULT_BUDGET, credentials } = definition;
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
-  const { hooks, observer } = createPluginSet(
+  const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
   );
   await behaviour.start?.();
-  return new PluginHarness({ hooks, observer, complaints }, behaviour, services.endpoints[0] ?? testEndpoint());
-}
-
-function definitionOf({ name, hooks }: SimplePlugin, keys: readonly ConfigKey[]): Definition {
-  return { name, keys, setup: ({ endpoints }) => ({ hooks: hooksWithKeys(hooks, keys, endpoints) }) };
+  const subject = { hooks, observer, taps, requested, complaints };
+  return new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());
 }
 
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */

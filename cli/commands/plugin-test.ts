@@ -20,13 +20,14 @@ export async function testPluginFile(given: Given, source: string): Promise<numb
   const timeout = readTimeout(given.optional('timeout'));
   const env = await readEnvironment(given.optional('env'));
   const config = await readConfig(given.optional('config'));
-  const { readRecord, sample } = await import('../plugin/record.ts');
+  const { checkKeys, readRecord, sample } = await import('../plugin/record.ts');
   const recording = given.optional('request');
   const record = recording === undefined ? sample : await readRecord(userPath(recording));
   const { loadPlugin } = await import('../plugin/load.ts');
   const builtins = definitions();
   const folder = userDirectory();
   const choice = await loadPlugin({ source, folder, timeout, config, env, builtins, patience: PATIENCE });
+  checkKeys(record, [...builtins, choice.definition], recording ?? 'sample');
   const encoder = builtins.find((builtin) => builtin.keys?.some(({ path }) => path === keys.encoding.path));
   if (encoder === undefined) throw new Error('nothing encodes');
   const credentials = builtins.flatMap((builtin) => builtin.credentials ?? []);

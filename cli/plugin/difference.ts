@@ -1,4 +1,4 @@
-import { childPath, isRecord } from '../../config/path.ts';
+import { childPath, isRecord } from '../../plugins-sdk/schema/path.ts';
 
 /** Characters of a value that are shown. */
 const LONGEST = 72;

@@ -3,9 +3,9 @@ import { interpolate, type Variables } from '../../config/interpolate.ts';
 import { loadPlugins, type PluginChoice } from '../../config/plugins/load.ts';
 import { redactor } from '../../config/redact.ts';
 import { compose } from '../../config/schema/compose.ts';
-import { explain } from '../../config/schema/explain.ts';
 import { PluginEntrySchema } from '../../config/schema/plugin-entry.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
+import { explain } from '../../plugins-sdk/schema/explain.ts';
 
 export interface PluginToLoad {
   /** As `source` names it in a config file that lies in `folder`. */

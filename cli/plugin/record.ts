@@ -4,9 +4,11 @@ import { type Static, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { readBounded } from '../../config/files.ts';
 import { ConfigErrors, errorAt } from '../../config/findings.ts';
-import { explain } from '../../config/schema/explain.ts';
+import { blockSchemas } from '../../config/schema/compose.ts';
 import { readConfigFile } from '../../config/yaml.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
 import { type Json, keys } from '../../plugins-sdk/index.ts';
+import { explain } from '../../plugins-sdk/schema/explain.ts';
 
 const closed = { additionalProperties: false };
 const AnyJson = Type.Unsafe<Json>(Type.Unknown());
@@ -89,6 +91,20 @@ export async function readRecord(file: string): Promise<RecordedRequest> {
   if (findings.length > 0 || !Check(RecordSchema, value)) throw new ConfigErrors(findings);
   if (value.ip !== undefined && isIP(value.ip) === 0) throw new ConfigErrors([errorAt(file, 'ip: no IP address')]);
   return value;
+}
+
+/**
+ * Checks the values of config keys at the recorded endpoint as the service would those in its config file.
+ *
+ * @throws ConfigErrors naming the file and everything that is wrong with them.
+ */
+export function checkKeys({ endpoint = {} }: RecordedRequest, definitions: readonly Definition[], file: string): void {
+  const schemas = blockSchemas(definitions);
+  const findings = (['own', 'shared'] as const).flatMap((block) =>
+    explain(schemas[block], endpoint[block] ?? {}, `endpoint.${block}`),
+  );
+  const errors = findings.map(({ path, message }) => errorAt(file, `${path}: ${message}`));
+  if (errors.length > 0) throw new ConfigErrors(errors);
 }
 
 /** Not as YAML: there a number with more digits than a double has is an error, and upstreams send such numbers. */

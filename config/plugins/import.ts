@@ -1,8 +1,8 @@
 import { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { within } from '../../plugins-sdk/within.ts';
-import { isRecord } from '../path.ts';
-import { PluginProblem } from './problem.ts';
 
 /** What a plugin's module exports. */
 export interface PluginModule {

@@ -1,18 +1,18 @@
 import { Check } from 'typebox/value';
 import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { hooksWithKeys } from '../../plugins-sdk/endpoint-keys.ts';
+import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/endpoint-keys.ts';
+import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
+import { convert } from '../../plugins-sdk/schema/convert.ts';
+import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
+import { childPath } from '../../plugins-sdk/schema/path.ts';
+import { checkDefinition, isDefinition, signingHooks, simpleKeys, simplePlugin } from '../../plugins-sdk/shape.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import type { Reference } from '../interpolate.ts';
-import { childPath } from '../path.ts';
 import type { Redact } from '../redact.ts';
-import { convert } from '../schema/convert.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { importPlugin, inTime } from './import.ts';
-import { type Block, isConfigSchema, validateOwn } from './own-config.ts';
-import { PluginProblem } from './problem.ts';
-import { checkDefinition, isDefinition, signingHooks, simpleKeys, simplePlugin } from './shape.ts';
 import { moduleUrl } from './source.ts';
 
 /** A plugin that takes part, and how the configuration wants it. */
@@ -156,6 +156,7 @@ class Loading {
     const at = `${path}.config`;
     if (isDefinition(plugin)) {
       checkDefinition(plugin);
+      refuseIgnored({ configSchema, keys: exported }, plugin);
       this.#definitions.push(plugin);
       const own = await this.#ownConfig(plugin.configSchema, entry.config, at);
       return own && { definition: plugin, config: own.value };
@@ -170,7 +171,7 @@ class Loading {
     if (made === undefined) return undefined;
     this.#warn(made, path);
     const { name, hooks } = made;
-    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, endpoints) });
+    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     return { definition: { name, keys, setup }, config: own.value };
   }
 
@@ -222,6 +223,16 @@ class Loading {
 
   #fail(path: string, message: string): void {
     this.#findings.push(errorAt(path, message));
+  }
+}
+
+/** Exports of the file that only a plugin without `setup` has. @throws PluginProblem */
+function refuseIgnored(exports: { readonly configSchema: unknown; readonly keys: unknown }, plugin: Definition): void {
+  for (const [name, value] of Object.entries(exports)) {
+    if (value !== undefined && Reflect.get(plugin, name) === undefined)
+      throw new PluginProblem(
+        `the export "${name}" is for plugins without "setup": make it a member of the definition`,
+      );
   }
 }
 

@@ -1,7 +1,8 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
+import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { errorAt } from '../findings.ts';
-import { isRecord } from '../path.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
 /** The schema of a whole config file. */
@@ -68,6 +69,15 @@ function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], sha
     },
     closed,
   );
+}
+
+/** The schemas of single blocks, an endpoint's own and its API's, in which nothing of what plugins own is required. */
+export function blockSchemas(definitions: readonly Definition[]): Readonly<Record<'own' | 'shared', TSchema>> {
+  const { api, endpoint } = keyTrees(definitions, new Claims());
+  const names = ['name', 'description', 'mode', 'auth', 'endpoints'];
+  const frame = Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]));
+  const block = (tree: KeyTree) => Type.Object({ ...frame, ...tree.members('optional') }, closed);
+  return { own: block(endpoint), shared: block(api) };
 }
 
 /** Who owns what; what two want is a finding. */
@@ -201,34 +211,4 @@ class KeyTree {
     });
     return Object.fromEntries([...leaves, ...branches]);
   }
-}
-
-/**
- * The schema with every mapping in it closed that does not say what it does with unknown keys. Schemas under `allOf` and
- * the like stay as they are: closed ones would exclude each other.
- */
-export function close<S extends TSchema>(schema: S): S {
-  if (!isRecord(schema)) return schema;
-  const changes: Record<string, unknown> = {};
-  for (const keyword of ['anyOf', 'oneOf', 'prefixItems', 'items']) {
-    const inner = schema[keyword];
-    if (Array.isArray(inner)) changes[keyword] = inner.map((item) => close(item));
-    else if (isRecord(inner)) changes[keyword] = close(inner);
-  }
-  if (isRecord(schema.properties)) {
-    const members = Object.entries(schema.properties).map(([key, member]) => [
-      key,
-      isRecord(member) ? close(member) : member,
-    ]);
-    changes.properties = Object.fromEntries(members);
-    const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
-    if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
-  }
-  return withMembers(schema, changes);
-}
-
-/** A copy with other members; TypeBox keeps marks in properties that are not enumerable. */
-function withMembers<T extends object>(original: T, changes: object): T {
-  const copy = Object.create(Object.getPrototypeOf(original), Object.getOwnPropertyDescriptors(original));
-  return Object.defineProperties(copy, Object.getOwnPropertyDescriptors(changes));
 }

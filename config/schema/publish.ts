@@ -1,5 +1,5 @@
 import type { Definition } from '../../plugins-sdk/define.ts';
-import { isRecord } from '../path.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { compose } from './compose.ts';
 
 const VARIABLE = { $ref: '#/$defs/variable' };

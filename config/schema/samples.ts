@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import type { SchemaNode } from './node.ts';
+import type { SchemaNode } from '../../plugins-sdk/schema/node.ts';
 
 /** A value for a variable that is unset. */
 export interface Sample {

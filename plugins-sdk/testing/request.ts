@@ -3,12 +3,20 @@ import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Hooks } from '../../kernel/hooks.ts';
 import type { Observer } from '../../kernel/observer.ts';
 import { asRefusal, describe, isRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type Route, routeKey } from '../../kernel/registry.ts';
-import { type ArgsOf, type InnerStage, type ResultOf, type StageName, stageOf } from '../../kernel/stages.ts';
+import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
+import {
+  type ArgsOf,
+  type InnerStage,
+  type ResultOf,
+  type StageName,
+  stageNames,
+  stageOf,
+} from '../../kernel/stages.ts';
 import type { Hex } from '../hex.ts';
-import type { HttpResponse, Json, Parameters } from '../kernel.ts';
+import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
 import { randomId } from '../random-id.ts';
+import { hint } from '../suggest.ts';
 import type {
   AfterApiCallInput,
   BeforeApiCallInput,
@@ -23,10 +31,15 @@ import type {
 } from './inputs.ts';
 import { testEndpoint } from './services.ts';
 
+const INNER: readonly string[] = stageNames.filter((name) => stageOf(name).context === undefined);
+
 /** The plugin that is tested, in its registry. */
 export interface Subject {
   readonly hooks: Hooks;
   readonly observer: Observer;
+  readonly taps: PluginSet['taps'];
+  /** Where requests go to, by their ids. */
+  readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
 }
 
@@ -48,7 +61,10 @@ export class TestRequest {
     this.#subject = subject;
     this.#hooks = subject.hooks;
     this.#exchange = exchangeOf(input, route);
-    if (route === undefined && unknownEndpoint === undefined) control.resolveTo(this.#exchange, endpoint);
+    if (route === undefined && unknownEndpoint === undefined) {
+      control.resolveTo(this.#exchange, endpoint);
+      subject.requested.set(this.#exchange.requestId, endpoint);
+    }
     this.#endpointId = unknownEndpoint ?? endpoint.id;
     this.exchange = this.#exchange;
     this.requestId = this.exchange.requestId;
@@ -98,10 +114,17 @@ export class TestRequest {
     await this.#hooks.ask('onError', refusal, this.#endpointId, this.#exchange);
   }
 
-  /** Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`. */
-  stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+  /**
+   * Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`.
+   * @throws TypeError when there is no such stage, or the plugin has no such variant of it.
+   */
+  async stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+    if (!INNER.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, INNER, 'they are')}`);
     const hasVariants = stageOf(name).variants !== undefined;
     const [variant, given] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
+    const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
+    if (hasVariants && !variants.includes(variant))
+      throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
     return this.#outcome(name, async () => {
       // The type of `input` has just said what the stage takes.
       const result = await this.#hooks.askAny(name, variant, [...given, this.#exchange] as unknown as ArgsOf<N>);

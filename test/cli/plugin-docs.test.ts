@@ -69,14 +69,23 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
 
   it('keys of endpoints', async (t) => {
     const cwd = await projectWith(t, 'price-band.ts');
-    const outcome = async (maxPrice: number) => {
-      const record = { endpoint: { own: { maxPrice } }, response: { data: { price: 10 } } };
+    const outcome = async (endpoint: object) => {
+      const record = { endpoint, response: { data: { price: 10 } } };
       await writeFile(join(cwd, 'r.json'), JSON.stringify(record));
-      const { code, stdout } = await runCli(t, ['plugin', 'test', 'price-band.ts', '--request', 'r.json'], { cwd });
-      return [code, /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(stdout)?.[1]];
+      const ended = await runCli(t, ['plugin', 'test', 'price-band.ts', '--request', 'r.json'], { cwd });
+      const [, told] = /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(ended.stdout) ?? [];
+      return [ended.code, told ?? ended.stderr];
     };
-    assert.deepEqual(await outcome(10), [0, 'passed']);
-    assert.deepEqual(await outcome(9.5), [0, 'changed status: 200 → 500']);
+    assert.deepEqual(await outcome({ own: { maxPrice: 10 } }), [0, 'passed']);
+    assert.deepEqual(await outcome({ own: { maxPrice: 9.5 } }), [0, 'changed status: 200 → 500']);
+    assert.deepEqual(await outcome({ own: { maxPrize: 4 } }), [
+      1,
+      'error: r.json: endpoint.own.maxPrize: unknown key, did you mean "maxPrice"?\n',
+    ]);
+    assert.deepEqual(await outcome({ shared: { maxPrice: 0 } }), [
+      1,
+      'error: r.json: endpoint.shared.maxPrice: must be more than 0\n',
+    ]);
   });
 
   it('the test of a plugin', async (t) => {

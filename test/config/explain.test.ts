@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { findingLine } from '../../config/findings.ts';
-import { explain, explainAll } from '../../config/schema/explain.ts';
 import { configKey } from '../../plugins-sdk/define.ts';
+import { explain, explainAll } from '../../plugins-sdk/schema/explain.ts';
 
 const cases: readonly [TSchema, unknown, ...string[]][] = [
   [Type.Number({ exclusiveMinimum: 0 }), 0, 'v: must be more than 0'],

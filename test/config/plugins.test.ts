@@ -194,6 +194,11 @@ test('a module or a factory that never finishes is given up', async (t) => {
   ]);
 });
 
+const needsSetup = (member: string) => `the default export has "${member}", which needs a plugin with "setup"`;
+
+const ignored = (member: string) =>
+  `the export "${member}" is for plugins without "setup": make it a member of the definition`;
+
 test('a default export of the wrong shape is an error that says what is wrong', async (t) => {
   const cases: readonly [string, string][] = [
     ['null', 'the default export must be {name, hooks}'],
@@ -211,6 +216,16 @@ test('a default export of the wrong shape is an error that says what is wrong', 
     ['{ name: "a", hooks: { authenticate: { x: 1 } } }', 'the hook "authenticate" needs a plugin with "setup"'],
     ['{ name: "a", hooks: {}, observe: {} }', 'the default export has "observe", which needs a plugin with "setup"'],
     ['{ name: "a", hooks: {}, start() {} }', 'the default export has "start", which needs a plugin with "setup"'],
+    ['{ name: "a", hooks: {}, configSchema: {} }', needsSetup('configSchema')],
+    ['{ name: "a", hooks: {}, signerAddress() {} }', needsSetup('signerAddress')],
+    ['{ name: "a", hooks: {}, required: true }', needsSetup('required')],
+    ['{ name: "a", hooks: {}, openapi() {} }', needsSetup('openapi')],
+    ['{ name: "a", hooks: {}, behindProxy() {} }', needsSetup('behindProxy')],
+    ['{ name: "a", hooks: {}, onError() {} }', 'the default export has "onError", which belongs into "hooks"'],
+    [
+      '{ name: "a", hooks: {}, budgt: 3 }',
+      'the default export has an unknown member "budgt", known members: name, hooks',
+    ],
     ['() => undefined', 'what its factory returns must be {name, hooks}'],
     ['async () => ({ name: "a", hooks: { onErorr() {} } })', 'unknown hook "onErorr", did you mean "onError"?'],
     ['class Plugin {}', "cannot be loaded: Class constructor Plugin cannot be invoked without 'new'"],
@@ -228,6 +243,21 @@ test('a default export of the wrong shape is an error that says what is wrong', 
     ['{ name: "a", setup() {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
     ['{ name: "a", setup() {}, identity: { url: 1 } }', 'its "identity" must be an object of functions'],
     ['{ name: "a", setup() {}, check: 1 }', 'its "check" must be a function'],
+    [
+      '{ name: "a", setup() {}, credential: ["X-Tok"] }',
+      'the default export has an unknown member "credential", did you mean "credentials"?',
+    ],
+    [
+      '{ name: "a", setup() {}, configschema: {} }',
+      'the default export has an unknown member "configschema", did you mean "configSchema"?',
+    ],
+    [
+      '{ name: "a", setup() {}, identity: { ulr() {} } }',
+      'its "identity" has an unknown member "ulr", did you mean "url"?',
+    ],
+    ['{ name: "a", setup() {}, signerAddress: "0x" }', 'its "signerAddress" must be a function'],
+    ['{ name: "a", setup() {} }; export const keys = {}', ignored('keys')],
+    ['{ name: "a", setup() {} }; export const configSchema = {}', ignored('configSchema')],
     ['{ name: "a", setup() {}, required: 1 }', 'its "required" must be true or false'],
   ];
   for (const [code, message] of cases) {

@@ -119,6 +119,25 @@ describe('keys of a simple plugin (`export const keys`)', () => {
     assert.deepEqual(await harness.onBeforeApiCall({ parameters: { a: 1 } }), {
       value: { a: 1, limit: 5, to: 'us', id: 66 },
     });
+    const other = testEndpoint({ own: { ceiling: 7 } });
+    assert.deepEqual(await harness.onBeforeApiCall({ endpoint: other }), { value: { limit: 7, to: null, id: 66 } });
     assert.deepEqual(harness.complaints, []);
+  });
+
+  it('have the defaults of their schemas, at any depth', async () => {
+    const members =
+      'ceiling: Type.Number({ default: 9 }), note: Type.Object({ to: Type.Optional(Type.String({ default: "us" })) })';
+    const source = `${keysOf(members)} ${pluginTools}
+      export default { name: 'defaults', hooks: { onHttpRequest: ({ endpoint, keys }) => note('default ' + endpoint, keys) } };`;
+    const { files, plugins } = pluginFiles({ defaults: source });
+    const endpoints = { none: {}, some: { ceiling: 1, note: {} } };
+    const service = await startTestService(oneApi('http://127.0.0.1:9', endpoints, { settings: { plugins } }), {
+      files,
+    });
+    await service.post('api/none');
+    await service.post('api/some');
+    await service.stop();
+    assert.deepEqual(notes.of('default none'), [{ ceiling: 9, note: undefined }]);
+    assert.deepEqual(notes.of('default some'), [{ ceiling: 1, note: { to: 'us' } }]);
   });
 });

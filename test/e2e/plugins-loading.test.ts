@@ -9,6 +9,10 @@ import { verifyRaw } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
 
+const withMembers = ({ endpoints }: { endpoints: object[] }, members: object = {}) => ({
+  endpoints: endpoints.map((endpoint) => ({ ...endpoint, ...members })),
+});
+
 const apis = (url: string) => [
   { name: 'x', url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }] }] },
 ];
@@ -138,7 +142,16 @@ describe('a plugin may use the SDK whatever its extension, in a folder without a
 
 describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
   const faults: Readonly<
-    Record<string, { readonly text: string; readonly expected: RegExp; readonly config?: object }>
+    Record<
+      string,
+      {
+        readonly text: string;
+        readonly expected: RegExp;
+        readonly config?: object;
+        readonly without?: string;
+        readonly endpoint?: object;
+      }
+    >
   > = {
     'throws while it is loaded': {
       text: 'throw new Error("no\\nway");',
@@ -174,19 +187,69 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       config: { ulr: 'x' },
       expected: /settings\.plugins\[0\]\.config/,
     },
+    'observes what there is not': {
+      text: 'export default { name: "p", setup: () => ({ observe: { stages() {} } }) };',
+      expected: /"observe" has an unknown member "stages", did you mean "stage"\?$/,
+    },
+    'returns what there is not': {
+      text: 'export default { name: "p", setup: () => ({ hook: {} }) };',
+      expected: /"setup" returned an unknown member "hook", did you mean "hooks"\?$/,
+    },
+    'has an auth type that it does not check': {
+      text: 'export default { name: "p", auth: { t: {} }, setup: () => ({}) };',
+      endpoint: { auth: { type: 't' } },
+      expected: /^plugin "p": "auth" has "t", which no plugin checks in "hooks\.authenticate"$/,
+    },
+    'checks an auth type that nobody declares': {
+      text: 'export default { name: "p", setup: () => ({ hooks: { authenticate: { t: () => true } } }) };',
+      expected: /^plugin "p": "hooks\.authenticate" has "t", which no plugin has in "auth"$/,
+    },
+    'has a mode that it does not deliver': {
+      text: 'export default { name: "p", modes: ["m"], setup: () => ({}) };',
+      endpoint: { mode: 'm' },
+      expected: /^plugin "p": "modes" has "m", which no plugin delivers in "hooks\.deliver"$/,
+    },
+    'delivers a mode that nobody declares': {
+      text: 'export default { name: "p", setup: () => ({ hooks: { deliver: { m: () => undefined } } }) };',
+      expected: /^plugin "p": "hooks\.deliver" has "m", which no plugin has in "modes"$/,
+    },
+    'has no address for its signatures': {
+      text: 'export default { name: "p", signerAddress: () => "0x1", setup: () => ({}) };',
+      without: 'sign-eip191',
+      expected: /^plugin "p": "signerAddress" returned no address$/,
+    },
+    'signs and does not say by which address': {
+      text: 'export default { name: "p", setup: () => ({ hooks: { sign: () => undefined } }) };',
+      without: 'sign-eip191',
+      expected:
+        /^nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"$/,
+    },
     'takes no config': {
       text: 'export default { name: "p", hooks: {} };',
       config: { a: 1 },
       expected: /settings\.plugins\[0\]\.config: .*takes no config/,
     },
   };
-  const start = (plugins: object[], files: Record<string, string>) =>
-    startTestService({ settings: { plugins }, apis: apis('http://127.0.0.1:1') }, { files });
+  const start = (plugins: object[], files: Record<string, string>, endpoint?: object) =>
+    startTestService(
+      {
+        settings: { plugins },
+        apis: apis('http://127.0.0.1:1').map((api) => ({ ...api, ...withMembers(api, endpoint) })),
+      },
+      { files },
+    );
 
-  for (const [what, { text, expected, config }] of Object.entries(faults)) {
+  for (const [what, { text, expected, config, without, endpoint }] of Object.entries(faults)) {
     it(`one that ${what}`, async () => {
       await assert.rejects(
-        start([{ source: './p.mjs', ...(config && { config }) }], { 'p.mjs': text }),
+        start(
+          [
+            { source: './p.mjs', ...(config && { config }) },
+            ...(without === undefined ? [] : [{ source: `builtin:${without}`, enabled: false }]),
+          ],
+          { 'p.mjs': text },
+          endpoint,
+        ),
         ({ message }) => {
           assert.match(message, expected);
           assert.doesNotMatch(message, /\n {4}at /);

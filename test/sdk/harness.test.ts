@@ -10,6 +10,7 @@ import {
   encodingChoice,
   type Hex,
   type Json,
+  perMethod,
   Refusal,
   resolvedParameters,
 } from '../../plugins-sdk/index.ts';
@@ -324,11 +325,16 @@ describe('a definition', () => {
   const limit = configKey('endpoint', 'limit', Type.Optional(Type.Integer()));
   const left = new ContextKey<string>('left');
   const calls: string[] = [];
+  const config = { a: 1 };
   const definition = definePlugin({
     name: 'p',
     budget: 5,
     keys: [limit],
     credentials: ['X-Token'],
+    configSchema: Type.Object({
+      a: Type.Integer(),
+      deep: Type.Object({ b: Type.Integer({ default: 2 }) }, { default: {} }),
+    }),
     setup({ endpoints, node, now }, config) {
       const limits = endpoints.map((endpoint) => limit.of(endpoint));
       return {
@@ -370,26 +376,31 @@ describe('a definition', () => {
     assert.deepEqual(calls, ['start', 'stop 250']);
     const outcome = await harness.onHttpRequest({ headers: { 'X-Token': 'secret', accept: '*/*' } });
     const node = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
-    const message = JSON.stringify({ headers: { accept: '*/*' }, limits: [3], node, config: { a: 1 }, at: 7 });
+    const message = JSON.stringify({
+      headers: { accept: '*/*' },
+      limits: [3],
+      node,
+      config: { a: 1, deep: { b: 2 } },
+      at: 7,
+    });
     assert.deepEqual(outcome, { refused: { status: 403, message } });
   });
 
   it('keeps its own budget unless the test sets one', async () => {
-    assert.deepEqual(await (await testPlugin(definition)).onBeforeSign(), EXHAUSTED);
-    const harness = await testPlugin(definition, { budget: 7 });
+    assert.deepEqual(await (await testPlugin(definition, { config })).onBeforeSign(), EXHAUSTED);
+    const harness = await testPlugin(definition, { budget: 7, config });
     assert.deepEqual(await harness.onBeforeSign(), EXHAUSTED);
     assert.equal(harness.complaints[0]?.message, 'its 7 ms were spent in the call');
   });
 
   it('can be run through the inner stages', async () => {
-    const harness = await testPlugin(definition, { budget: 'none' });
+    const harness = await testPlugin(definition, { budget: 'none', config });
     const request = harness.request({ headers: { 'X-Token': 'let me in' } });
     const method = { type: 'token', token: 'let me in' };
     assert.deepEqual(await request.stage('authenticate', 'token', method), { value: true });
     assert.deepEqual(await request.stage('authenticate', 'token', { ...method, token: 'b' }), {
       refused: { status: 401, message: 'Invalid token' },
     });
-    assert.deepEqual(await request.stage('authenticate', 'other', method), PASSED);
     assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }), {
       value: { bytes: '0x01', field: 'data', value: '0x01' },
     });
@@ -399,9 +410,50 @@ describe('a definition', () => {
     assert.deepEqual(harness.complaints, []);
   });
 
+  it('has no stage and no variant that is misspelt', async () => {
+    const request = (await testPlugin(definition, { config })).request();
+    await assert.rejects(request.stage('authenticate', 'tokn', { type: 'token' }), {
+      name: 'TypeError',
+      message: 'the plugin has no "authenticate" of "tokn", did you mean "token"?',
+    });
+    await assert.rejects(
+      request.stage('deliver', 'sync', () => assert.fail('run')),
+      {
+        name: 'TypeError',
+        message: 'the plugin has no "deliver" of "sync", there are no variants here',
+      },
+    );
+    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }), {
+      name: 'TypeError',
+      message: 'there is no inner stage "encod", did you mean "encode"?',
+    });
+  });
+
+  it('finds what it prepared by the very objects of its endpoints', async () => {
+    const schema = Type.Object({ token: Type.String() });
+    const method = { type: 'token', token: 'let me in' };
+    const plugin = definePlugin({
+      name: 'p',
+      auth: { token: schema },
+      setup: ({ endpoints }) => {
+        const tokens = perMethod(endpoints, 'token', schema, ({ token }) => token);
+        return { hooks: { authenticate: { token: (given) => tokens(given) === 'let me in' || undefined } } };
+      },
+    });
+    const harness = await testPlugin(plugin, { services: { endpoints: [testEndpoint({ auth: [method] })] } });
+    assert.deepEqual(await harness.request().stage('authenticate', 'token', method), { value: true });
+    await harness.request().stage('authenticate', 'token', { ...method });
+    assert.deepEqual(
+      harness.complaints.map(({ message }) => message),
+      [
+        'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
+      ],
+    );
+  });
+
   it('complains of what fails in an inner stage, open or closed', async () => {
     const request = { endpointId: '0x01', timestamp: 1, data: '0x' } as const;
-    const harness = await testPlugin(definition, { budget: 'none' });
+    const harness = await testPlugin(definition, { budget: 'none', config });
     assert.deepEqual(await harness.request().stage('sign', request), {
       refused: { status: 500, message: 'Internal server error' },
     });
@@ -592,18 +644,46 @@ describe('answerKey', () => {
 describe('testPlugin', () => {
   it('refuses what the service would not start with', async () => {
     const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
-    await assert.rejects(faulty({ name: 'p', hooks: { onHttpRequests: () => undefined } }), {
-      message: 'plugin "p": there is no hook "onHttpRequests"',
-    });
-    await assert.rejects(faulty({ name: 'p', hooks: { onHttpRequest: true } }), {
-      message: 'plugin "p": hook "onHttpRequest" is no function',
-    });
+    const route = { method: 'GET', path: '/x', admit: true, handle: () => ({ status: 204, body: '' }) };
+    const returning = (made: unknown) => ({ name: 'p', setup: () => made });
+    const routed = (members: object) => returning({ routes: [{ ...route, ...members }] });
+    const cases: readonly (readonly [unknown, string])[] = [
+      [
+        { name: 'p', hooks: { onHttpRequests: () => undefined } },
+        'unknown hook "onHttpRequests", did you mean "onHttpRequest"?',
+      ],
+      [{ name: 'p', hooks: { onHttpRequest: true } }, 'the hook "onHttpRequest" must be a function'],
+      [{ name: 'p', hooks: { encode: () => undefined } }, 'the hook "encode" needs a plugin with "setup"'],
+      [{ name: 'p' }, 'the plugin has no "hooks", an object of functions'],
+      [{ hooks: {} }, 'the plugin has no "name", a short text of one line'],
+      [{ setup: () => ({}) }, 'the plugin has no "name", a short text of one line'],
+      [
+        { name: 'p', credential: [], setup: () => ({}) },
+        'the plugin has an unknown member "credential", did you mean "credentials"?',
+      ],
+      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, start, stop} at once'],
+      [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
+      [routed({ maxBody: '1kb' }), 'plugin "p": route GET /x: "maxBody" must be a number of bytes'],
+      [routed({ admit: undefined }), 'plugin "p": route GET /x: "admit" must be true or false'],
+      [routed({ path: 'x' }), 'plugin "p": route GET x: the path must start with a slash, or be *'],
+      [routed({ method: 'FETCH' }), 'plugin "p": route FETCH /x: there is no such method'],
+    ];
+    for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
     await assert.rejects(
       faulty(() => ({ name: 'p', hooks: {} })),
       {
         message: 'testPlugin takes a plugin: call its factory first',
       },
     );
+    const configured = { name: 'p', configSchema: Type.Object({ max: Type.Integer() }), setup: () => ({}) };
+    await assert.rejects(testPlugin(configured, { config: { max: '1', mix: 1 } }), {
+      message: 'config.max: expected an integer, found a string\nconfig.mix: unknown key, did you mean "max"?',
+    });
+    const parser = { parse: () => assert.fail('no') };
+    await assert.rejects(testPlugin({ ...configured, configSchema: parser }), { message: 'config: no' });
+    await assert.rejects(testPlugin({ name: 'p', setup: () => ({}) }, { config: {} }), {
+      message: 'config: the plugin takes no config',
+    });
     const failing = { name: 'p', setup: () => ({ start: () => Promise.reject(new Error('no socket')) }) };
     await assert.rejects(faulty(failing), { message: 'no socket' });
   });

@@ -1,30 +1,16 @@
-import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
-import type { ConfigKey, Definition, EndpointKeys, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { configKeysOf } from '../../plugins-sdk/endpoint-keys.ts';
-import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
-import { hint } from '../../plugins-sdk/suggest.ts';
-import { isRecord } from '../path.ts';
-import { PluginProblem } from './problem.ts';
+import { stageNames, stageOf, stages } from '../kernel/stages.ts';
+import type { Behaviour, ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from './define.ts';
+import { configKeysOf } from './endpoint-keys.ts';
+import type { Observer } from './kernel.ts';
+import { PluginProblem } from './plugin-problem.ts';
+import { publicHooks } from './public-hooks.ts';
+import { isRecord } from './schema/path.ts';
+import { hint } from './suggest.ts';
 
 const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
 const LONGEST_NAME = 100;
-/** What only a plugin with `setup` can have. */
-const FULL_ONLY = [
-  'keys',
-  'auth',
-  'modes',
-  'credentials',
-  'identity',
-  'check',
-  'openapi',
-  'behindProxy',
-  'budget',
-  'routes',
-  'observe',
-  'start',
-  'stop',
-];
+const SIMPLE = ['name', 'hooks'];
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
@@ -47,9 +33,21 @@ function assertSimplePlugin(value: unknown, what: string): asserts value is Simp
   checkName(value.name, what);
   const { hooks } = value;
   if (!isRecord(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
-  const surplus = FULL_ONLY.find((key) => value[key] !== undefined);
-  if (surplus !== undefined) throw new PluginProblem(`${what} has "${surplus}", which needs a plugin with "setup"`);
+  for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
+}
+
+function checkSimpleMember(member: string, what: string): void {
+  if (FULL_ONLY.includes(member)) throw new PluginProblem(`${what} has "${member}", which needs a plugin with "setup"`);
+  if (HOOKS.includes(member)) throw new PluginProblem(`${what} has "${member}", which belongs into "hooks"`);
+  refuseUnknown([member], SIMPLE, `${what} has an`);
+}
+
+/** What is misspelt would be ignored. @throws PluginProblem */
+export function refuseUnknown(members: readonly string[], known: readonly string[], where: string): void {
+  const odd = members.find((member) => !known.includes(member));
+  if (odd !== undefined)
+    throw new PluginProblem(`${where} unknown member "${odd}"${hint(odd, known, 'known members')}`);
 }
 
 function checkHook(stage: string, hook: unknown): void {
@@ -72,26 +70,77 @@ export function isDefinition(value: unknown): value is Definition {
   return isRecord(value) && typeof value.setup === 'function';
 }
 
-const memberChecks: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
+type Check = readonly [(value: unknown) => boolean, string];
+
+const aFunction: Check = [isFunction, 'a function'];
+
+/** Every member of a definition, and what it must be; `name` has a check of its own. */
+const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
+  name: [() => true, ''],
   budget: [(value) => value === 'none' || (typeof value === 'number' && value > 0), '"none" or positive milliseconds'],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
+  // Whoever reads the block against it says what is wrong with it.
+  configSchema: [() => true, ''],
   auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
   modes: [isTexts, 'a list of names'],
   credentials: [isTexts, 'a list of header names'],
   identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
-  check: [isFunction, 'a function'],
-  openapi: [isFunction, 'a function'],
-  behindProxy: [isFunction, 'a function'],
+  check: aFunction,
+  signerAddress: aFunction,
+  behindProxy: aFunction,
+  openapi: aFunction,
+  setup: aFunction,
+};
+const MEMBERS = Object.keys(memberChecks);
+
+const behaviour: { readonly [M in keyof Required<Behaviour>]: true } = {
+  hooks: true,
+  routes: true,
+  observe: true,
+  start: true,
+  stop: true,
+};
+const BEHAVIOUR = Object.keys(behaviour);
+
+const observers: { readonly [M in keyof Required<Observer>]: true } = { stage: true, call: true, response: true };
+
+const identityParts: { readonly [P in IdentityPart]: true } = {
+  url: true,
+  path: true,
+  method: true,
+  parameters: true,
+  encoding: true,
+  encrypt: true,
 };
 
-/** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type. */
-export function checkDefinition(definition: Definition): void {
-  checkName(definition.name, 'the default export');
+/** What only a plugin with `setup` can have. */
+const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes(member));
+
+/** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
+export function checkDefinition(definition: Definition, what = 'the default export'): void {
+  checkName(definition.name, what);
+  refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
   for (const [name, [isValid, expected]] of Object.entries(memberChecks)) {
     const member: unknown = Reflect.get(definition, name);
     if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);
   }
+  refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
+}
+
+/** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. @throws PluginProblem */
+export function checkBehaviour(made: Behaviour): Behaviour {
+  if (typeof made !== 'object' || made === null || 'then' in made) {
+    throw new PluginProblem(`"setup" must return {${BEHAVIOUR.join(', ')}} at once`);
+  }
+  refuseUnknown(Object.keys(made), BEHAVIOUR, '"setup" returned an');
+  const told = Object.entries(made.observe ?? {}).filter(([, member]) => isFunction(member));
+  refuseUnknown(
+    told.map(([name]) => name),
+    Object.keys(observers),
+    '"observe" has an',
+  );
+  return made;
 }
 
 function isFunction(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { isRecord } from '../path.ts';
+import { isRecord } from './path.ts';
 
 /** What of a JSON Schema the config loader understands; everything else is left to TypeBox. */
 export interface SchemaNode {
@@ -24,14 +24,14 @@ export interface SchemaNode {
   keyword(name: string): unknown;
 }
 
-const cache = new WeakMap<object, SchemaNode>();
+const nodes = new WeakMap<object, SchemaNode>();
 
 /** Reads a schema, which may be an operator's: what is malformed counts as absent. */
 export function readSchema(schema: TSchema): SchemaNode {
-  const known = cache.get(schema);
+  const known = nodes.get(schema);
   if (known !== undefined) return known;
   const node = parse(isRecord(schema) ? schema : {});
-  if (isRecord(schema)) cache.set(schema, node);
+  if (isRecord(schema)) nodes.set(schema, node);
   return node;
 }
 

@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
-import { compileSchema } from '../../plugins-sdk/compile-schema.ts';
-import type { Finding } from '../../plugins-sdk/define.ts';
-import { hint, nearest } from '../../plugins-sdk/suggest.ts';
-import { errorAt } from '../findings.ts';
-import { childPath, isRecord } from '../path.ts';
+import { compileSchema } from '../compile-schema.ts';
+import type { Finding } from '../define.ts';
+import { hint, nearest } from '../suggest.ts';
+import { errorAt } from './finding.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
+import { childPath, isRecord } from './path.ts';
 
 /**
  * Everything in which a value differs from its schema, in words and without showing values: they may be secrets. TypeBox

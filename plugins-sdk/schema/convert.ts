@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
-import { exactNumber } from '../../plugins-sdk/numbers.ts';
-import { childPath, isRecord } from '../path.ts';
+import { exactNumber } from '../numbers.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
+import { childPath, isRecord } from './path.ts';
 
 /** Gives a string at a config path its value; `nodes` are the schemas that may apply there. */
 export type ConvertLeaf = (text: string, nodes: readonly SchemaNode[], path: string) => unknown;

@@ -1,13 +1,12 @@
 import type { TSchema } from 'typebox';
 import { Default } from 'typebox/value';
-import type { ConfigSchema, Finding } from '../../plugins-sdk/define.ts';
-import { errorAt } from '../findings.ts';
-import { childPath, isRecord } from '../path.ts';
-import type { Redact } from '../redact.ts';
-import { close } from '../schema/compose.ts';
-import { type ConvertLeaf, convert } from '../schema/convert.ts';
-import { withDefaults } from '../schema/defaults.ts';
-import { explain } from '../schema/explain.ts';
+import type { ConfigSchema, Finding } from '../define.ts';
+import { close } from './close.ts';
+import { type ConvertLeaf, convert } from './convert.ts';
+import { withDefaults } from './defaults.ts';
+import { explain } from './explain.ts';
+import { errorAt } from './finding.ts';
+import { childPath, isRecord } from './path.ts';
 
 /** A plugin's `config` block. */
 export interface Block {
@@ -15,7 +14,8 @@ export interface Block {
   /** Its config path. */
   readonly path: string;
   readonly leaf: ConvertLeaf;
-  readonly redact: Redact;
+  /** A foreign error as one line of text. */
+  redact(error: unknown): string;
   /** Whether samples stand in it for variables that are unset. */
   readonly doubtful: boolean;
 }

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
-import { isRecord } from '../path.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
+import { isRecord } from './path.ts';
 
 /**
  * A value in which what is missing has the `default` of its schema, at any depth; of `anyOf` and `oneOf` that of the first

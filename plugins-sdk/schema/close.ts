@@ -1,0 +1,32 @@
+import type { TSchema } from 'typebox';
+import { isRecord } from './path.ts';
+
+/**
+ * The schema with every mapping in it closed that does not say what it does with unknown keys. Schemas under `allOf` and
+ * the like stay as they are: closed ones would exclude each other.
+ */
+export function close<S extends TSchema>(schema: S): S {
+  if (!isRecord(schema)) return schema;
+  const changes: Record<string, unknown> = {};
+  for (const keyword of ['anyOf', 'oneOf', 'prefixItems', 'items']) {
+    const inner = schema[keyword];
+    if (Array.isArray(inner)) changes[keyword] = inner.map((item) => close(item));
+    else if (isRecord(inner)) changes[keyword] = close(inner);
+  }
+  if (isRecord(schema.properties)) {
+    const members = Object.entries(schema.properties).map(([key, member]) => [
+      key,
+      isRecord(member) ? close(member) : member,
+    ]);
+    changes.properties = Object.fromEntries(members);
+    const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
+    if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
+  }
+  return withMembers(schema, changes);
+}
+
+/** A copy with other members; TypeBox keeps marks in properties that are not enumerable. */
+export function withMembers<T extends object>(original: T, changes: object): T {
+  const copy = Object.create(Object.getPrototypeOf(original), Object.getOwnPropertyDescriptors(original));
+  return Object.defineProperties(copy, Object.getOwnPropertyDescriptors(changes));
+}
