@@ -40,7 +40,7 @@ export class StandIns {
       },
       sign: ({ data }) => {
         if (this.encoded !== undefined) this.signed = data;
-        return { node: NOBODY, signature: '0x' };
+        return { node: NOBODY, signature: '0x00' };
       },
     };
   }
