@@ -195,6 +195,7 @@ class RequestLifecycle {
     const response = (await hooks.ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
     if (response.status < 200 || response.status > 299)
       throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
+    this.#assertOpen();
     await hooks.ask('fetched', response, exchange);
     const answer = await this.#sign(response);
     // Keep it for others.

@@ -248,7 +248,7 @@ describe('plugins', { concurrency: 4 }, () => {
         row.slice(columns[2]),
       ]);
     const order =
-      'admit resolve read onHttpRequest authenticate validate deliver lookup onBeforeApiCall callApi onAfterApiCall encode encrypt';
+      'admit resolve read onHttpRequest authenticate validate deliver lookup onBeforeApiCall callApi onAfterApiCall fetched encode encrypt';
     const rest = 'onBeforeSign sign prove store settle respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
