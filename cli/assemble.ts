@@ -115,14 +115,16 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
 }
 
 function setUp(
-  { definition, source, config }: PluginChoice,
+  { definition, source, path, config }: PluginChoice,
   services: Services,
   hide: LoadedConfig['hide'],
 ): Behaviour {
   try {
     return checkBehaviour(definition.setup(services, config));
   } catch (error) {
-    throw new RegistrationError(`plugin ${source} cannot be set up: ${hide(messageOf(error))}`);
+    const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
+    const at = path === undefined ? '' : `${path}: `;
+    throw new RegistrationError(`${at}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
   }
 }
 

@@ -128,6 +128,19 @@ export function checkDefinition(definition: Definition, what = 'the default expo
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
 }
 
+/** Exports of the file that only a plugin without `setup` has. @throws PluginProblem */
+export function refuseIgnored(
+  exports: { readonly configSchema: unknown; readonly keys: unknown },
+  plugin: Definition,
+): void {
+  for (const [name, value] of Object.entries(exports)) {
+    if (value !== undefined && Reflect.get(plugin, name) === undefined)
+      throw new PluginProblem(
+        `the export "${name}" is for plugins without "setup": make it a member of the definition`,
+      );
+  }
+}
+
 /** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. @throws PluginProblem */
 export function checkBehaviour(made: Behaviour): Behaviour {
   if (typeof made !== 'object' || made === null || 'then' in made) {

@@ -5,7 +5,14 @@ import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
-import { checkDefinition, isDefinition, signingHooks, simpleKeys, simplePlugin } from '../../plugins-sdk/shape.ts';
+import {
+  checkDefinition,
+  isDefinition,
+  refuseIgnored,
+  signingHooks,
+  simpleKeys,
+  simplePlugin,
+} from '../../plugins-sdk/shape.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import type { Reference } from '../interpolate.ts';
@@ -24,6 +31,8 @@ export interface PluginChoice {
   readonly config: unknown;
   /** `builtin:<name>`, or as written in the configuration. */
   readonly source: string;
+  /** Where the configuration names it. */
+  readonly path?: string;
   readonly operator: boolean;
 }
 
@@ -138,7 +147,7 @@ class Loading {
       const { definition, config } = made;
       this.#remember(definition.name, path);
       const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET;
-      this.#operators.push({ definition, budget, config, source: entry.source, operator: true });
+      this.#operators.push({ definition, budget, config, source: entry.source, path, operator: true });
     } catch (error) {
       const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
@@ -226,19 +235,11 @@ class Loading {
   }
 }
 
-/** Exports of the file that only a plugin without `setup` has. @throws PluginProblem */
-function refuseIgnored(exports: { readonly configSchema: unknown; readonly keys: unknown }, plugin: Definition): void {
-  for (const [name, value] of Object.entries(exports)) {
-    if (value !== undefined && Reflect.get(plugin, name) === undefined)
-      throw new PluginProblem(
-        `the export "${name}" is for plugins without "setup": make it a member of the definition`,
-      );
-  }
-}
-
 type Factory = (config: unknown) => unknown;
 
 function isFactory(value: unknown): value is Factory {
+  if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value)))
+    throw new PluginProblem('the default export is a class: export {name, hooks}, or a function that returns them');
   return typeof value === 'function';
 }
 

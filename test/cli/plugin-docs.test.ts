@@ -41,7 +41,7 @@ function cliArguments(text: string): string[] {
 describe('docs/plugins.md', { concurrency: 2 }, () => {
   it('has only files that are run here', () => {
     const known = ['config.yaml', 'daily-limit.test.ts', 'daily-limit.ts', 'no-weekends.ts', 'package.json'];
-    const others = ['price-band.ts', 'request.yaml', 'tenants.ts', 'tenants.yaml'];
+    const others = ['price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
     assert.deepEqual([...files.keys()].toSorted(), [...known, ...others]);
   });
 
@@ -95,6 +95,20 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...args], { cwd }).ended;
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^# tests 2\n# suites 0\n# pass 2$/m);
+  });
+
+  it('the test of a full plugin', async (t) => {
+    const cwd = await projectWith(t, 'tenants.ts', 'tenants.test.ts');
+    const args = [
+      '--import',
+      'signed-data-proxy/plugins-sdk/register',
+      '--test-reporter=tap',
+      '--test',
+      'tenants.test.ts',
+    ];
+    const { code, stdout } = await launch(t, process.execPath, args, { cwd }).ended;
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^# tests 1\n# suites 0\n# pass 1$/m);
   });
 
   it('a plugin as a package', async (t) => {

@@ -72,7 +72,7 @@ describe('instruments of plugins', () => {
       it(`${name}, whatever the kind, with metrics and without`, async () => {
         for (const kind of ['counter', 'gauge', 'histogram']) {
           const twin = measuring('twin', `meters.${kind}({ name: '${name}', help: 'x' }, () => 1); return {};`);
-          const message = `plugin ./twin.mjs cannot be set up: the name of the instrument "${name}" is taken by ${what} of plugin "${plugin}"`;
+          const message = `settings.plugins[0]: plugin "twin" of ./twin.mjs cannot be set up: the name of the instrument "${name}" is taken by ${what} of plugin "${plugin}"`;
           await fails({ twin }, message);
           await fails({ twin }, message, {});
         }
@@ -83,7 +83,10 @@ describe('instruments of plugins', () => {
   it('that replace one of another plugin stop the start', async () => {
     const held = 'the counter "seen_total" with the labels stage of plugin "one"';
     const taken = `the name of the instrument "seen_total" is taken by ${held}`;
-    await fails({ one: counting('one', 1), two: counting('two', 2) }, `plugin ./two.mjs cannot be set up: ${taken}`);
+    await fails(
+      { one: counting('one', 1), two: counting('two', 2) },
+      `settings.plugins[1]: plugin "two" of ./two.mjs cannot be set up: ${taken}`,
+    );
   });
 
   it('that nobody could export stop the start', async () => {
@@ -93,7 +96,7 @@ describe('instruments of plugins', () => {
       [`{ name: 'a', help: 'x', labels: ['le'] }`, 'the instrument "a" cannot have a label "le"'],
     ];
     for (const [spec, why] of bad) {
-      const message = `plugin ./p.mjs cannot be set up: ${why}`;
+      const message = `settings.plugins[0]: plugin "p" of ./p.mjs cannot be set up: ${why}`;
       await fails({ p: measuring('p', `meters.counter(${spec}); return {};`) }, message, {});
     }
   });
@@ -124,7 +127,7 @@ describe('instruments of plugins', () => {
     };
     assert.equal(
       await tried(`meters.gauge({ name: 'seen_total', help: 'x' }, () => 1); return {};`, 'three'),
-      'plugin ./three.mjs cannot be set up: the name of the instrument "seen_total" is taken until a restart by the counter "seen_total" with the labels stage',
+      'settings.plugins[0]: plugin "three" of ./three.mjs cannot be set up: the name of the instrument "seen_total" is taken until a restart by the counter "seen_total" with the labels stage',
     );
     const lame = `meters.gauge({ name: 'fresh', help: 'x' }, () => 1); return { start() { throw new Error('lame'); } };`;
     assert.equal(await tried(lame, 'four'), 'plugin "four" cannot start: lame');

@@ -286,7 +286,9 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
         },
         { files: { 'leak.mjs': thrower(where) }, env: { DSN: secret } },
       );
-    await assert.rejects(startWith('setup'), { message: 'plugin ./leak.mjs cannot be set up: cannot reach ***' });
+    await assert.rejects(startWith('setup'), {
+      message: 'settings.plugins[0]: plugin "leak" of ./leak.mjs cannot be set up: cannot reach ***',
+    });
     await assert.rejects(startWith('start'), { message: 'plugin "leak" cannot start: cannot reach ***' });
     const running = await startWith('hook');
     await assertRefused(await running.post('x/raw'), 403, 'Request dropped by plugin "leak"');

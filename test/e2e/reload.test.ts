@@ -214,14 +214,14 @@ describe('a config that cannot be used leaves everything as it was', () => {
     [
       'a plugin that cannot be set up',
       () => config({ b: {} }, plugin('setup')),
-      [WARNING, 'error plugin ./setup.mjs cannot be set up: no', 'error way', UNUSABLE],
+      [WARNING, 'error settings.plugins[1]: plugin "setup" of ./setup.mjs cannot be set up: no', 'error way', UNUSABLE],
     ],
     [
       'a plugin whose setup is a promise',
       () => config({ b: {} }, plugin('promise')),
       [
         WARNING,
-        'error plugin ./promise.mjs cannot be set up: "setup" must return {hooks, routes, observe, start, stop} at once',
+        'error settings.plugins[1]: plugin "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, observe, start, stop} at once',
         UNUSABLE,
       ],
     ],
