@@ -3,7 +3,7 @@ import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
-import { asRefusal } from '../kernel/refusal.ts';
+import { responseTo } from '../kernel/refusal.ts';
 import type { HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';
@@ -73,11 +73,6 @@ function parametersOf({ parameters }: Asked): Parameters {
   } catch (error) {
     throw new TypeError(`parameters: ${messageOf(error)}`);
   }
-}
-
-function responseTo(error: unknown): HttpResponse {
-  const { status, headers, body } = asRefusal(error);
-  return { status, headers, body: JSON.stringify(body) };
 }
 
 function textOf({ body }: HttpResponse): string {

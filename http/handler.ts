@@ -2,7 +2,7 @@ import Koa from 'koa';
 import { control, type Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
-import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
+import { asRefusal, Refusal, refusals, responseTo } from '../kernel/refusal.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Hex, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
@@ -132,9 +132,8 @@ export class HttpHandler {
   }
 
   #responseTo(error: unknown): HttpResponse {
-    const { status, headers, body } = asRefusal(error);
     try {
-      return this.#options.check({ status, headers, body: JSON.stringify(body) });
+      return this.#options.check(responseTo(error));
     } catch {
       return this.#responseTo(refusals.internal('a refusal that HTTP cannot carry'));
     }

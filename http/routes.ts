@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http';
 import Router from '@koa/router';
 import { Refusal } from '../kernel/refusal.ts';
 import { RegistrationError, type Route, routeKey } from '../kernel/registry.ts';
@@ -65,15 +64,10 @@ export class Routes {
 
   #add(name: string, route: Route): void {
     const { method, path, admit, maxBody = 0 } = route;
-    const fail = (why: string) => new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
     const claim = `${method.toUpperCase()} ${path.replace(/:\w+/g, ':')}`;
     const owner = this.#owners.get(claim);
     if (owner !== undefined)
       throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
-    if (path !== '*' && !path.startsWith('/')) throw fail('the path must start with a slash, or be *');
-    if (typeof admit !== 'boolean') throw fail('"admit" must be true or false');
-    if (!Number.isInteger(maxBody) || maxBody < 0) throw fail('"maxBody" must be a number of bytes');
-    if (!METHODS.includes(method.toUpperCase())) throw fail('there is no such method');
     this.#owners.set(claim, name);
     const target = { route: path, admit, maxBody, by: routeKey(route) };
     if (path === '*') {
@@ -86,7 +80,8 @@ export class Routes {
         target,
       );
     } catch (error) {
-      throw fail(error instanceof Error ? error.message : String(error));
+      const why = error instanceof Error ? error.message : String(error);
+      throw new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
     }
   }
 }

@@ -9,6 +9,12 @@ export function plainObject(value: unknown): Readonly<Record<string, unknown>> {
   return copy;
 }
 
+/** Whether its members are its own: methods of a class are not its instances'. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

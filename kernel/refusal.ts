@@ -1,4 +1,5 @@
 import { plainObject } from './plain-json.ts';
+import type { HttpResponse } from './values.ts';
 
 /** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
@@ -123,6 +124,12 @@ export function asRefusal(error: unknown): Refusal {
     return settled(refusals.internal(`${describe(error)} (thrown as a refusal, and none: ${messageOf(fault)})`));
   }
   return settled(refusals.internal(describe(error)));
+}
+
+/** What a client gets for what was thrown. */
+export function responseTo(error: unknown): HttpResponse {
+  const { status, headers, body } = asRefusal(error);
+  return { status, headers, body: JSON.stringify(body) };
 }
 
 function messageOf(error: unknown): string {

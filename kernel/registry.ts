@@ -2,6 +2,7 @@ import type { Exchange } from './exchange.ts';
 import { type Guarded, type GuardOptions, guarded } from './guard.ts';
 import { Hooks } from './hooks.ts';
 import type { Observer } from './observer.ts';
+import { isPlain } from './plain-json.ts';
 import { type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
@@ -75,12 +76,6 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
   return `${method} ${path}`;
 }
 
-/** Methods of a class are not its instances' own: they would be left out silently. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
 function isStageName(name: string): name is StageName {
   return Object.hasOwn(stages, name);
 }
@@ -106,6 +101,7 @@ export class Registry {
     if (budget !== 'none' && !(Number.isInteger(budget) && budget >= 1 && budget <= MAX_TIMER)) {
       throw new RegistrationError(`plugin "${name}": the budget is no time from 1 to ${MAX_TIMER} ms`);
     }
+    // Hooks of a class would be left out silently.
     if (!isPlain(plugin.hooks ?? {})) throw new RegistrationError(`plugin "${name}": "hooks" is no plain object`);
     if (this.#isSealed) throw new RegistrationError(`plugin "${name}" comes too late: the registry is sealed`);
     if (this.#registrations.some((other) => other.name === name))

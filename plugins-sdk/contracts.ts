@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isRecord } from '../kernel/plain-json.ts';
 import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
 import { JsonText } from './json-text.ts';
@@ -37,12 +38,8 @@ function isInteger(value: unknown): value is number {
   return Number.isInteger(value);
 }
 
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function membersOf(value: unknown): Members {
-  ensure(isMembers(value));
+  ensure(isRecord(value));
   return value;
 }
 

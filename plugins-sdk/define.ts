@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
+import { isRecord } from '../kernel/plain-json.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Address } from './hex.ts';
 import type {
@@ -82,10 +83,6 @@ function checkerOf(schema: TSchema): (value: unknown) => boolean {
     if (checks === MANY) compiled = compileSchema(schema);
     return compiled === undefined ? Check(schema, value) : compiled.Check(value);
   };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Where the log goes; never hand it secrets. */

@@ -22,6 +22,7 @@ import type { Definition, EndpointKeys, Services, SimplePlugin } from './define.
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
 import { createPluginSet } from './plugin-set.ts';
+import { checkBehaviour } from './shape.ts';
 import type {
   AfterApiCallInput,
   BeforeApiCallInput,
@@ -33,7 +34,7 @@ import type {
   ResponseSentInput,
   RouteInput,
 } from './testing/inputs.ts';
-import { checked, configOf, definitionOf } from './testing/prepared.ts';
+import { configOf, definitionOf } from './testing/prepared.ts';
 import { complaint, type Subject, TestRequest, textOf } from './testing/request.ts';
 import { servicesOf, testEndpoint } from './testing/services.ts';
 
@@ -68,7 +69,7 @@ export async function testPlugin(
   const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
   const config = await configOf(definition, options.config);
   const services = servicesOf(definition, config, options.services);
-  const behaviour = checked(definition.name, definition.setup(services, config));
+  const behaviour = checkBehaviour(definition.setup(services, config));
   const complaints: Complaint[] = [];
   const { name, budget = DEFAULT_BUDGET, credentials } = definition;
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };

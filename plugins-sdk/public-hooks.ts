@@ -1,3 +1,4 @@
+import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { clientIp } from './context-keys.ts';
 import { type Hex, isHex } from './hex.ts';
 import {
@@ -116,10 +117,6 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Characters of a plugin's result, about as JSON text: what an upstream answer may hold. */
 const MAX_SIZE = 1024 * 1024;
 const MAX_DEPTH = 256;
@@ -136,7 +133,7 @@ function plainJson(value: unknown, depth = 0, count = { size: 0 }): Json {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (Array.isArray(value)) return Array.from(value, (item) => plainJson(item ?? null, depth + 1, count));
-  if (!isObject(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
+  if (!isRecord(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
   if (!isPlain(value)) throw new WrongShape('holds a class instance');
   const copy: { [key: string]: Json } = {};
   for (const key of Object.keys(value)) {
@@ -152,14 +149,9 @@ function plainJson(value: unknown, depth = 0, count = { size: 0 }): Json {
   return copy;
 }
 
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
 /** @param known other members that the result may have. */
 function member(result: unknown, key: string, known: readonly string[] = []): unknown {
-  if (!isObject(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
+  if (!isRecord(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
   for (const name of Object.keys(result)) {
     if (name === key || known.includes(name)) continue;
     // What else a plugin returns means nothing, but a misspelt status would have an answer signed.
@@ -178,7 +170,7 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
   const reject = member(result, 'reject', ['status', 'message']);
   if (reject === false) return undefined;
   if (reject !== true) throw new WrongShape('"reject" is no boolean');
-  const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isObject(result) ? result : {};
+  const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isRecord(result) ? result : {};
   if (!isStatus(status, 400)) throw new WrongShape('"status" is no HTTP error status');
   if (typeof message !== 'string') throw new WrongShape('"message" is no string');
   if (message.length > MAX_MESSAGE) throw new WrongShape(`"message" is longer than ${MAX_MESSAGE} characters`);
@@ -188,7 +180,7 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
 /** Reads what `onBeforeApiCall` returned. */
 export function takeParameters(result: unknown): Parameters {
   const parameters = member(result, 'parameters');
-  if (!isObject(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
+  if (!isRecord(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
   const entries = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return deepFreeze(Object.fromEntries(entries.map(([name, value]) => [name, plainJson(value)])));
 }
@@ -196,7 +188,7 @@ export function takeParameters(result: unknown): Parameters {
 /** Reads what `onAfterApiCall` returned. */
 export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
   const data = member(result, 'data', ['status']);
-  const { status = current.status } = isObject(result) ? result : {};
+  const { status = current.status } = isRecord(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
   return { data: plainJson(data), status };
 }

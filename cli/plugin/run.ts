@@ -9,7 +9,7 @@ import { stages } from '../../kernel/stages.ts';
 import type { Definition, EndpointDraft, Log, Services } from '../../plugins-sdk/define.ts';
 import { type Exchange, publicHooks, SignedResponse } from '../../plugins-sdk/index.ts';
 import { createPluginSet } from '../../plugins-sdk/plugin-set.ts';
-import { checked } from '../../plugins-sdk/testing/prepared.ts';
+import { checkBehaviour } from '../../plugins-sdk/shape.ts';
 import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
 import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
 import type { RecordedRequest } from './record.ts';
@@ -45,7 +45,7 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   const endpoint = endpointOf(record);
   const services: Partial<Services> = { endpoints: [endpoint], credentials, log, budget: choice.budget };
   const { definition, config } = choice;
-  const plugin = checked(definition.name, definition.setup(servicesOf(definition, config, services), config));
+  const plugin = checkBehaviour(definition.setup(servicesOf(definition, config, services), config));
   const standIns = new StandIns(record, endpoint);
   const trace: Trace = { standIns, spent: new Map(), faults: new Map(), refusal: undefined };
   const { name, credentials: own } = choice.definition;

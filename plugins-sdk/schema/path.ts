@@ -1,3 +1,7 @@
+import { isRecord } from '../../kernel/plain-json.ts';
+
+export { isRecord };
+
 const PLAIN_KEY = /^[A-Za-z0-9_-]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would interpret or break a line at
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
@@ -36,8 +40,4 @@ export function walk(value: unknown, visit: (path: string, value: unknown) => vo
 /** The text without line breaks and control characters, which become escapes. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
