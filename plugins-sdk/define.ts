@@ -19,6 +19,7 @@ import type { Meters } from './meters.ts';
 import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
 import type { PublicHooks } from './public-hooks.ts';
 import type { States } from './state.ts';
+import type { SharedState, StateEngineType } from './state-area.ts';
 
 export { type Static, Type };
 
@@ -114,6 +115,8 @@ export interface Services {
   now(): number;
   /** What outlives a reload of the config. */
   readonly states: States;
+  /** The engine of `settings.state`; without it, state is kept in this process. */
+  readonly shared?: SharedState | undefined;
   /** For what is worth measuring. */
   readonly meters: Meters;
   /** The plugin's own budget: milliseconds per request, as configured. */
@@ -188,6 +191,10 @@ export interface Definition<C = unknown> {
   /** Modes it delivers. */
   readonly modes?: readonly string[];
   readonly credentials?: readonly string[];
+  /** Engines for `settings.state`, by type. */
+  readonly engines?: Readonly<Record<string, StateEngineType>>;
+  /** What of it cannot be served without state that all processes share: when the engine is away, it is refused. */
+  readonly needsState?: { readonly auth?: readonly string[]; readonly modes?: readonly string[] };
   /** Its parts of the endpoint's identity. The value is hashed into the endpoint ID. */
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
   /** What the schema cannot say. Runs on a config that has the right shape. */

@@ -19,6 +19,7 @@ export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
 export { koaContext } from './koa-context.ts';
+export * from './memory-area.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits, withoutRoundedNumbers } from './numbers.ts';
 export {
@@ -38,6 +39,7 @@ export { randomId } from './random-id.ts';
 export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
 export type { Signer } from './signer.ts';
 export { type Closable, StateKey, type States } from './state.ts';
+export * from './state-area.ts';
 export { steadyClock } from './steady-clock.ts';
 export * from './token-buckets.ts';
 export { warmUp } from './warm-up.ts';

@@ -85,6 +85,14 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
   modes: [isTexts, 'a list of names'],
   credentials: [isTexts, 'a list of header names'],
+  engines: [
+    (value) => isRecord(value) && Object.values(value).every(isEngineType),
+    'an object of {schema, processes, open} by type',
+  ],
+  needsState: [
+    (value) => isRecord(value) && Object.values(value).every(isTexts),
+    'an object with "auth" or "modes", lists of names',
+  ],
   identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
   check: aFunction,
   signerAddress: aFunction,
@@ -162,6 +170,13 @@ function isFunction(value: unknown): boolean {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '');
+}
+
+function isEngineType(value: unknown): boolean {
+  if (!isRecord(value) || !isRecord(value.schema) || !isFunction(value.open)) return false;
+  const { processes, timeout = 'none' } = value;
+  const isBounded = timeout === 'none' || (typeof timeout === 'number' && timeout > 0);
+  return isBounded && (processes === 'one' || processes === 'many');
 }
 
 function isConfigKey(value: unknown): boolean {

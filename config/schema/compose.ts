@@ -16,6 +16,9 @@ type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
 
 const closed = { additionalProperties: false };
 
+/** `settings.state` without an engine. */
+const IN_PROCESS = 'memory';
+
 /** Longest name of an API or endpoint. */
 const NAME_LENGTH = 200;
 
@@ -25,6 +28,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   const auth = authSchema(definitions, claims);
   const modes = modeNames(definitions, claims);
   const trees = keyTrees(definitions, claims);
+  const state = stateSchema(definitions, claims);
   const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
   const schema = Type.Object(
     {
@@ -35,7 +39,11 @@ export function compose(definitions: readonly Definition[]): Composed {
       ),
       settings: Type.Optional(
         Type.Object(
-          { ...trees.settings.members('optional'), plugins: Type.Optional(PluginsSchema) },
+          {
+            ...trees.settings.members('optional'),
+            ...(state === undefined ? {} : { state: Type.Optional(state) }),
+            plugins: Type.Optional(PluginsSchema),
+          },
           { ...closed, description: 'What applies to all APIs' },
         ),
       ),
@@ -117,16 +125,33 @@ function authSchema(definitions: readonly Definition[], claims: Claims): TSchema
   const variants = definitions.flatMap((definition) => {
     return Object.entries(definition.auth ?? {})
       .filter(([type]) => claims.claim(`auth type "${type}"`, plugin(definition)))
-      .map(([type, schema]) => authVariant(type, schema));
+      .map(([type, schema]) => variant(type, schema));
   });
   if (variants.length === 0) return undefined;
-  const one = variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union(variants);
+  const one = oneOf(variants);
   return Type.Union([one, Type.Array(one, { minItems: 1 })], {
     description: 'Who may ask; any one method is enough; default free',
   });
 }
 
-function authVariant(type: string, schema: TSchema): TSchema {
+/** What is kept in the process, or an engine, told apart by `type`. */
+function stateSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
+  const engines = definitions.flatMap((definition) => {
+    return Object.entries(definition.engines ?? {})
+      .filter(([type]) => claims.claim(`state engine "${type}"`, plugin(definition)))
+      .map(([type, { schema }]) => variant(type, schema));
+  });
+  if (engines.length === 0) return undefined;
+  return Type.Union([Type.Literal(IN_PROCESS), ...engines], {
+    description: 'Where payments, async requests, limits and cached answers are kept; default memory',
+  });
+}
+
+function oneOf(variants: readonly TSchema[]): TSchema {
+  return variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union([...variants]);
+}
+
+function variant(type: string, schema: TSchema): TSchema {
   const own = close(schema);
   const { properties, required } = isRecord(own) ? own : {};
   return withMembers(own, {
@@ -149,7 +174,7 @@ function keyTrees(definitions: readonly Definition[], claims: Claims): Record<Le
   };
   const frame: readonly [Level, string][] = [
     ...['version', 'server', 'settings', 'apis'].map((path): [Level, string] => ['root', path]),
-    ['settings', 'plugins'],
+    ...['plugins', 'state'].map((path): [Level, string] => ['settings', path]),
     ...['name', 'auth', 'endpoints'].map((path): [Level, string] => ['api', path]),
     ...['name', 'auth', 'mode', 'description'].map((path): [Level, string] => ['endpoint', path]),
   ];

@@ -1,0 +1,92 @@
+import { BoundedTtlMap } from './bounded-ttl-map.ts';
+import {
+  type BucketLimit,
+  type Standing,
+  type StateArea,
+  StateUnavailable,
+  type SwapOptions,
+  type Taken,
+} from './state-area.ts';
+
+export interface MemoryAreaOptions {
+  /** Most keys held at once; 100,000 by default. */
+  readonly capacity?: number;
+  /** Milliseconds; `Date.now` by default. */
+  readonly now?: () => number;
+}
+
+interface Bucket {
+  /** Tokens that are missing at that time. */
+  readonly used: number;
+  /** Milliseconds. */
+  readonly at: number;
+}
+
+/** Keeps what should be a whole number of tokens from being rounded down. */
+const EPSILON = 1e-6;
+
+/** What a token bucket becomes; the one place where its arithmetic is. */
+export function takeFrom(
+  bucket: Bucket | undefined,
+  { max, window }: BucketLimit,
+  { n, debt, now }: { readonly n: number; readonly debt: number; readonly now: number },
+): Taken & { readonly bucket: Bucket; readonly ttl: number } {
+  const elapsed = bucket === undefined ? 0 : Math.max(now - bucket.at, 0);
+  const owed = Math.max((bucket?.used ?? 0) - (elapsed * max) / window, 0) + debt;
+  const granted = Math.min(n, Math.max(Math.floor(max - owed + EPSILON), 0));
+  const used = owed + granted;
+  const left = max - used;
+  const retryAfter = granted === n ? 0 : Math.max(Math.ceil(((1 - left) * window) / max), 0);
+  return { granted, retryAfter, left, bucket: { used, at: now }, ttl: Math.ceil((used * window) / max) };
+}
+
+/** State in memory, gone with the process: what every engine does, said in the shortest way. */
+export class MemoryArea implements StateArea {
+  readonly #values: BoundedTtlMap<string>;
+  readonly #buckets: BoundedTtlMap<Bucket>;
+  readonly #now: () => number;
+
+  constructor({ capacity = 100_000, now = Date.now }: MemoryAreaOptions = {}) {
+    this.#values = new BoundedTtlMap(capacity);
+    this.#buckets = new BoundedTtlMap(capacity);
+    this.#now = now;
+  }
+
+  /** Keys with a value, expired ones that nobody has dropped yet included; never more than the capacity. */
+  get size(): number {
+    return this.#values.size;
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return this.#values.get(key, this.#now());
+  }
+
+  /** @throws StateUnavailable when there is no room for another key. */
+  async swap(
+    key: string,
+    expected: string | undefined,
+    next: string | undefined,
+    { ttl = Number.POSITIVE_INFINITY, keepLonger = false }: SwapOptions = {},
+  ): Promise<Standing | undefined> {
+    const now = this.#now();
+    const value = this.#values.get(key, now);
+    if (value !== expected) return value === undefined ? {} : { value };
+    if (next === undefined) {
+      this.#values.delete(key);
+      return undefined;
+    }
+    const least = keepLonger ? (this.#values.expiry(key, now) ?? 0) : 0;
+    if (!this.#values.set(key, next, Math.max(now + ttl, least), now))
+      throw new StateUnavailable('no room for another key among those that are still live');
+    return undefined;
+  }
+
+  /** @throws StateUnavailable when there is no room for another bucket. */
+  async take(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+    const now = this.#now();
+    const { bucket, ttl, ...taken } = takeFrom(this.#buckets.get(key, now), limit, { n, debt, now });
+    if (!this.#buckets.set(key, bucket, now + ttl, now))
+      throw new StateUnavailable('no room for another bucket among those that are in use');
+    return taken;
+  }
+}

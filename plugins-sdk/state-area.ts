@@ -1,0 +1,108 @@
+import type { Static, TSchema } from 'typebox';
+import type { Log } from './define.ts';
+
+/** What stands under a key instead of what a swap expected; no `value`: nothing. */
+export interface Standing {
+  readonly value?: string;
+}
+
+export interface SwapOptions {
+  /** Milliseconds, by the engine's clock, after which the new value is gone; without it never. */
+  readonly ttl?: number;
+  /** The new value also lives as long as the one before it would have, where that is longer. */
+  readonly keepLonger?: boolean;
+  /** Resolves only once the change is where a crash cannot take it back. */
+  readonly durable?: boolean;
+}
+
+/** A token bucket: `max` tokens, that many of which flow in per `window` milliseconds. */
+export interface BucketLimit {
+  readonly max: number;
+  readonly window: number;
+}
+
+export interface Taken {
+  /** Tokens that were taken, from 0 to what was asked for. */
+  readonly granted: number;
+  /** Whole milliseconds until the bucket holds a token; 0 when all that was asked for was granted. */
+  readonly retryAfter: number;
+  /** Tokens in the bucket now, a fraction included; negative when more was spent than it held. */
+  readonly left: number;
+}
+
+/**
+ * State of one feature beyond the process: texts and token buckets by key. A key is one of either kind; the same key of the
+ * other kind is another one. Each call is one atomic step on one key, for all processes that share the engine.
+ *
+ * Every call rejects when the engine cannot answer. Then a change may have been made, or be made yet.
+ */
+export interface StateArea {
+  get(key: string): Promise<string | undefined>;
+  /**
+   * Puts `next` in the place of `expected`, if that is what stands there.
+   * @param expected `undefined`: nothing.
+   * @param next `undefined`: the key is deleted.
+   * @returns `undefined` when done, else what stands there, and nothing has changed.
+   */
+  swap(
+    key: string,
+    expected: string | undefined,
+    next: string | undefined,
+    options?: SwapOptions,
+  ): Promise<Standing | undefined>;
+  /**
+   * Takes from a bucket, which is full before its first use.
+   * @param n most tokens to take; default 1.
+   * @param debt tokens that were spent elsewhere already: taken off first, below zero if need be; default 0.
+   */
+  take(key: string, limit: BucketLimit, n?: number, debt?: number): Promise<Taken>;
+}
+
+/** Where state beyond the process is kept. */
+export interface StateEngine {
+  /** Opens or connects, and looks whether it can be used. @throws Error that says what to do. */
+  start(): Promise<void>;
+  /** What is wrong with it for state whose loss costs money, each a sentence that says what to set; may change with time. */
+  doubts(): readonly string[];
+  /** What happens under one name has nothing to do with others. */
+  area(name: string): StateArea;
+  /** Lets go of everything. Nothing is called afterwards. */
+  close(): Promise<void>;
+}
+
+export interface EngineServices {
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Absolute path of one that is relative to the config file. */
+  path(relative: string): string;
+}
+
+/** A kind of engine, as a plugin contributes it. */
+export interface StateEngineType<S extends TSchema = TSchema> {
+  /** Schema of the object under `settings.state`, `type` left out. */
+  readonly schema: S;
+  /** Whether several processes can share it, or it only outlives the one that uses it. */
+  readonly processes: 'one' | 'many';
+  /** Milliseconds that a command may take; default 250. `none`: it is never given up. */
+  readonly timeout?: number | 'none';
+  /** Does nothing slow: `start` does. @param config validated. */
+  open(config: Static<S>, services: EngineServices): StateEngine;
+}
+
+/** Checks the types of a kind of engine; returns it as it is. */
+export function stateEngine<S extends TSchema>(type: StateEngineType<S>): StateEngineType {
+  return type;
+}
+
+/** The engine of the service, as plugins use it: bounded in time, and given up for a while once it fails again and again. */
+export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
+  /** Its `type` in the config. */
+  readonly engine: string;
+  readonly processes: 'one' | 'many';
+  /** Whether it answered when it was last asked. */
+  available(): boolean;
+}
+
+/** The engine could not do what it was asked for. */
+export class StateUnavailable extends Error {}
