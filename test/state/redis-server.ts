@@ -93,9 +93,10 @@ export class RedisServer {
   }
 
   /** What an operator does. */
-  async command(...words: readonly string[]): Promise<unknown> {
+  async command(words: readonly string[], db = 0): Promise<unknown> {
     const [name = '', ...rest] = words;
-    const admin = new Redis({ port: this.port, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null });
+    const options = { port: this.port, db, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
+    const admin = new Redis(options);
     admin.on('error', () => undefined);
     try {
       await admin.connect();
