@@ -72,6 +72,9 @@ export class RedisServer {
     const words = Object.entries(directives).flatMap(([name, value]) => [`--${name}`, ...value.split(' ')]);
     const child = spawn(this.#program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
+    const kill = () => child.kill('SIGKILL');
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
     let output = '';
     for await (const chunk of child.stdout.setEncoding('utf8')) {
       output += chunk;
