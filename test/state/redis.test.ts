@@ -49,6 +49,11 @@ describeServers('what an engine does to its server', (program) => {
     assert.deepEqual(await server.command(['KEYS', '*']), []);
   });
 
+  it('keeps areas apart whose names and keys look alike', async () => {
+    await engine.area('a').swap('v:k', undefined, '1');
+    assert.equal(await engine.area('a:v').get('k'), undefined);
+  });
+
   it('leaves nothing of what has ended, is deleted, or is full again', async () => {
     const area = engine.area('gone');
     await area.swap('k', undefined, 'text');
@@ -110,8 +115,8 @@ describeServers('what an engine does to its server', (program) => {
   it('ends a value at once whose time is a fraction of a millisecond, and never one whose time is endless', async () => {
     const area = engine.area('odd times');
     await area.swap('a', undefined, '1', { ttl: Number.POSITIVE_INFINITY });
-    assert.equal(await ask('PTTL', 'p:odd times:v:a'), -1);
+    assert.equal(await ask('PTTL', 'p:odd%20times:v:a'), -1);
     assert.equal(await area.swap('b', undefined, '1', { ttl: 0.4 }), undefined);
-    assert.ok(Number(await ask('PTTL', 'p:odd times:v:b')) <= 1);
+    assert.ok(Number(await ask('PTTL', 'p:odd%20times:v:b')) <= 1);
   });
 });
