@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'node:test';
+import { describe, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
@@ -116,7 +116,7 @@ export class RedisServer {
 }
 
 /** An engine as the service opens it, and what it logged. */
-export function openEngine(config: Readonly<Record<string, unknown>>) {
+export function openEngine(config: Given) {
   const type = stateRedis.engines?.redis;
   if (type === undefined) throw new Error('there is no such engine');
   const logged: string[] = [];
@@ -128,6 +128,24 @@ export function openEngine(config: Readonly<Record<string, unknown>>) {
   };
   const engine: StateEngine = type.open(config, services);
   return { engine, logged };
+}
+
+export type Given = Readonly<Record<string, unknown>>;
+
+/** What `start` says, and what the log says; the engine is closed in the end. */
+export async function started(t: TestContext, config: Given) {
+  const { engine, logged } = openEngine(config);
+  t.after(() => engine.close());
+  try {
+    await engine.start();
+    return { engine, logged };
+  } catch (error) {
+    return { engine, logged, error: String(error) };
+  }
+}
+
+export async function errorOf(t: TestContext, config: Given): Promise<string | undefined> {
+  return (await started(t, config)).error;
 }
 
 /** Tries until it succeeds. */
