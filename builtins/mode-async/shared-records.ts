@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import { SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
 import type { AsyncRecord, AsyncRecords, AsyncStore } from './store.ts';
 
@@ -95,7 +94,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
         break;
       } catch (error) {
         if (performance.now() > late) throw error;
-        await setTimeout(RETRY, undefined, { ref: false });
+        await new Promise((done) => setTimeout(done, RETRY).unref());
       }
     }
     this.#written.delete(id);
