@@ -3,7 +3,7 @@ import * as nodeFiles from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
-import { FileState } from '../../builtins/state-file/file-state.ts';
+import { FileState, type FileStateOptions } from '../../builtins/state-file/file-state.ts';
 import type { StateFiles } from '../../builtins/state-file/line-file.ts';
 import type { StateArea } from '../../plugins-sdk/index.ts';
 
@@ -20,20 +20,19 @@ export interface Opened {
   readonly logged: unknown[][];
 }
 
-export interface Given {
-  readonly files?: StateFiles;
+export interface Given extends FileStateOptions {
   readonly now?: () => number;
 }
 
 /** An engine that is not started. */
-export function engineOn(path: string, { files = nodeFiles, now = Date.now }: Given = {}): Opened {
+export function engineOn(path: string, { now = Date.now, ...options }: Given = {}): Opened {
   const logged: unknown[][] = [];
   const at = (level: string) => (message: string, fields?: object) => {
     logged.push([level, message, ...(fields === undefined ? [] : [fields])]);
   };
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
   const services = { log, now, path: (relative: string) => resolve(relative) };
-  return { engine: new FileState(path, services, files), logged };
+  return { engine: new FileState(path, services, options), logged };
 }
 
 /** An engine that is closed after the test, if not before. */
