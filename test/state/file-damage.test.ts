@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { engineOn, folder, put, started } from './file-setup.ts';
 
@@ -151,6 +153,39 @@ describe('a state file that is damaged', () => {
     const { values, logged } = await openedWith(t, content);
     assert.deepEqual(values, { a: '1', b: undefined, c: undefined });
     assert.equal(Reflect.get(Object(logged[0]?.[2]), 'bytes'), content.length - synced - kept.length);
+  });
+
+  it('is written anew at the start when the one before it has not closed it', async (t) => {
+    const path = join(await folder(t), 'state');
+    const changes = [['x/a', '1', null]];
+    await writeFile(path, HEADER + line(HEADER.length, changes) + 'x'.repeat(1000));
+    await writeFile(`${path}.new`, 'left by the same');
+    const { engine } = await started(t, path);
+    const whole = HEADER + line(0, changes);
+    assert.equal(await readFile(path, 'utf8'), whole + line(whole.length, []).repeat(2));
+    await engine.close();
+  });
+
+  it('is sealed soon after the last change, in case the process does not end well', async (t) => {
+    const path = join(await folder(t), 'state');
+    const { engine } = await started(t, path);
+    await engine.area('x').swap('a', undefined, '1');
+    const fresh = HEADER + line(HEADER.length, []).repeat(2);
+    const whole = fresh + line(fresh.length, [['x/a', '1', null]]);
+    const sealed = whole + line(whole.length, []).repeat(2);
+    while ((await readFile(path, 'utf8')) !== sealed) await setTimeout(10);
+  });
+
+  it('leaves no half of a new one beside it, and what others have there', async (t) => {
+    const path = join(await folder(t), 'state');
+    const next = `${path}.new`;
+    await writeFile(next, 'half');
+    await writeFile(path, 'x');
+    await assert.rejects(engineOn(path).engine.start(), /is no state file/);
+    assert.equal(await readFile(next, 'utf8'), 'half');
+    await writeFile(path, bytes);
+    await started(t, path);
+    assert.ok(!existsSync(next));
   });
 
   for (const [what, changes] of [
