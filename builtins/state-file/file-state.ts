@@ -34,7 +34,11 @@ export class FileState implements StateEngine {
   #lock: number | undefined;
 
   /** @param path absolute. */
-  constructor(path: string, services: EngineServices, { files = nodeFiles, capacity = 1_000_000 }: FileStateOptions = {}) {
+  constructor(
+    path: string,
+    services: EngineServices,
+    { files = nodeFiles, capacity = 1_000_000 }: FileStateOptions = {},
+  ) {
     this.#path = path;
     this.#services = services;
     this.#files = files;
@@ -107,7 +111,9 @@ export class FileState implements StateEngine {
       const end = expiresAt ?? Number.POSITIVE_INFINITY;
       if (value === null || end <= now) this.#values.delete(key);
       else if (!this.#values.set(key, value, end, now))
-        throw new Error(`settings.state: ${this.#path} holds more keys than there is room for: has the clock been set back?`);
+        throw new Error(
+          `settings.state: ${this.#path} holds more keys than there is room for: has the clock been set back?`,
+        );
     }
   }
 

@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Disk } from './file-disk.ts';
-import { engineOn, folder, started } from './file-setup.ts';
-import { contentOf, KEYS_EACH } from './file-writer.ts';
+import { contentOf, engineOn, folder, KEYS_EACH, started } from './file-setup.ts';
 
 interface Writer {
   readonly child: ChildProcess;
@@ -25,7 +24,11 @@ const program = fileURLToPath(new URL('file-writer.ts', import.meta.url));
 function writer(t: TestContext, path: string, round: number): Writer {
   const words = ['--import', import.meta.resolve('tsx'), program, path, `${round}`];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => child.kill('SIGKILL'));
+  t.after(() => {
+    child.kill('SIGKILL');
+    const [, pid] = /with child (\d+)\n/.exec(text) ?? [];
+    if (pid !== undefined) process.kill(Number(pid));
+  });
   const closed = once(child, 'close');
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
@@ -94,6 +97,8 @@ describe('a process with a state file', () => {
     assert.equal(third.said(), `settings.state: ${path} is in use by another process (pid ${first.child.pid})\n`);
     await assert.rejects(engineOn(path).engine.start(), new RegExp(`by another process \\(pid ${first.child.pid}\\)`));
     await first.kill();
+    // Its child lives on.
+    assert.equal(process.kill(Number(/with child (\d+)\n/.exec(first.said())?.[1]), 0), true);
     await check(t, path, 0, first.said());
   });
 

@@ -91,3 +91,11 @@ const DURABLE = { durable: true };
 export async function put(area: StateArea, key: string, next: string | undefined): Promise<void> {
   assert.equal(await area.swap(key, await area.get(key), next, DURABLE), undefined);
 }
+
+/** What a change of the writer leaves, by its number; a key is deleted now and then. */
+export function contentOf(round: string, count: number): string | undefined {
+  return count % 23 === 22 ? undefined : `${round}.${count} ${'x'.repeat(4000)}`;
+}
+
+/** Keys that each of its loops changes one after the other. */
+export const KEYS_EACH = 8;

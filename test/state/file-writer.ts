@@ -1,13 +1,7 @@
+import { spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { FileState } from '../../builtins/state-file/file-state.ts';
-
-/** The value that a change leaves, by its number; a key is deleted now and then. */
-export function contentOf(round: string, count: number): string | undefined {
-  return count % 23 === 22 ? undefined : `${round}.${count} ${'x'.repeat(4000)}`;
-}
-
-/** Keys that a writer changes one after the other. */
-export const KEYS_EACH = 8;
+import { contentOf, KEYS_EACH } from './file-setup.ts';
 
 /**
  * Changes a state file as fast as it can until it is killed, and says each change that was acknowledged: key and number.
@@ -16,13 +10,15 @@ export const KEYS_EACH = 8;
 const [path = '', round = ''] = process.argv.slice(2);
 const WRITERS = 8;
 
-/** A test that is slow to listen holds this up. */
 function say(line: string): void {
-  try {
-    writeSync(1, `${line}\n`);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
-    say(line);
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`);
+      return;
+    } catch (error) {
+      // A test that is slow to listen holds this up.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+    }
   }
 }
 
@@ -44,12 +40,12 @@ async function write(writer: number): Promise<void> {
   }
 }
 
-if (path !== '') {
-  try {
-    await engine.start();
-    say('started');
-    await Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index)));
-  } catch (error) {
-    say(error instanceof Error ? error.message : `${error}`);
-  }
+try {
+  await engine.start();
+  // One that outlives this process, and must not keep the lock.
+  const { pid } = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+  say(`started, with child ${pid}`);
+  await Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index)));
+} catch (error) {
+  say(error instanceof Error ? error.message : `${error}`);
 }
