@@ -17,25 +17,33 @@ import type { StateFiles } from './line-file.ts';
 import { lock } from './lock.ts';
 import type { Change } from './record.ts';
 
-/** Most keys that live at once. */
-const CAPACITY = 1_000_000;
+export interface FileStateOptions {
+  readonly files?: StateFiles;
+  /** Most keys, and most buckets, that live at once; 1,000,000 by default. */
+  readonly capacity?: number;
+}
 
 /** State in memory, every change of which is written to a file. Buckets are not: a limit begins anew with the process. */
 export class FileState implements StateEngine {
   readonly #path: string;
   readonly #services: EngineServices;
   readonly #files: StateFiles;
-  readonly #values = new BoundedTtlMap<string>(CAPACITY);
+  readonly #values: BoundedTtlMap<string>;
   readonly #buckets: MemoryArea;
   #log: ChangeLog | undefined;
   #lock: number | undefined;
 
   /** @param path absolute. */
-  constructor(path: string, services: EngineServices, files: StateFiles = nodeFiles) {
+  constructor(
+    path: string,
+    services: EngineServices,
+    { files = nodeFiles, capacity = 1_000_000 }: FileStateOptions = {},
+  ) {
     this.#path = path;
     this.#services = services;
     this.#files = files;
-    this.#buckets = new MemoryArea({ capacity: CAPACITY, now: () => services.now() });
+    this.#values = new BoundedTtlMap(capacity);
+    this.#buckets = new MemoryArea({ capacity, now: () => services.now() });
   }
 
   async start(): Promise<void> {
@@ -103,7 +111,9 @@ export class FileState implements StateEngine {
       const end = expiresAt ?? Number.POSITIVE_INFINITY;
       if (value === null || end <= now) this.#values.delete(key);
       else if (!this.#values.set(key, value, end, now))
-        throw new Error(`settings.state: ${this.#path} holds more than ${CAPACITY} keys: has the clock been set back?`);
+        throw new Error(
+          `settings.state: ${this.#path} holds more keys than there is room for: has the clock been set back?`,
+        );
     }
   }
 

@@ -29,7 +29,8 @@ function take(path: string, descriptor: number): void {
     throw new Error(`settings.state: the program flock, which keeps other processes out of ${path}, ${why}`);
   }
   if (status === 0) return;
-  if (stderr !== '') throw new Error(`settings.state: ${path}.lock cannot be locked: ${stderr.trim()}`);
+  if (status !== 1 || stderr !== '')
+    throw new Error(`settings.state: ${path}.lock cannot be locked: ${stderr.trim() || `flock ended with ${status}`}`);
   const pid = readFileSync(`${path}.lock`, 'utf8').trim();
   const who = pid === `${process.pid}` ? 'already' : 'by another process';
   throw new Error(`settings.state: ${path} is in use ${who} (pid ${pid})`);
