@@ -137,6 +137,20 @@ describe('the engine of an operator’s plugin', () => {
     }
   });
 
+  it('is in the OpenAPI document: a poll may be answered with 503', async (t) => {
+    afresh(t);
+    for (const [state, statuses] of [
+      ['memory', ['200', '404', '429', '500']],
+      [{ type: 'own', place: 'here' }, ['200', '404', '429', '500', '503']],
+    ] as const) {
+      const config = oneApi(NOWHERE, { e: { mode: 'async' } }, withState(state, { openapi: true }));
+      const service = await startTestService(config, { files });
+      t.after(() => service.stop());
+      const { paths } = Object(await (await fetch(`${service.url}/openapi.json`)).json());
+      assert.deepEqual(Object.keys(paths['/requests/{requestId}'].get.responses), statuses);
+    }
+  });
+
   it('is measured', async (t) => {
     afresh(t);
     const upstream = await startUpstream();
