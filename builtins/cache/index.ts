@@ -13,6 +13,7 @@ import {
   type Meters,
   millisecondsSchema,
   perEndpoint,
+  type Services,
   type SignedResponse,
   StateKey,
   type Taps,
@@ -50,10 +51,11 @@ const IRRELEVANT = {
   workers: undefined,
 };
 
-/** All of the config that an answer may depend on: answers that were cached under another config are not used. */
-function versions({ apis: _, server, settings, ...rest }: Readonly<Record<string, unknown>>): (e: Endpoint) => string {
-  const own = { metrics: undefined, state: undefined };
-  const common = JSON.stringify([rest, { ...Object(settings), ...own }, { ...Object(server), ...IRRELEVANT }]);
+/** The signer and all of the config that an answer may depend on: answers that were cached under another are not used. */
+function versions({ node, config }: Pick<Services, 'node' | 'config'>): (endpoint: Endpoint) => string {
+  const { apis: _, server, settings, ...rest } = config;
+  const none = { metrics: undefined, state: undefined };
+  const common = JSON.stringify([node, rest, { ...Object(settings), ...none }, { ...Object(server), ...IRRELEVANT }]);
   return ({ own, shared }) => {
     const { endpoints: __, ...api } = shared;
     return hash('sha256', `${common}${JSON.stringify([own, api])}`, 'base64').slice(0, 22);
@@ -157,9 +159,7 @@ export const cache = definePlugin({
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);
-    const versionOf = versions(config);
-    // Another process may have another key.
-    const version = perEndpoint(endpoints, (endpoint) => `${node} ${versionOf(endpoint)}`);
+    const version = perEndpoint(endpoints, versions({ node, config }));
     const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), now) : undefined;
     return { hooks: hooksOf({ entries, meters, maxAge, version, replicas }) };
   },
