@@ -21,8 +21,8 @@ export const health = definePlugin({
       },
     ],
   }),
-  setup: ({ node, phase }) => ({
-    routes: Object.entries(probes(node, phase)).map(([path, handle]) => ({
+  setup: (services) => ({
+    routes: Object.entries(probes(services)).map(([path, handle]) => ({
       method: 'GET',
       path,
       admit: false,

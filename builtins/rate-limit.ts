@@ -1,6 +1,7 @@
 import {
   type ClientBuckets,
   clientAddress,
+  clientBuckets,
   clientKey,
   configKey,
   definePlugin,
@@ -9,7 +10,6 @@ import {
   Refusal,
   refTo,
   StateKey,
-  TokenBuckets,
   type TokenTake,
   Type,
   warning,
@@ -60,10 +60,10 @@ export const rateLimit = definePlugin({
       },
     },
   }),
-  setup({ config, states, meters }) {
+  setup({ config, states, meters, shared }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
-    const buckets = states.keep(kept, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
+    const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit'));
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = ({ allowed, retryAfter }: TokenTake): undefined => {
       if (allowed) return undefined;

@@ -7,7 +7,7 @@ import { responseTo } from '../kernel/refusal.ts';
 import type { HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';
-import { messageOf } from './assemble.ts';
+import { messageOf } from './text.ts';
 
 /** A request that a plugin makes on behalf of a client. */
 interface Asked {

@@ -9,10 +9,15 @@ import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 import { checkBehaviour } from '../plugins-sdk/shape.ts';
+import { stateNeeds } from './shared-state.ts';
+import { messageOf } from './text.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
-  extends Omit<Services, 'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask' | 'describe'> {
+  extends Omit<
+    Services,
+    'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask' | 'describe' | 'needsState'
+  > {
   readonly meters: MeterSet;
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
@@ -29,6 +34,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     described ??= describeService(loaded);
     return described;
   };
+  const needsState = stateNeeds(loaded.plugins.map(({ definition }) => definition));
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
     const { name } = definition;
@@ -38,6 +44,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
       endpoints,
       credentials,
       describe,
+      needsState,
       meters: operator ? meters.of(name) : meters.of(name, UNBOUNDED),
       budget,
       ask: (...args) => ask(name, ...args),
@@ -138,9 +145,4 @@ function warnOfSigning(
   const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
   const known = loaded.warnings.some(({ message }) => message === warning);
   if (operator && !known && signingHooks(hooks).length > 0) log.warn(warning);
-}
-
-/** Text of what was thrown, without a stack where there is a message. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : textOf(error);
 }

@@ -9,12 +9,14 @@ import { WaitGroup } from '../kernel/wait-group.ts';
 import { contracts } from '../plugins-sdk/contracts.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, randomId, SignedResponse } from '../plugins-sdk/index.ts';
-import type { MeterRegistry, MeterSet } from '../plugins-sdk/meters.ts';
+import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { ask } from './ask.ts';
-import { assemble, messageOf, type Surroundings } from './assemble.ts';
+import { assemble, type Surroundings } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
 import { connectionLimitsOf } from './listener.ts';
+import { type StateClient, stateMeters } from './shared-state.ts';
+import { messageOf } from './text.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIME = 5000;
@@ -23,7 +25,10 @@ const STOP_TIME = 5000;
 const START_TIME = 30_000;
 
 /** What all generations of a service have in common. */
-type Shared = Omit<Surroundings, 'states' | 'meters' | 'ask'> & { readonly meters: MeterRegistry };
+interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'shared'> {
+  readonly meters: MeterRegistry;
+  readonly shared?: StateClient | undefined;
+}
 
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
 export class Generation {
@@ -33,6 +38,7 @@ export class Generation {
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
+  readonly #measureState: () => void;
   readonly #log: Log;
   readonly #handler: HttpHandler;
   readonly #requests = new WaitGroup();
@@ -44,6 +50,7 @@ export class Generation {
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
+    this.#measureState = measuring(surroundings.shared, this.#meters);
     this.connectionLimits = connectionLimitsOf(
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),
@@ -102,6 +109,7 @@ export class Generation {
     }
     this.#states.settle();
     this.#meters.commit();
+    this.#measureState();
   }
 
   /** Resolves when no request and nothing in the background is under way. */
@@ -137,6 +145,13 @@ export class Generation {
     });
     await Promise.all(stops);
   }
+}
+
+/** @returns what has an engine measured with the instruments of this set. */
+function measuring(state: StateClient | undefined, meters: MeterSet): () => void {
+  if (state === undefined) return () => undefined;
+  const measured = stateMeters(meters.of('settings.state', UNBOUNDED), state);
+  return () => state.measureWith(measured);
 }
 
 function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {

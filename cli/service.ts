@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../config/index.ts';
 import { Connections } from '../http/connections.ts';
@@ -10,7 +11,7 @@ import { type Address as ListenAddress, listen, urlOf } from '../plugins-sdk/lis
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
-import { assemble, messageOf, signerAddressOf } from './assemble.ts';
+import { assemble, signerAddressOf } from './assemble.ts';
 import { drain } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
@@ -18,6 +19,8 @@ import { addressOf, drainDelayOf, listener } from './listener.ts';
 import { compare } from './reload.ts';
 import { requestLog } from './request-log.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
+import { openState, type StateClient } from './shared-state.ts';
+import { messageOf } from './text.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -91,7 +94,9 @@ export async function startService({ file, env, log }: ServiceOptions & { readon
   if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
-  const service = new Server(() => signer, log, load);
+  const path = (relative: string) => resolve(dirname(file), relative);
+  const state = openState(loaded, { log, now: Date.now, path });
+  const service = new Server(() => signer, log, load, state);
   const url = await service.start(loaded);
   return {
     url,
@@ -120,6 +125,7 @@ class Server {
   readonly #key: () => Signer | undefined;
   readonly #log: Log;
   readonly #load: (env: Environment) => Promise<LoadedConfig>;
+  readonly #state: StateClient | undefined;
   readonly #meters: MeterRegistry;
   readonly #server = createHttpServer();
   readonly #connections = new Connections(this.#server, (incoming) => this.#current.handle(incoming));
@@ -136,10 +142,16 @@ class Server {
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(key: () => Signer | undefined, log: Log, load: (env: Environment) => Promise<LoadedConfig>) {
+  constructor(
+    key: () => Signer | undefined,
+    log: Log,
+    load: (env: Environment) => Promise<LoadedConfig>,
+    state?: StateClient,
+  ) {
     this.#key = key;
     this.#log = log;
     this.#load = load;
+    this.#state = state;
     this.#meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
     );
@@ -163,10 +175,12 @@ class Server {
     this.#address = addressOf(loaded.config);
     this.#install(generation);
     try {
+      await this.#state?.start();
       await generation.start();
       await listen(this.#server, this.#address);
     } catch (error) {
       await this.#remove(generation, 0);
+      await this.#state?.close();
       throw error;
     }
     this.#phase = 'serving';
@@ -233,8 +247,8 @@ class Server {
 
   #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
     const node = signerAddressOf(loaded);
-    const surroundings = { node, log: this.#log, now: Date.now, meters: this.#meters, phase: () => this.#phase };
-    return new Generation(loaded, surroundings, before);
+    const [log, meters, shared] = [this.#log, this.#meters, this.#state];
+    return new Generation(loaded, { node, log, now: Date.now, meters, shared, phase: () => this.#phase }, before);
   }
 
   #install(generation: Generation): void {
@@ -287,6 +301,7 @@ class Server {
     this.#log.info(`signer ${signerAddressOf(loaded)}`, backend && { backend });
     if (backend === 'ethers')
       this.#log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
+    if (this.#state !== undefined) this.#log.info(`state is kept by the engine "${this.#state.engine}"`);
     for (const { api, name, id } of loaded.endpoints) this.#log.info(`${api}/${name} ${id}`);
   }
 
@@ -305,5 +320,6 @@ class Server {
     // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
     await endsWithin(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
+    await this.#state?.close();
   }
 }

@@ -1,3 +1,5 @@
+import { describe } from '../kernel/refusal.ts';
+
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 /** Quick to look for, and nearly never there. */
 const BEYOND_ASCII = /[^\x20-\x7e]/;
@@ -23,4 +25,9 @@ export function align(rows: readonly (readonly string[])[]): string[] {
 /** The code of a system error, such as `ENOENT`, or `unknown`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+/** Text of what was thrown, without a stack where there is a message. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : describe(error);
 }

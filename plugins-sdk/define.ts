@@ -117,6 +117,8 @@ export interface Services {
   readonly states: States;
   /** The engine of `settings.state`; without it, state is kept in this process. */
   readonly shared?: SharedState | undefined;
+  /** Whether an endpoint cannot be served while that engine is away. */
+  needsState(endpoint: Endpoint): boolean;
   /** For what is worth measuring. */
   readonly meters: Meters;
   /** The plugin's own budget: milliseconds per request, as configured. */

@@ -20,6 +20,7 @@ export * from './kernel.ts';
 export * from './keys.ts';
 export { koaContext } from './koa-context.ts';
 export * from './memory-area.ts';
+export { clientBuckets } from './merged-buckets.ts';
 export * from './meters.ts';
 export { isFiniteJson, keepsDigits, plainDigits, withoutRoundedNumbers } from './numbers.ts';
 export {

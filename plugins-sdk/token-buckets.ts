@@ -80,13 +80,29 @@ export class TokenBuckets implements ClientBuckets {
   take(key: string): TokenTake {
     const now = this.#elapsed() * this.#max;
     if (now >= this.#crowdFullAt) this.#crowd = undefined;
-    // A full bucket that is still there says more than the sketch does.
-    const own = this.#fullAt.get(key, Number.NEGATIVE_INFINITY);
-    const fullAt = Math.max(own ?? this.#crowd?.bound(key) ?? 0, now);
+    const fullAt = Math.max(this.#fullAtOf(key), now);
     const missing = fullAt - now + this.#window - this.#max * this.#window;
     if (missing > 0) return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
     this.#keep(key, fullAt + this.#window, now);
     return ALLOWED;
+  }
+
+  /** Tokens that are missing from a client's bucket, rounded up. */
+  used(key: string): number {
+    const now = this.#elapsed() * this.#max;
+    return Math.max(Math.ceil((this.#fullAtOf(key) - now) / this.#window), 0);
+  }
+
+  /** Takes tokens out of a client's bucket until it holds no more than so many; below zero: as many are owed. */
+  lower(key: string, left: number): void {
+    const now = this.#elapsed() * this.#max;
+    const fullAt = now + Math.ceil((this.#max - left) * this.#window);
+    if (fullAt > Math.max(this.#fullAtOf(key), now)) this.#keep(key, fullAt, now);
+  }
+
+  /** A full bucket that is still there says more than the sketch does. */
+  #fullAtOf(key: string): number {
+    return this.#fullAt.get(key, Number.NEGATIVE_INFINITY) ?? this.#crowd?.bound(key) ?? 0;
   }
 
   #keep(key: string, fullAt: number, now: number): void {

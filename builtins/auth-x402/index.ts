@@ -4,32 +4,32 @@ import {
   type Call,
   type ClientBuckets,
   ContextKey,
+  clientBuckets,
   clientIp,
   clientKey,
   configKey,
   createHttpClient,
-  type Definition,
   definePlugin,
   type Exchange,
   type Measure,
+  MemoryArea,
   millisecondsSchema,
   type Outcome,
   perMethod,
   Refusal,
   type Services,
+  type StateArea,
   StateKey,
-  type States,
   sentRequest,
-  TokenBuckets,
   type TokenTake,
   Type,
 } from '../../plugins-sdk/index.ts';
 import { findMined, type Mined } from './chain.ts';
-import { PaymentMemory } from './memory.ts';
+import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
+import { Payments, type Ticket } from './payments.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { type PaymentStore, RedeemedPayments } from './redeemed.ts';
 import { Redemptions, unavailable } from './redemptions.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
@@ -49,17 +49,13 @@ const bucketMax = configKey(
     Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Payment proofs per window; default 30' }),
   ),
 );
-/** Read only: the budget that the operator gives this plugin. */
-const pluginEntries = configKey(
-  'settings',
-  'plugins',
-  Type.Optional(Type.Array(Type.Object({ source: Type.String(), timeout: Type.Optional(Type.Number()) }))),
-);
 
 /** Milliseconds per request for this plugin. */
 const BUDGET = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
 const PATIENCE = 10_000;
+/** Milliseconds beyond its budget for which a request holds a payment that it has not redeemed. */
+const LEASE_MARGIN = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
 
@@ -104,18 +100,18 @@ function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
   return status === 503 && sentRequest.get(exchange) === undefined;
 }
 
-const remembered = new StateKey<PaymentMemory>('x402 payments', { lasting: true });
+const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
 const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
 /** What the bucket of the client's address has said: a request draws once, however many payments its endpoint accepts. */
 const drawn = new ContextKey<TokenTake>('x402Draw');
 /** The payment that a request has been let in for. */
-const redeemed = new ContextKey<string>('x402Payment');
+const redeemed = new ContextKey<Ticket>('x402Payment');
 
 /** @returns what throws a refusal (401) for a client that has sent too many proofs. */
-function proofLimit(config: Services['config'], states: States): (exchange: Exchange) => Promise<void> {
+function proofLimit({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
   const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
-  const buckets = states.keep(keptBuckets, JSON.stringify(limit), (): ClientBuckets => new TokenBuckets(limit));
+  const buckets = states.keep(keptBuckets, JSON.stringify(limit), () => clientBuckets(limit, shared, 'x402-proofs'));
   return async (exchange) => {
     const take = drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
     drawn.set(exchange, take);
@@ -123,37 +119,27 @@ function proofLimit(config: Services['config'], states: States): (exchange: Exch
   };
 }
 
-/** Milliseconds per request that the operator gives this plugin. */
-function budgetIn(config: Services['config']): number {
-  const entry = pluginEntries.in(config)?.find(({ source }) => source === `builtin:${NAME}`);
-  return entry?.timeout ?? BUDGET;
-}
-
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
-export const authX402 = authX402With((now) => new RedeemedPayments({ now }));
-
-/** @param createStore makes the store of redeemed payments: in memory by default, one day shared by several processes. */
-export function authX402With(createStore: (now: () => number) => PaymentStore): Definition {
-  return definePlugin({
-    name: NAME,
-    budget: BUDGET,
-    auth: { x402: TermsSchema },
-    keys: [bucketWindow, bucketMax],
-    credentials: ['X-Payment-Proof'],
-    check: checkAllTerms,
-    openapi: () => described,
-    setup(services) {
-      const { config, endpoints, states } = services;
-      const memory = states.keep(remembered, '', () => new PaymentMemory(createStore(services.now)));
-      const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
-      return paid ? behaviour(services, memory, { draw: proofLimit(config, states), budget: budgetIn(config) }) : {};
-    },
-  });
-}
+export const authX402 = definePlugin({
+  name: NAME,
+  budget: BUDGET,
+  auth: { x402: TermsSchema },
+  keys: [bucketWindow, bucketMax],
+  credentials: ['X-Payment-Proof'],
+  needsState: { auth: ['x402'] },
+  check: checkAllTerms,
+  openapi: () => described,
+  setup(services) {
+    const { endpoints, states, shared, now } = services;
+    const area = shared?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));
+    const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
+    return paid ? behaviour(services, area) : {};
+  },
+});
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
-  const refund = async (payment: string, refusal: Refusal, exchange: Exchange): Promise<void> => {
+  const refund = async (payment: Ticket, refusal: Refusal, exchange: Exchange): Promise<void> => {
     const given = await redemptions.refund(payment, !wantsRoom(refusal, exchange), exchange.requestId);
     counted({ outcome: given ? 'refunded' : 'kept' }, 1);
   };
@@ -168,45 +154,57 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
   };
 }
 
-interface Bounds {
-  draw(exchange: Exchange): Promise<void>;
-  readonly budget: number;
+/** Holds payments for all that any endpoint here accepts. */
+function redemptionsIn(services: Services, area: StateArea, accepted: (method: AuthMethod) => Accepted): Redemptions {
+  const { endpoints, now, shared, log, budget } = services;
+  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
+  const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
+  const ledger = new Ledger({ area, life, now, mayHaveLost: shared !== undefined });
+  const lease = (budget === 'none' ? BUDGET : budget) + LEASE_MARGIN;
+  return new Redemptions({ payments: new Payments(area), ledger, shared, lease, now, log });
 }
 
-function behaviour(services: Services, memory: PaymentMemory, { draw, budget }: Bounds): Behaviour {
-  const { node, now, endpoints, log, meters } = services;
+function behaviour(services: Services, area: StateArea): Behaviour {
+  const { node, now, endpoints, meters } = services;
+  const budget = services.budget === 'none' ? BUDGET : services.budget;
+  const draw = proofLimit(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createRpc(client, terms.rpc) };
   });
-  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-  const longestLife = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
-  const redemptions = new Redemptions({ memory, longestLife, now, log });
+  const redemptions = redemptionsIn(services, area, accepted);
   const help = 'Proofs of payment, by what became of them';
   const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'] });
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
     const payment = `${proof.txHash}:${signer}`;
-    await redemptions.redeem(payment, async () => {
+    const ticket = await redemptions.redeem(payment, async () => {
       const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
       checkPayment(mined, accepted(method).terms, signer, now());
       // Too late to be heard: the budget ended or the client left.
       if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
       return mined;
     });
-    redeemed.set(exchange, payment);
+    redeemed.set(exchange, ticket);
     counted({ outcome: 'redeemed' }, 1);
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
     const text = exchange.headers[HEADER];
-    if (text === undefined) throw challenge(accepted(method).terms, exchange, node, now());
+    if (text === undefined) {
+      redemptions.look();
+      throw challenge(accepted(method).terms, exchange, node, now());
+    }
     await draw(exchange);
     const proof = parseProof(text);
     checkWindow(proof, now());
     await redeem(method, proof, exchange, call);
     return true;
   };
+  const stop = () => {
+    redemptions.stop();
+    return client.close();
+  };
   const hooks = { authenticate: { x402: authenticate }, settle: settlement(redemptions, counted) };
-  return { stop: () => client.close(), hooks };
+  return { start: () => redemptions.start(), stop, hooks };
 }

@@ -69,7 +69,8 @@ export const metrics = definePlugin({
   budget: 'none',
   keys: [metricsKey],
   check,
-  setup({ config, states, meters, log, node, phase }) {
+  setup(services) {
+    const { config, states, meters, log } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
     const traffic = new Traffic(meters);
@@ -82,7 +83,7 @@ export const metrics = definePlugin({
       start: async () => {
         const recorder = await recording.start();
         const metrics = async () => ({ status: 200, headers: TEXT, body: await recorder.text() });
-        await server.start({ '/metrics': metrics, ...probes(node, phase) });
+        await server.start({ '/metrics': metrics, ...probes(services) });
         meters.connect(recorder);
       },
       hooks: { settle: (outcome, exchange) => traffic.settle(outcome, exchange) },

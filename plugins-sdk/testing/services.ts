@@ -33,6 +33,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     log: silent,
     now: Date.now,
     states: new StateStore(),
+    needsState: () => false,
     meters: meters.of(definition.name),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),

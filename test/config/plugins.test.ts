@@ -47,6 +47,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     meters: new MeterRegistry().draft().of('p'),
     budget: 'none',
     ask: () => assert.fail('asked'),
+    needsState: () => false,
     phase: () => 'starting',
     describe: () => assert.fail('nobody asks'),
   };

@@ -120,6 +120,7 @@ describe('GET /ready: whether the service takes requests', () => {
         meters: new MeterRegistry().draft().of('p'),
         budget: 'none',
         ask: () => assert.fail('asked'),
+        needsState: () => false,
         phase: () => phase,
         describe: () => assert.fail('nobody asks'),
       },

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
-import { authX402, authX402With } from '../../../builtins/auth-x402/index.ts';
-import { RedeemedPayments } from '../../../builtins/auth-x402/redeemed.ts';
+import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
-import { Refusal } from '../../../plugins-sdk/index.ts';
+import { MemoryArea, Refusal } from '../../../plugins-sdk/index.ts';
+import { StateStore } from '../../../plugins-sdk/state.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 
@@ -14,6 +14,8 @@ const PRICE = 5n;
 const GRACE = 600_000;
 const LONG = 900_000;
 const SHORT = 60_000;
+/** For so much longer payments are remembered than they are accepted: clocks differ. */
+const MARGIN = 900_000;
 
 describe('x402 and time, with a clock of its own before a real chain', () => {
   let chain: Chain;
@@ -29,7 +31,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
     await chain.stop();
   });
 
-  async function setUp(definition = authX402) {
+  async function setUp(capacity?: number) {
     const clock = { now: 0 };
     const method = (expiry: number) => {
       const terms = {
@@ -43,8 +45,18 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
     };
     const long = testEndpoint({ auth: [method(LONG)] });
     const short = testEndpoint({ id: `0x${'22'.repeat(32)}`, auth: [method(SHORT)] });
-    const services = { node: NODE, endpoints: [long, short], now: () => clock.now } as const;
-    const harness = await testPlugin(definition, { services });
+    const now = () => clock.now;
+    const states = new StateStore();
+    // The plugin takes what is kept under its key for the state that it would make itself.
+    const keep: StateStore['keep'] = (key, version, make) => states.keep(key, version, made(make));
+    const made = <T>(make: () => T) => {
+      return (): T => {
+        const state = make();
+        return state instanceof MemoryArea && capacity ? (new MemoryArea({ capacity, now }) as T) : state;
+      };
+    };
+    const services = { node: NODE, endpoints: [long, short], now, states: { keep } } as const;
+    const harness = await testPlugin(authX402, { services });
     harnesses.push(harness);
     const ask = async (endpoint: typeof long, txHash: string, expiresAt = Math.floor(clock.now / 1000) + 100) => {
       const proof = await prove(alice, { node: NODE, endpointId: endpoint.id, txHash, expiresAt });
@@ -81,7 +93,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
       clock.now = minedAt + age;
       assert.equal((await ask(long, txHash)).outcome, 'Payment already used', `${age}`);
     }
-    clock.now = minedAt + GRACE + LONG + 1;
+    clock.now = minedAt + GRACE + LONG + MARGIN;
     assert.equal((await ask(long, txHash)).outcome, 'Payment too old');
   });
 
@@ -94,7 +106,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
       clock.now = minedAt + age;
       assert.equal((await ask(long, txHash)).outcome, 'Payment already used', `${age}`);
     }
-    clock.now = minedAt + GRACE + LONG + 1;
+    clock.now = minedAt + GRACE + LONG + MARGIN;
     assert.equal((await ask(long, txHash)).outcome, 'Payment too old');
   });
 
@@ -140,9 +152,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
   });
 
   it('a full memory refuses what is new, and forgets nothing', async () => {
-    const { clock, long, ask, pay, harness } = await setUp(
-      authX402With((now) => new RedeemedPayments({ capacity: 2, now })),
-    );
+    const { clock, long, ask, pay, harness } = await setUp(3);
     const [one, two, three] = [await pay(), await pay(), await pay()];
     clock.now = three.minedAt;
     assert.deepEqual((await ask(long, one.txHash)).outcome, ACCEPTED);
@@ -150,14 +160,14 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
     assert.equal((await ask(long, three.txHash)).outcome, 'Payment verification unavailable');
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
-      ['no room for another payment among those that are still live'],
+      ['no room for another key among those that are still live'],
     );
     assert.equal((await ask(long, one.txHash)).outcome, 'Payment already used');
     assert.equal((await ask(long, two.txHash)).outcome, 'Payment already used');
   });
 
   it('a reservation whose check failed leaves its room', async () => {
-    const { clock, long, ask, pay } = await setUp(authX402With((now) => new RedeemedPayments({ capacity: 1, now })));
+    const { clock, long, ask, pay } = await setUp(2);
     const { txHash, minedAt } = await pay();
     clock.now = minedAt;
     for (let n = 1; n < 5; n++) {

@@ -2,47 +2,67 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
-import { PaymentMemory } from '../../../builtins/auth-x402/memory.ts';
-import { RedeemedPayments } from '../../../builtins/auth-x402/redeemed.ts';
+import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
 import { testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
+import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 
 const DAY = 86_400_000;
 
-describe('for how long payments may be accepted, by what configs before this one have remembered', () => {
-  const memory = () => new PaymentMemory(new RedeemedPayments());
+describe('the ledger of payments', () => {
+  const at = (area: StateArea, life: number, now: number, mayHaveLost = true) =>
+    new Ledger({ area, life, now: () => now, mayHaveLost }).terms();
 
-  it('for ever, where none was redeemed', () => {
-    assert.equal(memory().lifeOf(0), Number.POSITIVE_INFINITY);
+  it('begins once, and says since when and for how long payments are remembered', async () => {
+    const area = new MemoryArea();
+    assert.deepEqual(await at(area, 100, DAY), { began: DAY, life: 100, past: [] });
+    assert.deepEqual(await at(area, 100, 2 * DAY), { began: DAY, life: 100, past: [] });
+    assert.deepEqual(await at(new MemoryArea(), 100, DAY, false), { began: 0, life: 100, past: [] });
   });
 
-  it('one as old as the last that was redeemed, or older: for as long as that was remembered', () => {
-    const known = memory();
-    known.redeemed(100, DAY);
-    assert.deepEqual([known.lifeOf(0), known.lifeOf(DAY - 1), known.lifeOf(DAY)], [100, 100, 100]);
-    assert.equal(known.lifeOf(DAY + 1), Number.POSITIVE_INFINITY);
+  it('raises its life for all, and never lowers it', async () => {
+    const area = new MemoryArea();
+    await at(area, 100, DAY);
+    const raised = { began: DAY, life: 300, past: [{ life: 100, until: DAY + 50 }] };
+    assert.deepEqual(await at(area, 300, DAY + 50), raised);
+    assert.deepEqual(await at(area, 200, DAY + 60), raised);
   });
 
-  it('an older one that is redeemed later changes nothing', () => {
-    const known = memory();
-    known.redeemed(100, DAY);
-    known.redeemed(100, DAY - 50);
-    assert.equal(known.lifeOf(DAY), 100);
+  it('forgets lives that no payment is young enough for', async () => {
+    const area = new MemoryArea();
+    await at(area, 100, DAY);
+    await at(area, 200, DAY + 50);
+    assert.deepEqual((await at(area, 300, DAY + 500)).past, [{ life: 200, until: DAY + 500 }]);
   });
 
-  it('the shortest of several counts, each for what it may have redeemed', () => {
-    const known = memory();
-    known.redeemed(100, DAY);
-    known.redeemed(300, 2 * DAY);
-    known.redeemed(200, 3 * DAY);
-    assert.deepEqual(
-      [DAY, DAY + 1, 2 * DAY, 3 * DAY].map((minedAt) => known.lifeOf(minedAt)),
-      [100, 200, 200, 200],
+  it('takes no payment that is older than itself, and each for no longer than it was remembered', () => {
+    const past = [
+      { life: 100, until: 2 * DAY },
+      { life: 300, until: 3 * DAY },
+      { life: 200, until: 4 * DAY },
+    ];
+    const lives = [DAY - 1, DAY, 2 * DAY, 2 * DAY + 1, 4 * DAY, 4 * DAY + 1].map((minedAt) =>
+      lifeOf({ began: DAY, life: 900, past }, minedAt),
     );
-    assert.equal(known.lifeOf(3 * DAY + 1), Number.POSITIVE_INFINITY);
+    assert.deepEqual(lives, [-1, 100, 100, 200, 200, Number.POSITIVE_INFINITY]);
   });
+
+  it('has one beginning, whoever races to begin and raise it', async () => {
+    const area = new MemoryArea();
+    const lives = Array.from({ length: 16 }, (_, index) => 100 + index);
+    const all = await Promise.all(lives.map((life) => at(area, life, DAY + life)));
+    assert.equal(new Set(all.map(({ began }) => began)).size, 1);
+    assert.equal((await at(area, 1, 0)).life, 115);
+  });
+
+  for (const text of ['{}', '{"began":1,"life":"x","past":[]}'])
+    it(`that somebody else wrote stops all payments: ${text}`, async () => {
+      const area = new MemoryArea();
+      await area.swap('ledger', undefined, text);
+      await assert.rejects(at(area, 1, 0), new StateUnavailable('the ledger of payments cannot be read'));
+    });
 });
 
 describe('a config whose expiry is longer than that of the one before, with a clock of its own before a real chain', () => {
@@ -50,7 +70,9 @@ describe('a config whose expiry is longer than that of the one before, with a cl
   const PRICE = 5n;
   const GRACE = 600_000;
   const SHORT = 60_000;
-  const LONG = 900_000;
+  const LONG = 3_600_000;
+  /** For so much longer payments are remembered than they are accepted: clocks differ. */
+  const MARGIN = 900_000;
   const ACCEPTED = { value: true };
   let chain: Chain;
   let alice: HDNodeWallet;
@@ -87,7 +109,7 @@ describe('a config whose expiry is longer than that of the one before, with a cl
     };
     const states = new StateStore();
     const short = await plugin(states, SHORT);
-    return { clock, short, long: await plugin(new StateStore(states), LONG) };
+    return { clock, short, reload: () => plugin(new StateStore(states), LONG) };
   }
 
   for (const [what, behind] of [
@@ -95,22 +117,35 @@ describe('a config whose expiry is longer than that of the one before, with a cl
     [', even if the clock of the chain is an hour ahead', 3_600_000],
   ] as const) {
     it(`refuses what may have been redeemed and forgotten${what}`, async () => {
-      const { clock, short, long } = await configs();
+      const { clock, short, reload } = await configs();
       const used = await pay();
       clock.now = used.minedAt - behind;
       assert.deepEqual(await short(used.txHash), ACCEPTED);
       clock.now = used.minedAt + GRACE + SHORT;
+      const long = await reload();
       assert.equal(await long(used.txHash), 'Payment already used');
-      clock.now += 1;
+      clock.now += MARGIN;
       assert.equal(await long(used.txHash), 'Payment too old');
     });
   }
 
+  it('what the one before redeems from now on is remembered for the longer time, too', async () => {
+    const { clock, short, reload } = await configs();
+    const used = await pay();
+    clock.now = used.minedAt - 1;
+    const long = await reload();
+    clock.now = used.minedAt;
+    assert.deepEqual(await short(used.txHash), ACCEPTED);
+    clock.now = used.minedAt + GRACE + LONG;
+    assert.equal(await long(used.txHash), 'Payment already used');
+  });
+
   it('takes what is younger than all that were redeemed, for all of its own time', async () => {
-    const { clock, short, long } = await configs();
+    const { clock, short, reload } = await configs();
     const old = await pay();
     clock.now = old.minedAt;
     assert.deepEqual(await short(old.txHash), ACCEPTED);
+    const long = await reload();
     await chain.provider.send('evm_increaseTime', [100]);
     const young = await pay();
     assert.ok(young.minedAt > old.minedAt);
