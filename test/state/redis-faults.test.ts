@@ -110,7 +110,7 @@ describeServers('an engine whose server fails', (program) => {
     const proxy = await CuttingProxy.start(t, one.port);
     const area = (await open(t, proxy.url)).area('a');
     await area.swap('k', undefined, 'one');
-    await one.command(['REPLICAOF', '127.0.0.1', '1']);
+    await one.command('REPLICAOF', '127.0.0.1', '1');
     await assert.rejects(area.swap('k', 'one', undefined), /^StateUnavailable|READONLY/);
     const name = `redis at 127.0.0.1:${proxy.port}`;
     const replica = new StateUnavailable(`${name} is a replica: url must lead to the primary`);
@@ -118,15 +118,15 @@ describeServers('an engine whose server fails', (program) => {
     await assert.rejects(area.swap('k', undefined, 'two'), StateUnavailable);
     proxy.target = other.port;
     assert.equal(await eventually(() => area.swap('k', undefined, 'two')), undefined);
-    assert.equal(await other.command(['GET', 'sdp:a:v:k']), 'two');
+    assert.equal(await other.command('GET', 'sdp:a:v:k'), 'two');
   });
 
   it('comes back to a replica that is made the primary', async (t) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
-    await server.command(['REPLICAOF', '127.0.0.1', '1']);
+    await server.command('REPLICAOF', '127.0.0.1', '1');
     await assert.rejects(area.take('k', limit), /READONLY/);
-    await server.command(['REPLICAOF', 'NO', 'ONE']);
+    await server.command('REPLICAOF', 'NO', 'ONE');
     assert.equal((await eventually(() => area.take('k', limit))).left, 9);
   });
 
@@ -134,7 +134,7 @@ describeServers('an engine whose server fails', (program) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
     await area.swap('k', undefined, '1');
-    await server.command(['CONFIG', 'SET', 'maxmemory', '1']);
+    await server.command('CONFIG', 'SET', 'maxmemory', '1');
     await assert.rejects(area.swap('other', undefined, '1'), (error) => {
       assert.ok(error instanceof StateUnavailable);
       const message = `${server.name} answered: OOM command not allowed when used memory > 'maxmemory'.`;
@@ -146,18 +146,18 @@ describeServers('an engine whose server fails', (program) => {
     assert.equal(await area.get('k'), '1');
     assert.equal(await area.swap('k', '1', undefined), undefined);
     assert.equal(await area.get('k'), undefined);
-    await server.command(['CONFIG', 'SET', 'maxmemory', '0']);
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
     assert.equal(await area.swap('k', undefined, '1'), undefined);
   });
 
   it('writes nothing where too few replicas would get it', async (t) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
-    await server.command(['CONFIG', 'SET', 'min-replicas-to-write', '1']);
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
     await assert.rejects(area.swap('k', undefined, '1'), /NOREPLICAS/);
     await assert.rejects(area.swap('k', undefined, undefined), /NOREPLICAS/);
     assert.equal(await area.get('k'), undefined);
-    await server.command(['CONFIG', 'SET', 'min-replicas-to-write', '0']);
+    await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0');
     assert.equal(await area.swap('k', undefined, '1'), undefined);
   });
 
@@ -188,7 +188,7 @@ describeServers('an engine whose server fails', (program) => {
     const area = (await open(t, server.url)).area('a');
     await area.swap('k', undefined, '1');
     await area.take('k', limit, 10);
-    await server.command(['FLUSHALL']);
+    await server.command('FLUSHALL');
     assert.equal(await area.get('k'), undefined);
     assert.deepEqual(await area.swap('k', '1', '2'), {});
     assert.deepEqual(await area.take('k', limit, 3), { granted: 3, retryAfter: 0, left: 7 });

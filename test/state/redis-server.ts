@@ -96,7 +96,11 @@ export class RedisServer {
   }
 
   /** What an operator does. */
-  async command(words: readonly string[], db = 0): Promise<unknown> {
+  command(...words: readonly string[]): Promise<unknown> {
+    return this.commandIn(0, ...words);
+  }
+
+  async commandIn(db: number, ...words: readonly string[]): Promise<unknown> {
     const [name = '', ...rest] = words;
     const options = { port: this.port, db, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
     const admin = new Redis(options);

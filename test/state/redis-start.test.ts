@@ -94,8 +94,8 @@ describeServers('the start of an engine', (program) => {
     const no = `settings.state: appendfsync of ${name} is no, so that a power loss takes what was written last: set "appendfsync always"`;
     assert.deepEqual(engine.doubts(), [no]);
     const change = async (value: string) => {
-      await running.command(['CONFIG', 'SET', 'appendfsync', value]);
-      await running.command(['CLIENT', 'KILL', 'TYPE', 'normal']);
+      await running.command('CONFIG', 'SET', 'appendfsync', value);
+      await running.command('CLIENT', 'KILL', 'TYPE', 'normal');
     };
     await change('always');
     await eventually(() => assert.deepEqual(engine.doubts(), []));
@@ -110,12 +110,12 @@ describeServers('the start of an engine', (program) => {
   it('warns of replicas that a failover may lead to too early', async (t) => {
     const primary = await server(t);
     const replica = await server(t, { replicaof: `127.0.0.1 ${primary.port}` });
-    await eventually(async () => assert.match(String(await primary.command(['INFO'])), /connected_slaves:1/));
+    await eventually(async () => assert.match(String(await primary.command('INFO')), /connected_slaves:1/));
     const { logged } = await started(t, { url: primary.url });
     assert.deepEqual(logged, [
       `settings.state: min-replicas-to-write of ${primary.name} is 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`,
     ]);
-    await primary.command(['CONFIG', 'SET', 'min-replicas-to-write', '1']);
+    await primary.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
     assert.deepEqual((await started(t, { url: primary.url })).logged, []);
     await replica.stop();
   });
