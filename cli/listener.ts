@@ -3,9 +3,7 @@ import { configKey, type Definition, definePlugin, type Finding, Type } from '..
 import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
 import type { Address } from '../plugins-sdk/listen.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
-
-/** Processes of one service. */
-export const MOST_WORKERS = 256;
+import { MOST_WORKERS } from './workers/count.ts';
 
 const portKey = configKey(
   'server',

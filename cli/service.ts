@@ -21,6 +21,7 @@ import { requestLog } from './request-log.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import { openState, type StateClient } from './shared-state.ts';
 import { messageOf } from './text.ts';
+import { NOT_RELOADED } from './workers/messages.ts';
 import { fingerprintOf, type Place, type Prepared, quiet } from './workers/place.ts';
 import { checkTogether } from './workers/rules.ts';
 
@@ -81,8 +82,6 @@ async function read(variables: ReadVariables): Promise<Environment> {
 const DRAIN_TIME = 25_000;
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY = 250;
-/** What is said when a reload failed. */
-export const NOT_RELOADED = 'the config was not reloaded: the one before stays in force';
 
 /** All definitions that a service consists of, before an operator's plugins. */
 export function definitions(signer?: () => Signer, tracing = false, place?: Place): Definition[] {

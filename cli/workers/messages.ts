@@ -10,6 +10,8 @@ type MessageOf<S extends Readonly<Record<string, Shape>>> = {
 
 const text = (value: unknown): value is string => typeof value === 'string';
 const whole = (value: unknown): value is number => Number.isSafeInteger(value);
+/** Of a stop, within reason. */
+const milliseconds = (value: unknown): value is number => whole(value) && value >= 0 && value <= 3_600_000;
 const flag = (value: unknown): value is boolean => typeof value === 'boolean';
 const lines = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every(text);
 const anything = (_value: unknown): _value is unknown => true;
@@ -19,14 +21,14 @@ const fromWorker = {
   /** It has started by this config, and asks for the listener that all share. */
   started: { config: text },
   /** It listens. The first one to do so sends its listener along. */
-  ready: { stopTime: whole },
+  ready: { stopTime: milliseconds },
   /** It cannot start, and ends. */
   failed: { lines },
   /** It could put this config in force. */
   prepared: { id: whole, config: text },
   /** It could not. */
   refused: { id: whole, lines },
-  committed: { stopTime: whole },
+  committed: { stopTime: milliseconds },
   /** It was told to stop, but not by the primary. */
   leaving: { signal: text },
   gather: { id: whole, topic: text },
@@ -64,6 +66,9 @@ function reader<S extends Readonly<Record<string, Shape>>>(table: S): (message: 
 /** Plugins share a worker's process, and could send anything. */
 export const readFromWorker = reader(fromWorker);
 export const readFromPrimary = reader(fromPrimary);
+
+/** What is said when a reload failed. */
+export const NOT_RELOADED = 'the config was not reloaded: the one before stays in force';
 
 /** What a worker is told when its process is made. */
 export interface Mark {
