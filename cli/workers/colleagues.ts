@@ -26,7 +26,7 @@ export class Colleagues implements Workers {
     this.#last += 1;
     const id = this.#last;
     const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
-    this.#send({ type: 'gather', id, topic });
+    this.#send({ kind: 'gather', id, topic });
     const [own, others] = await Promise.all([this.#offers.get(topic)?.(), within(PATIENCE, asked, () => [])]);
     this.#asked.delete(id);
     return [own, ...others].filter((value) => value !== undefined && value !== null);
@@ -42,6 +42,6 @@ export class Colleagues implements Workers {
     const value = await this.#offers
       .get(topic)?.()
       .catch(() => undefined);
-    this.#send({ type: 'answer', id, value });
+    this.#send({ kind: 'answer', id, value });
   }
 }

@@ -30,7 +30,7 @@ export class Gatherings {
       this.#open.set(id, { waitingFor, values, end });
       if (waitingFor.size === 0) end();
     });
-    for (const worker of workers) worker.send({ type: 'ask', id, topic });
+    for (const worker of workers) worker.send({ kind: 'ask', id, topic });
     await within(PATIENCE, answered, () => undefined);
     this.#open.delete(id);
     for (const { number } of waitingFor)

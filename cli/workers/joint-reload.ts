@@ -5,8 +5,8 @@ import type { WorkerProcess } from './worker-process.ts';
 /** Milliseconds that a worker has to load and start a config. */
 const PATIENCE = 120_000;
 
-type Answer = Extract<FromWorker, { type: 'prepared' | 'refused' }>;
-type Refusal = Pick<Extract<Answer, { type: 'refused' }>, 'type' | 'lines'>;
+type Answer = Extract<FromWorker, { kind: 'prepared' | 'refused' }>;
+type Refusal = Pick<Extract<Answer, { kind: 'refused' }>, 'kind' | 'lines'>;
 
 /** Why not all workers have the new config. */
 export interface Refused {
@@ -27,7 +27,7 @@ export class JointReload {
     const config = answers[0]?.config ?? '';
     const refused =
       answers.find((answer) => answer.lines !== undefined) ?? answers.find((answer) => answer.config !== config);
-    for (const worker of workers) worker.send({ type: refused === undefined ? 'commit' : 'abort', id });
+    for (const worker of workers) worker.send({ kind: refused === undefined ? 'commit' : 'abort', id });
     if (refused === undefined) return config;
     return { worker: refused.worker, lines: refused.lines ?? ['the config changed while the workers read it'] };
   }
@@ -42,16 +42,16 @@ export class JointReload {
 
   async #prepare(worker: WorkerProcess, id: number, announces: boolean) {
     const answered = new Promise<Answer | Refusal>((resolve) => this.#waiting.set(worker, resolve));
-    worker.send({ type: 'prepare', id, announces });
+    worker.send({ kind: 'prepare', id, announces });
     const late = () => refusal(`has not prepared the new config within ${PATIENCE / 1000} s`);
     const answer = await within(PATIENCE, answered, late);
     this.#waiting.delete(worker);
-    return answer.type === 'prepared'
+    return answer.kind === 'prepared'
       ? { worker, config: answer.config, lines: undefined }
       : { worker, config: undefined, lines: answer.lines };
   }
 }
 
 function refusal(what: string): Refusal {
-  return { type: 'refused', lines: [`the worker ${what}`] };
+  return { kind: 'refused', lines: [`the worker ${what}`] };
 }

@@ -3,9 +3,9 @@ type Guard<T = unknown> = (value: unknown) => value is T;
 type Shape = Readonly<Record<string, Guard>>;
 type Guarded<G> = G extends Guard<infer T> ? T : never;
 
-/** All messages of a table, each with its name as `type`. */
+/** All messages of a table, each with its name as `kind`. */
 type MessageOf<S extends Readonly<Record<string, Shape>>> = {
-  readonly [K in keyof S]: { readonly type: K } & { readonly [M in keyof S[K]]: Guarded<S[K][M]> };
+  readonly [K in keyof S]: { readonly kind: K } & { readonly [M in keyof S[K]]: Guarded<S[K][M]> };
 }[keyof S];
 
 const text = (value: unknown): value is string => typeof value === 'string';
@@ -56,8 +56,8 @@ export type FromPrimary = MessageOf<typeof fromPrimary>;
 function reader<S extends Readonly<Record<string, Shape>>>(table: S): (message: unknown) => MessageOf<S> | undefined {
   const fits = (message: unknown): message is MessageOf<S> => {
     if (typeof message !== 'object' || message === null) return false;
-    const type: unknown = Reflect.get(message, 'type');
-    const shape = text(type) && Object.hasOwn(table, type) ? table[type] : undefined;
+    const kind: unknown = Reflect.get(message, 'kind');
+    const shape = text(kind) && Object.hasOwn(table, kind) ? table[kind] : undefined;
     return shape !== undefined && Object.entries(shape).every(([name, guard]) => guard(Reflect.get(message, name)));
   };
   return (message) => (fits(message) ? message : undefined);

@@ -111,30 +111,33 @@ export class Supervisor {
 
   #hear(worker: WorkerProcess, message: FromWorker, handle: unknown): void {
     // A reload decides which config one must have that has just started.
-    if (message.type === 'started') void this.#reloading.then(() => this.#admit(worker, message.config));
-    else if (message.type === 'ready') this.#ready(worker, message.stopTime, handle);
-    else if (message.type === 'failed') worker.fault = message.lines;
-    else if (message.type === 'committed') worker.stopTime = message.stopTime;
-    else if (message.type === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
-    else if (message.type === 'gather') void this.#gather(worker, message.id, message.topic);
-    else if (message.type === 'answer') this.#gatherings.answered(worker, message.id, message.value);
+    if (message.kind === 'started') void this.#reloading.then(() => this.#admit(worker, message.config));
+    else if (message.kind === 'ready') this.#ready(worker, message.stopTime, handle);
+    else if (message.kind === 'failed') worker.fault = message.lines;
+    else if (message.kind === 'committed') worker.stopTime = message.stopTime;
+    else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
+    else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
+    else if (message.kind === 'answer') this.#gatherings.answered(worker, message.id, message.value);
     else this.#joint.answered(worker, message);
   }
 
   /** Lets a worker listen whose config is that of the others. */
   #admit(worker: WorkerProcess, config: string): void {
     if (worker.isStopping) return;
-    this.#config ??= config;
+    const isLast = this.#serves && [...this.#alive].every(({ isMember }) => !isMember);
+    if (isLast && config !== this.#config)
+      this.#log.warn('no worker is left with the config that was in force: it is now what the files say');
+    if (isLast || this.#config === undefined) this.#config = config;
     if (config !== this.#config) {
       worker.fault = ['what it read is not the config in force: reload it (SIGHUP), or restore the files'];
       worker.kill();
       return;
     }
     worker.isMember = true;
-    if (this.#listener !== undefined) worker.send({ type: 'listen' }, this.#listener);
+    if (this.#listener !== undefined) worker.send({ kind: 'listen' }, this.#listener);
     else if (this.#binds === undefined) {
       this.#binds = worker;
-      worker.send({ type: 'listen' });
+      worker.send({ kind: 'listen' });
     }
   }
 
@@ -145,7 +148,7 @@ export class Supervisor {
     if (this.#listener === undefined && isListener(handle)) {
       this.#listener = handle;
       if (this.#isStopping) handle.close();
-      for (const other of this.#alive) if (other.isMember && !other.isReady) other.send({ type: 'listen' }, handle);
+      for (const other of this.#alive) if (other.isMember && !other.isReady) other.send({ kind: 'listen' }, handle);
     }
     if (this.#serves) {
       this.#log.info('a worker is ready', { worker: worker.number, pid: worker.pid });
@@ -159,7 +162,7 @@ export class Supervisor {
   }
 
   #tellAll(): void {
-    for (const worker of this.#alive) worker.send({ type: 'serve', restarts: this.#restarts });
+    for (const worker of this.#alive) worker.send({ kind: 'serve', restarts: this.#restarts });
   }
 
   /** A worker was told to stop by somebody else, who may have told all. */
@@ -175,7 +178,7 @@ export class Supervisor {
 
   async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {
     const others = [...this.#alive].filter((other) => other !== worker && other.isReady);
-    worker.send({ type: 'gathered', id, values: await this.#gatherings.gather(topic, others) });
+    worker.send({ kind: 'gathered', id, values: await this.#gatherings.gather(topic, others) });
   }
 
   #ended(worker: WorkerProcess, slot: Slot, ending: Ending): void {
@@ -221,7 +224,7 @@ export class Supervisor {
     this.#reloads += 1;
     // Where no worker is left to check a config, the next one that starts decides.
     this.#config = outcome === '' ? undefined : outcome;
-    if (outcome !== '') this.#log.info(`${workers.length} workers have the new config`);
+    if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
     for (const [number, slot] of this.#slots) {
       slot.failures = 0;
       if (slot.retry !== undefined) this.#start(number);

@@ -68,7 +68,7 @@ export class WorkerProcess {
   /** Has it stop, within bounds. @param others whether they go on. */
   stop(signal: string, others: boolean): void {
     this.isStopping = true;
-    this.send({ type: 'stop', signal, others });
+    this.send({ kind: 'stop', signal, others });
     const killing = setTimeout(() => this.kill(), this.stopTime + GRACE);
     void this.ended.then(() => clearTimeout(killing));
   }

@@ -25,7 +25,7 @@ export interface WorkerOptions extends ServiceOptions {
   readonly signalled: Promise<string>;
 }
 
-type Stop = Pick<Extract<FromPrimary, { type: 'stop' }>, 'signal' | 'others'>;
+type Stop = Pick<Extract<FromPrimary, { kind: 'stop' }>, 'signal' | 'others'>;
 
 /** Serves as one of several processes until the primary says otherwise, or is gone; resolves with the exit code. */
 export async function work(options: WorkerOptions): Promise<number> {
@@ -81,7 +81,7 @@ class Worker {
     process.on('disconnect', () => this.#stop({ signal: 'no primary process', others: false }));
     if (!process.connected) this.#stop({ signal: 'no primary process', others: false });
     void options.signalled.then((signal) => {
-      void send({ type: 'leaving', signal });
+      void send({ kind: 'leaving', signal });
       setTimeout(() => this.#stop({ signal, others: true }), PATIENCE);
     });
   }
@@ -96,10 +96,10 @@ class Worker {
       // What it has said comes before what the primary says of all.
       log.flush();
       if (this.#serves) service.serve();
-      void send({ type: 'ready', stopTime: service.stopTime() }, this.#made);
+      void send({ kind: 'ready', stopTime: service.stopTime() }, this.#made);
       return service;
     } catch (error) {
-      await within(PATIENCE, send({ type: 'failed', lines: describeError(error) }), () => undefined);
+      await within(PATIENCE, send({ kind: 'failed', lines: describeError(error) }), () => undefined);
       return 1;
     }
   }
@@ -127,7 +127,7 @@ class Worker {
   }
 
   async #listen(server: Server, address: Address, config: string): Promise<void> {
-    void send({ type: 'started', config });
+    void send({ kind: 'started', config });
     const shared = await this.#listener;
     if (shared !== undefined) return new Promise((resolve) => server.listen(shared, resolve));
     await listen(server, { ...address, exclusive: true });
@@ -135,13 +135,13 @@ class Worker {
   }
 
   #hear(message: FromPrimary, handle: unknown): void {
-    if (message.type === 'listen') this.#gotListener(handle);
-    else if (message.type === 'serve') this.#serve(message.restarts);
-    else if (message.type === 'prepare') void this.#prepare(message.id, message.announces);
-    else if (message.type === 'commit') void this.#commit();
-    else if (message.type === 'abort') void this.dropPrepared();
-    else if (message.type === 'stop') this.#stop(message);
-    else if (message.type === 'ask') void this.#colleagues.answer(message.id, message.topic);
+    if (message.kind === 'listen') this.#gotListener(handle);
+    else if (message.kind === 'serve') this.#serve(message.restarts);
+    else if (message.kind === 'prepare') void this.#prepare(message.id, message.announces);
+    else if (message.kind === 'commit') void this.#commit();
+    else if (message.kind === 'abort') void this.dropPrepared();
+    else if (message.kind === 'stop') this.#stop(message);
+    else if (message.kind === 'ask') void this.#colleagues.answer(message.id, message.topic);
     else this.#colleagues.gathered(message.id, message.values);
   }
 
@@ -157,9 +157,9 @@ class Worker {
       while (this.#service === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
       this.#prepared = this.#service.prepare(this.#options.variables, announces);
       const prepared = await this.#prepared;
-      if (prepared !== undefined) void send({ type: 'prepared', id, config: prepared.config });
+      if (prepared !== undefined) void send({ kind: 'prepared', id, config: prepared.config });
     } catch (error) {
-      void send({ type: 'refused', id, lines: faultsOf(error) });
+      void send({ kind: 'refused', id, lines: faultsOf(error) });
     }
   }
 
@@ -167,6 +167,6 @@ class Worker {
     const prepared = await this.#prepared.catch(() => undefined);
     this.#prepared = Promise.resolve(undefined);
     prepared?.commit();
-    if (this.#service !== undefined) void send({ type: 'committed', stopTime: this.#service.stopTime() });
+    if (this.#service !== undefined) void send({ kind: 'committed', stopTime: this.#service.stopTime() });
   }
 }

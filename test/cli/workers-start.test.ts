@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { describeError } from '../../cli/terminal.ts';
+import { passLines } from '../../cli/workers/lines.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 
@@ -64,6 +66,8 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
       'needs state that all workers share: set settings.state to an engine for several processes, such as together';
     const lines = [`server.workers: mode "later" ${why}`, `server.workers: auth "club" ${why}`];
     assert.deepEqual(await startTwo(t, needing), failed(...lines));
+    const cwd = await folderWith(t, { 'c.yaml': needing.replace('port: 0', 'workers: 2'), 'p.mjs': PLUGIN });
+    assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), failed(...lines));
   });
 
   it('an engine for one process, with the number in the config', async (t) => {
@@ -76,7 +80,8 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
 
   it('nothing with an engine for several processes, which is then opened', async (t) => {
     const config = needing.replace(settings(), settings(', state: { type: together }'));
-    assert.deepEqual(await startTwo(t, config), failed('opened'));
+    const { code, stderr } = await startTwo(t, config);
+    assert.deepEqual([code, stderr], [1, 'error: opened\n']);
   });
 
   it('a port in use', async (t) => {
@@ -106,6 +111,16 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
     const why = 'is a pipe, which several workers cannot read: give a file';
     assert.deepEqual(ended, failed(`${join(cwd, 'c.yaml')}: ${why}`));
   });
+});
+
+it('what a process writes is passed on in whole lines, the last one too', async () => {
+  const stream = new PassThrough();
+  const lines: string[] = [];
+  passLines(stream, (line) => lines.push(line));
+  for (const part of ['one\ntw', 'o', '\nthree\nfo', 'ur']) stream.write(part);
+  stream.end();
+  await once(stream, 'end');
+  assert.deepEqual(lines, ['one\n', 'two\nthree\n', 'four\n']);
 });
 
 it('a signal while workers start ends them all', async (t) => {

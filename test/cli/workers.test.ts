@@ -100,8 +100,8 @@ async function askBoth({ child }: Running, url: string): Promise<number> {
 
 describe('start --workers', { concurrency: 3 }, () => {
   it('serves with several processes: one log, one port, one sum of metrics, one start', async (t) => {
-    const garbage = `for (const message of [1, 'x', {}, { type: 'ready' }, { type: '__proto__' }, { type: 'prepared', id: 'x' },
-      { type: 'answer', id: 7 }, { type: 'failed', lines: 'x' }]) process.send(message);
+    const garbage = `for (const message of [1, 'x', {}, { kind: 'ready' }, { kind: '__proto__' }, { kind: 'prepared', id: 'x' },
+      { kind: 'answer', id: 7 }, { kind: 'failed', lines: 'x' }]) process.send(message);
       while (!isFirst('first') && !existsSync(here('go'))) await new Promise((done) => setTimeout(done, 10))`;
     const port = await freePort();
     const { running, write, pids } = await startWorkers(t, { body: garbage, port, env: { LOG_FORMAT: 'json' } });
@@ -152,7 +152,8 @@ describe('start --workers', { concurrency: 3 }, () => {
   });
 
   it('replaces a worker that is killed, while the other goes on', async (t) => {
-    const { running, pids, write } = await startWorkers(t);
+    const body = `process.on('SIGUSR2', () => process.kill(process.pid, 'SIGKILL'))`;
+    const { running, pids, write } = await startWorkers(t, { body });
     await ready(running);
     const url = await urlOf(running);
     const failures: unknown[] = [];
@@ -164,7 +165,8 @@ describe('start --workers', { concurrency: 3 }, () => {
       }
     });
     const [, victim = 0] = pids();
-    process.kill(victim, 'SIGKILL');
+    process.kill(victim, 'SIGUSR2');
+    await running.output(/ERROR the process was ended by code that is not its own, [^\n]* worker=\d\n/);
     await running.output(/ERROR a worker was ended by SIGKILL: it is replaced in 0 ms worker=\d pid=\d+\n/);
     await running.output(/INFO a worker is ready worker=\d pid=\d+\n/);
     isOver = true;
@@ -181,13 +183,14 @@ describe('start --workers', { concurrency: 3 }, () => {
       /ERROR what it read is not the config in force: reload it \(SIGHUP\), or restore the files worker=\d\n\S+ ERROR a worker cannot start: it is replaced in 1000 ms/,
     );
     running.child.kill('SIGHUP');
-    await running.output(/1 workers have the new config\n[\s\S]*a worker is ready/);
+    await running.output(/the new config is in force workers=1\n[\s\S]*a worker is ready/);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);
   });
 
   it('reloads all or none', async (t) => {
-    const body = `if (existsSync(here('bad')) && isFirst('bad/taken')) throw new Error('not here')`;
+    const body = `if (existsSync(here('bad')) && isFirst('bad/taken')) throw new Error('not here');
+      if (existsSync(here('worse')) && isFirst('worse/taken')) process.kill(process.pid, 'SIGKILL')`;
     const { running, cwd, write } = await startWorkers(t, { body });
     await ready(running);
     const id = (url: string) => endpointId(specifications(url).eth);
@@ -204,9 +207,17 @@ describe('start --workers', { concurrency: 3 }, () => {
       return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status)));
     };
     assert.deepEqual(await status(TWO), new Set([404]));
+
+    await mkdir(join(cwd, 'worse'));
     running.child.kill('SIGHUP');
-    await running.output(/2 workers have the new config\n/);
-    await running.output(new RegExp(`INFO - prices/eth ${id(ONE)} worker=1\n`));
+    await running.output(
+      /ERROR the worker ended while it prepared the new config worker=\d\n\S+ ERROR the config was not/,
+    );
+    // Its place is taken by one that reads the file as it is now, and cannot take part until all do.
+    await running.output(/ERROR a worker cannot start: it is replaced in 500 ms/);
+    running.child.kill('SIGHUP');
+    await running.output(/the new config is in force workers=1\n[\s\S]*a worker is ready/);
+    await running.output(new RegExp(`INFO - prices/eth ${id(ONE)} worker=\\d\n`));
     assert.deepEqual(await status(ONE), new Set([404]));
     assert.equal(await get(metrics), 200);
     running.child.kill('SIGTERM');
