@@ -82,6 +82,23 @@ function get(url: string): Promise<number | string> {
   });
 }
 
+/** Asks again and again, on new connections. @returns what ends that, and then what was no 200. */
+function ask(url: string): () => Promise<unknown[]> {
+  const failures: unknown[] = [];
+  let isOver = false;
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const answer = await get(url);
+      if (answer !== 200) failures.push(answer);
+    }
+  });
+  return async () => {
+    isOver = true;
+    await Promise.all(clients);
+    return failures;
+  };
+}
+
 /** Asks until each of two workers has answered. @returns how often it has asked. */
 async function askBoth({ child }: Running, url: string): Promise<number> {
   const seen = new Set<string>();
@@ -156,21 +173,13 @@ describe('start --workers', { concurrency: 3 }, () => {
     const { running, pids, write } = await startWorkers(t, { body });
     await ready(running);
     const url = await urlOf(running);
-    const failures: unknown[] = [];
-    let isOver = false;
-    const clients = Array.from({ length: 8 }, async () => {
-      while (!isOver) {
-        const answer = await get(`${url}/health`);
-        if (answer !== 200) failures.push(answer);
-      }
-    });
+    const stop = ask(`${url}/health`);
     const [, victim = 0] = pids();
     process.kill(victim, 'SIGUSR2');
     await running.output(/ERROR the process was ended by code that is not its own, [^\n]* worker=\d\n/);
     await running.output(/ERROR a worker was ended by SIGKILL: it is replaced in 0 ms worker=\d pid=\d+\n/);
     await running.output(/INFO a worker is ready worker=\d pid=\d+\n/);
-    isOver = true;
-    await Promise.all(clients);
+    const failures = await stop();
     // Only what the one that was killed had accepted.
     assert.ok(failures.length <= 8 && failures.every((code) => code === 'ECONNRESET'), failures.join());
     assert.equal(pids().length, 3);
@@ -184,6 +193,12 @@ describe('start --workers', { concurrency: 3 }, () => {
     );
     running.child.kill('SIGHUP');
     await running.output(/the new config is in force workers=1\n[\s\S]*a worker is ready/);
+
+    // With nobody left who has another, it is what the files say.
+    await write('c.yaml', configText(ONE, SETTINGS));
+    for (const pid of pids().filter(isAlive)) process.kill(pid, 'SIGKILL');
+    await running.output(/WARN no worker is left with the config that was in force: it is now what the files say\n/);
+    assert.equal(await get(`${url}/ready`), 200);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);
   });
@@ -203,8 +218,8 @@ describe('start --workers', { concurrency: 3 }, () => {
     );
     const url = await urlOf(running);
     const status = async (of: string) => {
-      const ask = () => fetch(`${url}/endpoints/${id(of)}`, { method: 'POST', headers: { Connection: 'close' } });
-      return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status)));
+      const post = () => fetch(`${url}/endpoints/${id(of)}`, { method: 'POST', headers: { Connection: 'close' } });
+      return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await post()).status)));
     };
     assert.deepEqual(await status(TWO), new Set([404]));
 
@@ -264,12 +279,13 @@ describe('start --workers', { concurrency: 3 }, () => {
 
   it('drains and replaces one that gets a signal by itself', async (t) => {
     const { running, url, answer, pids } = await midRequest(t);
+    const stop = ask(`${url}/health`);
     for (const pid of pids()) process.kill(pid, 'SIGTERM');
     await running.output(
       /a worker leaves: it is replaced worker=1[\s\S]*a worker is ready|a worker is ready[\s\S]*worker=1/,
     );
     await running.output(/a worker is ready[\s\S]*a worker is ready/);
-    assert.equal(await get(`${url}/ready`), 200);
+    assert.deepEqual(await stop(), [], 'clients wait while no worker is there');
     assert.equal(await answer(), 200);
     await until(() =>
       pids()
