@@ -1,12 +1,13 @@
 import { stringify } from 'yaml';
+import { RECIPIENT } from './payments.ts';
 
 const parameters = [{ name: 'symbol', required: true }];
 const encoding = { type: 'int256', path: '$.price', times: '1e18' };
 
-function config(upstream: string, endpoints: readonly object[], settings: object): string {
+function config(upstream: string, endpoints: readonly object[], settings: object, server: object = {}): string {
   return stringify({
     version: '1.0',
-    server: { port: 0, rateLimit: { max: 1_000_000_000 } },
+    server: { port: 0, rateLimit: { max: 1_000_000_000 }, ...server },
     settings,
     apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],
   });
@@ -26,6 +27,19 @@ export function measuredConfig(upstream: string, plugins: readonly string[] = []
 export function largeConfig(upstream: string, count: number): string {
   const endpoints = Array.from({ length: count }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding }));
   return config(upstream, endpoints, {});
+}
+
+/** An encoded, a cached and a paid endpoint, with their state in an engine or in memory. */
+export function stateConfig(upstream: string, state: object | 'memory'): string {
+  const most = 1_000_000_000;
+  const x402 = { type: 'x402', network: 31337, rpc: `${upstream}/rpc`, token: `0x${'0'.repeat(40)}` };
+  const auth = { ...x402, amount: '1', recipient: RECIPIENT };
+  const endpoints = [
+    { name: 'encoded', path: '/small', parameters, encoding },
+    { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
+    { name: 'paid', path: '/small/paid', parameters, encoding, auth },
+  ];
+  return config(upstream, endpoints, { state }, { rateLimit: { max: most, x402: { max: most } } });
 }
 
 /** A raw endpoint, and one whose path is the requester's, for the documents of `documents.ts`. */

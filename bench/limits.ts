@@ -10,7 +10,7 @@ import { type ServerProcess, startServer } from './server-process.ts';
 
 /** Measures what the worst requests cost: processor time of each, and the longest turn of the event loop. */
 
-const SERVER = 0;
+const SERVER = '0';
 /** Requests of one measurement, behind as many that warm the code up. */
 const REQUESTS = 10;
 const PIPELINED = 20_000;
@@ -32,7 +32,7 @@ async function start(name: string, options: readonly string[]) {
   const { port } = upstream.address() as AddressInfo;
   await writeFile(file, largestConfig(`http://127.0.0.1:${port}`));
   const args = [...options, join(dist, 'cli/main.js'), 'start', '-c', file];
-  const server = await startServer({ name, core: SERVER, args, env, folder });
+  const server = await startServer({ name, cores: SERVER, args, env, folder });
   const ids = (await readFile(server.log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
   return { server, ids: new Map([...ids].map(([, endpoint = '', id = '']) => [endpoint, id])) };
 }

@@ -16,12 +16,17 @@ export interface Turn {
   readonly requests: number;
 }
 
-/** @throws Error when an answer was not 2xx: a fast refusal is no result. */
+export type Headers = Readonly<Record<string, string>>;
+
+/** @param headers of the next request, where each has its own. @throws Error when an answer was not 2xx: a fast refusal is no result. */
 export async function load(
   url: string,
   amount: { readonly duration: number } | { readonly amount: number },
+  headers?: () => Headers,
 ): Promise<Turn> {
-  const result = await autocannon({ ...request, url, connections: CONNECTIONS, ...amount });
+  const setupRequest = (given: autocannon.Request) => ({ ...given, headers: { ...given.headers, ...headers?.() } });
+  const each = headers === undefined ? {} : { requests: [{ setupRequest }] };
+  const result = await autocannon({ ...request, url, connections: CONNECTIONS, ...each, ...amount });
   if (result.non2xx > 0 || result.errors > 0) {
     throw new Error(`${result.non2xx} refusals and ${result.errors} errors at ${url}`);
   }
@@ -30,8 +35,8 @@ export async function load(
 }
 
 /** One answer, parsed. */
-export async function once(url: string): Promise<unknown> {
-  const response = await fetch(url, request);
+export async function once(url: string, headers?: () => Headers): Promise<unknown> {
+  const response = await fetch(url, { ...request, headers: { ...request.headers, ...headers?.() } });
   if (!response.ok) throw new Error(`status ${response.status} at ${url}`);
   return response.json();
 }

@@ -4,7 +4,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A measured program, pinned to one core. */
+/** A measured program, pinned to cores. */
 export interface ServerProcess {
   readonly url: string;
   /** File with what it printed. */
@@ -13,14 +13,15 @@ export interface ServerProcess {
   readonly started: number;
   /** Resident memory in MiB (VmRSS). */
   memory(): Promise<number>;
-  /** Microseconds of CPU that it has used so far, in steps of 10,000 (Linux's `USER_HZ`). */
+  /** Microseconds of CPU that it and its children have used so far, in steps of 10,000 (Linux's `USER_HZ`). */
   cpu(): Promise<number>;
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
   readonly name: string;
-  readonly core: number;
+  /** As `taskset` takes them. */
+  readonly cores: string;
   /** Arguments of node. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -28,11 +29,11 @@ export interface StartOptions {
 }
 
 /** Starts a program and waits for its line `listening on <url>`. Output goes to a file: a pipe that nobody reads blocks. */
-export async function startServer({ name, core, args, env, folder }: StartOptions): Promise<ServerProcess> {
+export async function startServer({ name, cores, args, env, folder }: StartOptions): Promise<ServerProcess> {
   const log = join(folder, `${name}.log`);
   const output = await open(log, 'w');
   const began = performance.now();
-  const child = spawn('taskset', ['-c', String(core), process.execPath, ...args], {
+  const child = spawn('taskset', ['-c', cores, process.execPath, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', output.fd, output.fd],
   });
@@ -47,12 +48,7 @@ export async function startServer({ name, core, args, env, folder }: StartOption
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
     },
-    cpu: async () => {
-      const stat = await readFile(`/proc/${child.pid}/stat`, 'latin1');
-      // The 14th and 15th field; the second, a name in brackets, may hold spaces.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return (Number(fields[11]) + Number(fields[12])) * 10_000;
-    },
+    cpu: () => cpuOf(child.pid),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');
@@ -70,4 +66,14 @@ async function listening(child: ChildProcess, log: string, name: string): Promis
     await sleep(2);
   }
   throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
+}
+
+/** Microseconds, those of its children included. */
+async function cpuOf(pid: number | undefined): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
+  // The 14th and 15th field; the second, a name in brackets, may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean);
+  const theirs = await Promise.all(children.map((child) => cpuOf(Number(child))));
+  return theirs.reduce((sum, one) => sum + one, (Number(fields[11]) + Number(fields[12])) * 10_000);
 }

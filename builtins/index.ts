@@ -20,6 +20,8 @@ import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191.ts';
+import { stateFile } from './state-file/index.ts';
+import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
 
 /**
@@ -28,6 +30,8 @@ import { tlsProof } from './tls-proof/index.ts';
  */
 export function builtins(signer?: () => Signer): Definition[] {
   return [
+    stateFile,
+    stateRedis,
     rateLimit,
     cors,
     health,

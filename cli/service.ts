@@ -360,6 +360,7 @@ class Server {
     this.#log.info(`signer ${signerAddressOf(loaded)}`, backend && { backend });
     if (backend === 'ethers')
       this.#log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
+    if (this.#state !== undefined) this.#log.info(`state is kept by the engine "${this.#state.engine}"`);
     for (const { api, name, id } of loaded.endpoints) this.#log.info(`${api}/${name} ${id}`);
   }
 

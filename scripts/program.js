@@ -39,6 +39,7 @@ const HOUR = 3_600_000;
 /** Milliseconds by which the clock of the files may be behind. */
 const CLOCK_STEP = 20;
 
+const manifest = () => JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 const fileOf = (name) => `${name.replace(/^\.\//, '').replaceAll('/', '-')}.js`;
 
 function stampOf(file) {
@@ -113,7 +114,8 @@ async function bundle(outdir) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    external: ['esbuild', 'tsx'],
+    // Packages that an operator installs, if any, are found where they are.
+    external: ['esbuild', 'tsx', ...Object.keys(manifest().peerDependencies)],
     // Packages in CommonJS require what node has.
     banner: { js: `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);` },
     sourcemap: true,
@@ -129,7 +131,7 @@ async function bundle(outdir) {
 
 /** Plugins get the modules of the program that runs, which find them by the name of the package. */
 function writeManifest(folder) {
-  const { name } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+  const { name } = manifest();
   const { main: _, ...others } = ENTRIES;
   const exports = Object.fromEntries(
     Object.keys(others).map((entry) => {

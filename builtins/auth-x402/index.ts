@@ -111,7 +111,7 @@ const redeemed = new ContextKey<Ticket>('x402Payment');
 /** @returns what throws a refusal (401) for a client that has sent too many proofs. */
 function proofLimit({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
   const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
-  const buckets = states.keep(keptBuckets, JSON.stringify(limit), () => clientBuckets(limit, shared, 'x402 proofs'));
+  const buckets = states.keep(keptBuckets, JSON.stringify(limit), () => clientBuckets(limit, shared, 'x402-proofs'));
   return async (exchange) => {
     const take = drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
     drawn.set(exchange, take);

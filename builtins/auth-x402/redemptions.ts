@@ -79,9 +79,12 @@ export class Redemptions {
     const [doubt] = shared?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt);
     const ticket = ticketFor(payment);
+    const giveBack = async (error: unknown): Promise<never> => {
+      await this.#insist(() => payments.release(ticket), {});
+      return refuse(error);
+    };
+    if (!(await payments.reserve(ticket, lease).catch(giveBack))) throw alreadyUsed();
     try {
-      // Another's hold is not given back: the ticket is none of it.
-      if (!(await payments.reserve(ticket, lease))) throw alreadyUsed();
       const { minedAt } = await verify();
       // Only now, since the ledger may have been begun anew or its life raised meanwhile.
       const terms = await ledger.terms();
@@ -89,8 +92,7 @@ export class Redemptions {
       if (!(await payments.confirm(ticket, this.#remaining(minedAt, terms)))) throw alreadyUsed();
       return ticket;
     } catch (error) {
-      await this.#insist(() => payments.release(ticket), {});
-      return refuse(error);
+      return giveBack(error);
     }
   }
 

@@ -13,6 +13,7 @@ import {
   type Meters,
   millisecondsSchema,
   perEndpoint,
+  type Services,
   type SignedResponse,
   StateKey,
   type Taps,
@@ -20,6 +21,7 @@ import {
   warning,
 } from '../../plugins-sdk/index.ts';
 import { type Cache, CacheEntries, type Found } from './entries.ts';
+import { ReplicaAnswers } from './replicas.ts';
 import { type Miss, SharedMisses } from './shared-misses.ts';
 import { collapsed, hit, missed } from './status.ts';
 
@@ -46,11 +48,14 @@ const IRRELEVANT = {
   drainDelay: undefined,
   cors: undefined,
   rateLimit: undefined,
+  workers: undefined,
 };
 
-/** All of the config that an answer may depend on: answers that were cached under another config are not used. */
-function versions({ apis: _, server, ...rest }: Readonly<Record<string, unknown>>): (endpoint: Endpoint) => string {
-  const common = JSON.stringify([rest, { ...Object(server), ...IRRELEVANT }]);
+/** The signer and all of the config that an answer may depend on: answers that were cached under another are not used. */
+function versions({ node, config }: Pick<Services, 'node' | 'config'>): (endpoint: Endpoint) => string {
+  const { apis: _, server, settings, ...rest } = config;
+  const none = { metrics: undefined, state: undefined };
+  const common = JSON.stringify([node, rest, { ...Object(settings), ...none }, { ...Object(server), ...IRRELEVANT }]);
   return ({ own, shared }) => {
     const { endpoints: __, ...api } = shared;
     return hash('sha256', `${common}${JSON.stringify([own, api])}`, 'base64').slice(0, 22);
@@ -86,7 +91,11 @@ function lookupsIn(meters: Meters) {
   };
 }
 
+/** Milliseconds for which an answer of another process is kept in this one: its own clock does not say when it ends. */
+const BORROWED = 1000;
+
 interface CacheOptions {
+  readonly replicas: ReplicaAnswers | undefined;
   readonly entries: Cache<SignedResponse>;
   readonly meters: Meters;
   /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
@@ -95,12 +104,18 @@ interface CacheOptions {
   version(endpoint: Endpoint): string;
 }
 
-function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
+function hooksOf({ entries, meters, maxAge, version, replicas }: CacheOptions): Taps {
   const key = new ContextKey<string>('cache key');
   const lookups = lookupsIn(meters);
-  const misses = new SharedMisses(lookups.miss);
+  const keep = (text: string, answer: SignedResponse, ttl: number) =>
+    entries.set(text, answer, { ttl, size: answer.json.length * 2 });
+  const borrowed = (exchange: Exchange, { value, ttl }: Found<SignedResponse>, text: string) => {
+    lookups.hit(exchange, ttl);
+    keep(text, value, Math.min(ttl, BORROWED));
+  };
+  const misses = new SharedMisses({ hit: borrowed, miss: lookups.miss }, replicas);
   const answerFrom = (found: Found<SignedResponse> | undefined, text: string, exchange: Exchange) => {
-    if (found === undefined) return misses.join(text, exchange);
+    if (found === undefined) return misses.join(text, maxAge(exchange.endpoint), exchange);
     lookups.hit(exchange, found.ttl);
     return found.value;
   };
@@ -123,7 +138,9 @@ function hooksOf({ entries, meters, maxAge, version }: CacheOptions): Taps {
       const text = key.get(exchange);
       // A client that leaves ends the work on its answer, which may then lack the proof that others want.
       if (text === undefined || exchange.abandoned) return;
-      await entries.set(text, answer, { ttl: maxAge(exchange.endpoint), size: answer.json.length * 2 });
+      const ttl = maxAge(exchange.endpoint);
+      await keep(text, answer, ttl);
+      misses.store(answer, ttl, exchange);
     },
     settle: (outcome, exchange) => misses.settle(outcome, exchange),
   };
@@ -135,14 +152,15 @@ export const cache = definePlugin({
   budget: 'none',
   keys: [cacheKey],
   check: ({ endpoints }) => endpoints.flatMap(check),
-  setup({ endpoints, config, states, meters }) {
+  setup({ endpoints, config, states, meters, shared, node, now }) {
     const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
     if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>());
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);
-    const version = perEndpoint(endpoints, versions(config));
-    return { hooks: hooksOf({ entries, meters, maxAge, version }) };
+    const version = perEndpoint(endpoints, versions({ node, config }));
+    const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), now) : undefined;
+    return { hooks: hooksOf({ entries, meters, maxAge, version, replicas }) };
   },
 });

@@ -36,7 +36,7 @@ const LONG_WAIT = 1 / 2;
 /** Here it calls, too, if no call can be under way; a call that hangs has failed by then. */
 const BACKUP = 1.25;
 /** From here on too little time is left for a call. */
-const LATEST_CALL = 1.5;
+export const LATEST_CALL = 1.5;
 
 interface Wait {
   readonly since: number;

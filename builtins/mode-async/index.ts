@@ -1,7 +1,6 @@
 import {
   clientIp,
   clientKey,
-  type Definition,
   definePlugin,
   type Exchange,
   type HttpResponse,
@@ -11,10 +10,14 @@ import {
   type Route,
   type Run,
   randomId,
+  type Services,
   type SignedResponse,
   StateKey,
+  StateUnavailable,
 } from '../../plugins-sdk/index.ts';
+import { within } from '../../plugins-sdk/within.ts';
 import { describeAsync } from './openapi.ts';
+import { SharedRecords } from './shared-records.ts';
 import { type AsyncRecords, AsyncStore } from './store.ts';
 
 /** A request id is a bearer secret: no cache on the way may keep what it opens. */
@@ -34,8 +37,14 @@ async function finish(store: AsyncRecords<SignedResponse>, requestId: string, ru
   }
 }
 
+/** @throws Refusal where it is not known what there is. */
+function refuse(error: unknown): never {
+  if (!(error instanceof StateUnavailable)) throw error;
+  throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message });
+}
+
 async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Promise<HttpResponse> {
-  const record = await store.get(requestId);
+  const record = await Promise.resolve(store.get(requestId)).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
   const { status } = record;
   if (record.status === 'complete') return { status: 200, headers, body: record.answer.with({ requestId, status }) };
@@ -44,22 +53,27 @@ async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Pro
 }
 
 const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
+const keptOwn = new StateKey<AsyncStore<true>>('own async records');
 
 /** Milliseconds between two sweeps of expired records. */
 const SWEEP = 10_000;
 
-/** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
-export const modeAsync = modeAsyncWith(() => new AsyncStore());
+/** The part of the time to stop that records have to be finished. */
+const STOP_PART = 0.8;
+
+/** Records that are being finished, which a stop waits for. */
+type Finishing = Set<Promise<void>>;
 
 /** Answers where to poll, while the work goes on. */
-function deliverTo(store: AsyncRecords<SignedResponse>, log: Log) {
+function deliverTo(store: AsyncRecords<SignedResponse>, finishing: Finishing, log: Log) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
-    const reserved = await store.reserve(requestId, clientKey(clientIp(exchange)));
+    const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
     if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
-    finish(store, requestId, run, log).catch((error) =>
-      log.error('an async record was lost', { error: String(error) }),
-    );
+    const finished = finish(store, requestId, run, log)
+      .catch((error) => log.error('an async record was lost', { error: String(error) }))
+      .finally(() => finishing.delete(finished));
+    finishing.add(finished);
     return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
   };
 }
@@ -73,29 +87,51 @@ function pollRoute(store: AsyncRecords<SignedResponse>): Route {
   };
 }
 
-/** @param records makes the store of what clients may poll. */
-export function modeAsyncWith(records: () => AsyncStore<SignedResponse>): Definition {
-  return definePlugin({
-    name: 'mode-async',
-    budget: 'none',
-    modes: ['async'],
-    openapi: describeAsync,
-    setup({ log, states, meters }) {
-      const store = states.keep(kept, '', records);
-      meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
-        store.dropExpired();
-        return store.size;
-      });
-      let sweeping: NodeJS.Timeout | undefined;
-      return {
-        // Answers may be large, and no later request may come to drop them.
-        start: () => {
-          sweeping = setInterval(() => store.dropExpired(), SWEEP).unref();
-        },
-        stop: () => clearInterval(sweeping),
-        hooks: { deliver: { async: deliverTo(store, log) } },
-        routes: [pollRoute(store)],
-      };
-    },
-  });
+interface Records {
+  readonly records: AsyncRecords<SignedResponse>;
+  /** Those of this process. */
+  readonly own: Pick<AsyncStore<unknown>, 'dropExpired' | 'size'>;
+  stop(): void;
 }
+
+function recordsIn({ states, shared, node }: Services): Records {
+  if (shared?.processes !== 'many') {
+    const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
+    return { records: own, own, stop: () => undefined };
+  }
+  const own = states.keep(keptOwn, '', () => new AsyncStore<true>());
+  const records = new SharedRecords(own, shared.area('async'), node);
+  return { records, own, stop: () => records.stop() };
+}
+
+/** 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
+export const modeAsync = definePlugin({
+  name: 'mode-async',
+  budget: 'none',
+  modes: ['async'],
+  needsState: { modes: ['async'] },
+  openapi: describeAsync,
+  setup(services) {
+    const { log, meters } = services;
+    const { records, own, stop } = recordsIn(services);
+    meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
+      own.dropExpired();
+      return own.size;
+    });
+    const finishing: Finishing = new Set();
+    let sweeping: NodeJS.Timeout | undefined;
+    return {
+      // Answers may be large, and no later request may come to drop them.
+      start: () => {
+        sweeping = setInterval(() => own.dropExpired(), SWEEP).unref();
+      },
+      stop: async (deadline) => {
+        clearInterval(sweeping);
+        await within(deadline * STOP_PART, Promise.all(finishing), () => []);
+        stop();
+      },
+      hooks: { deliver: { async: deliverTo(records, finishing, log) } },
+      routes: [pollRoute(records)],
+    };
+  },
+});

@@ -1,4 +1,5 @@
 import {
+  configKey,
   type DescribedMode,
   type DescribedRoute,
   type DescribedService,
@@ -7,7 +8,9 @@ import {
   noStore,
   type OpenApiPart,
   objectSchema,
+  type Responses,
   refTo,
+  Type,
   textSchema,
   withMembers,
 } from '../../plugins-sdk/index.ts';
@@ -54,7 +57,7 @@ const mode: DescribedMode = {
   }),
 };
 
-const polling: DescribedRoute = {
+const polling = (away: Responses): DescribedRoute => ({
   method: 'GET',
   path: '/requests/{requestId}',
   admit: true,
@@ -68,10 +71,23 @@ const polling: DescribedRoute = {
     200: { description: 'How far the request is', schema: schema('AsyncRecord'), headers: noStore },
     404: { description: 'No such request, or no longer', errors: ['Request not found'], headers: noStore },
     500: internalError,
+    ...away,
+  },
+});
+
+const away: Responses = {
+  503: {
+    description: 'Where requests are kept is away: poll again',
+    errors: ['Service Unavailable'],
+    headers: noStore,
   },
 };
 
+const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
+
 /** The route is described only where an endpoint is asynchronous. */
-export function describeAsync({ endpoints }: DescribedService): OpenApiPart {
-  return { modes: { async: mode }, routes: endpoints.some((endpoint) => endpoint.mode === 'async') ? [polling] : [] };
+export function describeAsync({ config, endpoints }: DescribedService): OpenApiPart {
+  const isKeptHere = typeof (stateKey.in(config) ?? 'memory') === 'string';
+  const isUsed = endpoints.some((endpoint) => endpoint.mode === 'async');
+  return { modes: { async: mode }, routes: isUsed ? [polling(isKeptHere ? {} : away)] : [] };
 }

@@ -110,6 +110,11 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return record;
   }
 
+  /** Gives up a request that could not begin. */
+  forget(id: string): void {
+    this.#drop(id);
+  }
+
   /** Drops all expired entries. */
   dropExpired(): void {
     const now = this.#elapsed();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { modeAsyncWith } from '../../builtins/mode-async/index.ts';
+import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
 import { testPlugin } from '../../plugins-sdk/harness.ts';
-import type { SignedResponse } from '../../plugins-sdk/index.ts';
+import type { States } from '../../plugins-sdk/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { scrape } from '../support/metrics.ts';
@@ -31,8 +31,21 @@ describe('async records whose time is over', () => {
   it('leave the memory, although nobody asks and nothing is measured', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const clock = { now: 0 };
-    const store = new AsyncStore<SignedResponse>({ now: () => clock.now });
-    const harness = await testPlugin(modeAsyncWith(() => store));
+    t.mock.method(performance, 'now', () => clock.now);
+    const made: unknown[] = [];
+    const states: States = {
+      keep: (_, __, make) => {
+        const state = make();
+        made.push(state);
+        return state;
+      },
+    };
+    const harness = await testPlugin(modeAsync, { services: { states } });
+    const store = {
+      get size() {
+        return made[0] instanceof AsyncStore ? made[0].size : assert.fail();
+      },
+    };
     const submit = async (ip: string) => {
       const outcome = await harness.request({ ip }).stage('deliver', 'async', () => new Promise(() => undefined));
       assert.ok('value' in outcome && outcome.value.status === 202);
@@ -48,7 +61,7 @@ describe('async records whose time is over', () => {
     assert.equal(store.size, 3);
     t.mock.timers.tick(1);
     assert.equal(store.size, 1);
-    await harness.stop();
+    await harness.stop(10);
     clock.now += 9 * MINUTE;
     t.mock.timers.tick(60_000);
     assert.equal(store.size, 1);

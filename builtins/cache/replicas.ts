@@ -1,0 +1,124 @@
+import { setTimeout } from 'node:timers/promises';
+import { type AbortSource, randomId, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import type { Found } from './entries.ts';
+
+/** Milliseconds after which the lock of a process that died is free, and between two renewals of one that lives. */
+const LEASE = 1000;
+const RENEWAL = 300;
+/** Milliseconds between two looks whether another process has the answer. */
+const LOOK = 50;
+/** Bytes of answers that this process has in the engine at most: it is not only theirs. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** The right to ask the upstream for an answer, of all processes. */
+export interface Lock {
+  /** Stores the answer, for so many milliseconds, and then lets others go on. */
+  store(answer: SignedResponse, maxAge: number): void;
+  release(): void;
+}
+
+/** An answer of another process, or the right to make one; neither where the engine is away or the wait was too long. */
+export interface Search {
+  readonly found?: Found<SignedResponse>;
+  readonly lock?: Lock;
+  /** Milliseconds for which another process was waited for. */
+  readonly waited: number;
+}
+
+const lockOf = (key: string) => `lock ${key}`;
+
+/** Cached answers of all processes that share an engine: of those that miss one together, one asks the upstream. */
+export class ReplicaAnswers {
+  readonly #area: StateArea;
+  readonly #now: () => number;
+  /** What this process has in the engine, the oldest first. */
+  readonly #stored = new Map<string, { readonly until: number; readonly size: number }>();
+  #bytes = 0;
+
+  /** @param now epoch milliseconds. */
+  constructor(area: StateArea, now: () => number) {
+    this.#area = area;
+    this.#now = now;
+  }
+
+  /**
+   * @param key of the answer; that of another signer or config is another one.
+   * @param maxAge milliseconds that answers are kept.
+   * @param patience milliseconds to wait for another process.
+   */
+  async search(key: string, maxAge: number, patience: number, client: AbortSource): Promise<Search> {
+    const began = performance.now();
+    const waited = () => performance.now() - began;
+    try {
+      for (let waits = false; ; waits = true) {
+        const found = this.#found(await this.#area.get(key), maxAge);
+        if (found !== undefined) return { found, waited: waited() };
+        const lock = await this.#lock(key);
+        if (lock !== undefined) return await this.#again(key, maxAge, lock, waits ? waited() : 0);
+        if (waited() >= patience || client.aborted) return { waited: waited() };
+        await setTimeout(LOOK);
+      }
+    } catch {
+      return { waited: waited() };
+    }
+  }
+
+  /** Another process may have stored the answer and let go of the lock since the look before. */
+  async #again(key: string, maxAge: number, lock: Lock, waited: number): Promise<Search> {
+    try {
+      const found = this.#found(await this.#area.get(key), maxAge);
+      if (found === undefined) return { lock, waited };
+      lock.release();
+      return { found, waited };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  async #lock(key: string): Promise<Lock | undefined> {
+    const token = randomId();
+    const [area, name] = [this.#area, lockOf(key)];
+    if ((await area.swap(name, undefined, token, { ttl: LEASE })) !== undefined) return undefined;
+    const ignore = () => undefined;
+    const renewing = setInterval(() => void area.swap(name, token, token, { ttl: LEASE }).catch(ignore), RENEWAL);
+    renewing.unref();
+    const release = () => {
+      clearInterval(renewing);
+      area.swap(name, token, undefined).catch(ignore);
+    };
+    return {
+      release,
+      store: (answer, maxAge) => void this.#store(key, answer, maxAge).catch(ignore).finally(release),
+    };
+  }
+
+  async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
+    if (!this.#hasRoom(key, json.length, maxAge)) return;
+    await this.#area.swap(key, undefined, `${this.#now()} ${json}`, { ttl: maxAge });
+  }
+
+  #hasRoom(key: string, size: number, maxAge: number): boolean {
+    const now = performance.now();
+    for (const [known, entry] of this.#stored) {
+      if (known !== key && entry.until > now) break;
+      this.#stored.delete(known);
+      this.#bytes -= entry.size;
+    }
+    if (this.#bytes + size > MOST_BYTES) return false;
+    this.#stored.set(key, { until: now + maxAge, size });
+    this.#bytes += size;
+    return true;
+  }
+
+  /** How old it is, its maker's clock says, which may differ from this one's; that it is not too old, the engine's does. */
+  #found(text: string | undefined, maxAge: number): Found<SignedResponse> | undefined {
+    if (text === undefined) return undefined;
+    const [madeAt = ''] = text.split(' ', 1);
+    const left = maxAge - (this.#now() - Number(madeAt));
+    return {
+      value: SignedResponse.parse(text.slice(madeAt.length + 1)),
+      ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge),
+    };
+  }
+}

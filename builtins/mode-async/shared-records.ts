@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import { SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import type { AsyncRecord, AsyncRecords, AsyncStore } from './store.ts';
+
+/** Milliseconds after which a request whose process died is gone, and between two renewals of one that lives. */
+const LEASE = 30_000;
+const RENEWAL = 10_000;
+/** Milliseconds that a result is kept from its completion or failure. */
+const FINISHED = 60_000;
+/** Milliseconds between two tries to write a result. */
+const RETRY = 1000;
+/** Tries to write where another value stands than was expected. */
+const TRIES = 5;
+
+const COMPLETE = 'complete ';
+const FAILED = 'failed ';
+
+/**
+ * Async requests that any process can be asked for. Who began one has room for it, keeps it alive, and writes its end. Methods
+ * that read, and `reserve`, reject while the engine is away; those that write wait for it.
+ */
+export class SharedRecords implements AsyncRecords<SignedResponse> {
+  /** The requests of this process: their number is bounded here. */
+  readonly #own: AsyncStore<true>;
+  readonly #area: StateArea;
+  readonly #node: string;
+  /** What stands in the engine, by id, of requests that are not finished. */
+  readonly #written = new Map<string, string>();
+  #renewing: NodeJS.Timeout | undefined;
+
+  /** @param node whose answers they are: they are nobody else's. */
+  constructor(own: AsyncStore<true>, area: StateArea, node: string) {
+    this.#own = own;
+    this.#area = area;
+    this.#node = node;
+  }
+
+  async reserve(id: string, owner: string): Promise<boolean> {
+    if (!this.#own.reserve(id, owner)) return false;
+    try {
+      if ((await this.#area.swap(this.#key(id), undefined, 'pending', { ttl: LEASE })) === undefined) {
+        this.#written.set(id, 'pending');
+        this.#renewing ??= setInterval(() => void this.#renew(), RENEWAL).unref();
+        return true;
+      }
+    } catch (error) {
+      this.#own.forget(id);
+      throw error;
+    }
+    this.#own.forget(id);
+    return false;
+  }
+
+  async processing(id: string): Promise<boolean> {
+    const moved = this.#own.processing(id);
+    if (moved) await this.#write(id, 'processing', LEASE).catch(() => undefined);
+    return moved;
+  }
+
+  async complete(id: string, answer: SignedResponse): Promise<boolean> {
+    return this.#own.complete(id, true) && this.#finish(id, COMPLETE + answer.json);
+  }
+
+  async fail(id: string, error: string): Promise<boolean> {
+    return this.#own.fail(id, error) && this.#finish(id, FAILED + error);
+  }
+
+  async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
+    const text = await this.#area.get(this.#key(id));
+    if (text === undefined) return undefined;
+    // One that was read may make room.
+    this.#own.get(id);
+    if (text.startsWith(COMPLETE))
+      return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
+    if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
+    return { status: text === 'pending' ? 'pending' : 'processing' };
+  }
+
+  stop(): void {
+    clearInterval(this.#renewing);
+  }
+
+  /** An id is a secret of its client, which the engine may log. */
+  #key(id: string): string {
+    return `${this.#node} ${hash('sha256', id, 'base64url')}`;
+  }
+
+  /** Tries until a client would have been told of it for the whole time that results are kept. */
+  async #finish(id: string, text: string): Promise<boolean> {
+    const late = performance.now() + FINISHED;
+    for (;;) {
+      try {
+        await this.#write(id, text, FINISHED);
+        break;
+      } catch (error) {
+        if (performance.now() > late) throw error;
+        await new Promise((done) => setTimeout(done, RETRY).unref());
+      }
+    }
+    this.#written.delete(id);
+    return true;
+  }
+
+  async #renew(): Promise<void> {
+    await Promise.all(
+      [...this.#written].map(async ([id, text]) => {
+        if (this.#own.get(id) === undefined) this.#written.delete(id);
+        else await this.#write(id, text, LEASE).catch(() => undefined);
+      }),
+    );
+  }
+
+  /** Nobody else writes it: what differs is an answer of the engine that was lost, or a lease that ended while it was away. */
+  async #write(id: string, text: string, ttl: number): Promise<void> {
+    let seen = this.#written.get(id);
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const standing = await this.#area.swap(this.#key(id), seen, text, { ttl });
+      if (standing === undefined) {
+        if (this.#written.has(id)) this.#written.set(id, text);
+        return;
+      }
+      seen = standing.value;
+    }
+  }
+}

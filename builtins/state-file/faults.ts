@@ -1,0 +1,42 @@
+import type { StateFiles } from './line-file.ts';
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ENOENT: 'its directory does not exist: create it, or change path',
+  ENOTDIR: 'a part of its path is no directory: change path',
+  EACCES: 'let the user of this process read and write it and its directory',
+  EPERM: 'let the user of this process read and write it and its directory',
+  EROFS: 'its file system is read-only: set a path that can be written',
+  ENOSPC: 'no room is left on its disk: make room',
+  EDQUOT: 'the disk quota is used up: make room',
+  EBUSY: 'it is mounted by itself, and cannot be replaced: mount its directory instead',
+};
+
+/** The code of a system error, such as `ENOSPC`, or what else is known of it. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error ? String(error.code) : error.message;
+}
+
+/** Runs what needs the file. @throws Error that says what to do about an error of the system. */
+export async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const code = codeOf(error);
+    throw new Error(`settings.state: ${path} cannot be used (${code}): ${MEANINGS[code] ?? error.message}`);
+  }
+}
+
+/** Where the file is, beyond links, lest its name be taken for another file's. @throws Error for what is no file. */
+export async function realFile(files: StateFiles, path: string): Promise<string> {
+  const real = await files.realpath(path).catch((error) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (real === undefined) return path;
+  const stats = await files.stat(real);
+  if (stats.isFile()) return real;
+  const what = stats.isDirectory() ? 'is a directory: add the name of a file' : 'is no regular file: change path';
+  throw new Error(`settings.state: ${path} ${what}`);
+}

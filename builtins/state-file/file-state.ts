@@ -1,0 +1,129 @@
+import { closeSync } from 'node:fs';
+import * as nodeFiles from 'node:fs/promises';
+import {
+  BoundedTtlMap,
+  type EngineServices,
+  MemoryArea,
+  type Standing,
+  type StateArea,
+  type StateEngine,
+  StateUnavailable,
+  type SwapOptions,
+  swapIn,
+} from '../../plugins-sdk/index.ts';
+import { ChangeLog } from './change-log.ts';
+import { explained, realFile } from './faults.ts';
+import type { StateFiles } from './line-file.ts';
+import { lock } from './lock.ts';
+import type { Change } from './record.ts';
+
+export interface FileStateOptions {
+  readonly files?: StateFiles;
+  /** Most keys, and most buckets, that live at once; 1,000,000 by default. */
+  readonly capacity?: number;
+}
+
+/** State in memory, every change of which is written to a file. Buckets are not: a limit begins anew with the process. */
+export class FileState implements StateEngine {
+  readonly #path: string;
+  readonly #services: EngineServices;
+  readonly #files: StateFiles;
+  readonly #values: BoundedTtlMap<string>;
+  readonly #buckets: MemoryArea;
+  #log: ChangeLog | undefined;
+  #lock: number | undefined;
+
+  /** @param path absolute. */
+  constructor(
+    path: string,
+    services: EngineServices,
+    { files = nodeFiles, capacity = 1_000_000 }: FileStateOptions = {},
+  ) {
+    this.#path = path;
+    this.#services = services;
+    this.#files = files;
+    this.#values = new BoundedTtlMap(capacity);
+    this.#buckets = new MemoryArea({ capacity, now: () => services.now() });
+  }
+
+  async start(): Promise<void> {
+    const files = this.#files;
+    const { log } = this.#services;
+    const work = explained(this.#path, async () => {
+      const path = await realFile(files, this.#path);
+      this.#lock = lock(path);
+      const now = () => this.#services.now();
+      this.#log = new ChangeLog({ path, files, log, now, live: () => this.#live() });
+      await this.#log.start((changes) => this.#apply(changes));
+    });
+    await work.catch(async (error) => {
+      await this.close();
+      throw error;
+    });
+  }
+
+  doubts(): readonly string[] {
+    return [];
+  }
+
+  area(name: string): StateArea {
+    const prefix = `${encodeURIComponent(name)}/`;
+    return {
+      get: async (key) => this.#values.get(prefix + key, this.#services.now()),
+      swap: (key, expected, next, options) => this.#swap(prefix + key, [expected, next], options),
+      take: (key, limit, n, debt) => this.#buckets.take(prefix + key, limit, n, debt),
+    };
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#log?.close();
+    } finally {
+      if (this.#lock !== undefined) closeSync(this.#lock);
+      this.#lock = undefined;
+    }
+  }
+
+  async #swap(
+    key: string,
+    values: readonly [expected: string | undefined, next: string | undefined],
+    options: SwapOptions = {},
+  ): Promise<Standing | undefined> {
+    const log = this.#log;
+    if (log === undefined) throw new StateUnavailable('the state file is not open');
+    const sound = log.sound();
+    if (sound !== undefined) await sound;
+    const now = this.#services.now();
+    const standing = swapIn(this.#values, key, values, { ...options, now });
+    if (standing !== undefined) return standing;
+    const durable = options.durable === true;
+    const end = this.#values.expiry(key, now);
+    const written = log.append(changeOf(key, this.#values.get(key, now), end), durable);
+    if (durable) await written;
+    // An error is told to the next one who asks.
+    else written.catch(() => undefined);
+    return undefined;
+  }
+
+  #apply(changes: readonly Change[]): void {
+    const now = this.#services.now();
+    for (const [key, value, expiresAt] of changes) {
+      const end = expiresAt ?? Number.POSITIVE_INFINITY;
+      if (value === null || end <= now) this.#values.delete(key);
+      else if (!this.#values.set(key, value, end, now))
+        throw new Error(
+          `settings.state: ${this.#path} holds more keys than there is room for: has the clock been set back?`,
+        );
+    }
+  }
+
+  *#live(): Generator<Change> {
+    for (const { key, value, expiresAt } of this.#values.live(this.#services.now())) {
+      yield changeOf(key, value, expiresAt);
+    }
+  }
+}
+
+function changeOf(key: string, value: string | undefined, end = Number.POSITIVE_INFINITY): Change {
+  return [key, value ?? null, Number.isFinite(end) ? end : null];
+}

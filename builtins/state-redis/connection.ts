@@ -1,0 +1,138 @@
+import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { type Client, createClient } from './client.ts';
+import { type Examination, examine } from './examine.ts';
+import { isReply, unavailable } from './reason.ts';
+import type { Script } from './scripts.ts';
+import { nameOf, type Target } from './target.ts';
+
+/** Milliseconds between two attempts to connect: at first, and at most. */
+const DELAY = { first: 50, most: 1000 };
+/** Milliseconds for the server to say goodbye. */
+const GOODBYE = 500;
+
+/** A connection that heals by itself, to a server that is looked at each time before it is used. */
+export class Connection {
+  readonly #target: Target;
+  readonly #name: string;
+  readonly #log: Log;
+  #client: Client | undefined;
+  /** Whether this server, on this connection, was looked at and found good. */
+  #isGood = false;
+  #wasGood = false;
+  #isClosed = false;
+  /** Attempts to connect since it was last good. */
+  #attempts = 0;
+  /** Why it is not connected. */
+  #fault: Error | undefined;
+  #found: Examination = { doubts: [], warnings: [] };
+
+  constructor(target: Target, log: Log) {
+    this.#target = target;
+    this.#name = nameOf(target);
+    this.#log = log;
+  }
+
+  get doubts(): readonly string[] {
+    return this.#found.doubts;
+  }
+
+  /** @throws Error that says why the server cannot be used. */
+  async open(): Promise<void> {
+    const client = await createClient(this.#target, () => this.#delay());
+    this.#client = client;
+    client.on('error', (error: Error) => {
+      this.#fault = error;
+    });
+    for (const event of ['connect', 'close'] as const) {
+      client.on(event, () => {
+        this.#isGood = false;
+      });
+    }
+    try {
+      await client.connect();
+      await this.#examine(client);
+    } catch (error) {
+      client.disconnect();
+      throw new Error(`settings.state: ${this.#unavailable(error).message}`);
+    }
+    client.on('ready', () => this.#examineAgain(client));
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#ask((client) => client.get(key));
+  }
+
+  /** Runs a script on one key: one round trip, two where the server does not know it yet. */
+  run({ text, sha }: Script, key: string, words: readonly string[]): Promise<unknown> {
+    return this.#ask(async (client) => {
+      try {
+        return await client.evalsha(sha, 1, key, ...words);
+      } catch (error) {
+        if (!isReply(error, 'NOSCRIPT')) throw error;
+        return client.eval(text, 1, key, ...words);
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = this.#client;
+    if (client === undefined) return;
+    const timer = setTimeout(() => client.disconnect(), GOODBYE);
+    await client.quit().catch(() => client.disconnect());
+    clearTimeout(timer);
+  }
+
+  async #ask<T>(command: (client: Client) => Promise<T>): Promise<T> {
+    if (this.#client === undefined || !this.#isGood) throw this.#unavailable(undefined);
+    try {
+      return await command(this.#client);
+    } catch (error) {
+      throw this.#unavailable(error);
+    }
+  }
+
+  /** Why the connection broke says more than that it is gone. */
+  #unavailable(error: unknown): StateUnavailable {
+    const says = isReply(error) || error instanceof StateUnavailable;
+    return unavailable(this.#target, says ? error : (this.#fault ?? error));
+  }
+
+  /** @throws Error when the server cannot be used. */
+  async #examine(client: Client): Promise<void> {
+    // The library goes on with database 0 where it cannot have another one.
+    const [, info, config] = await Promise.all([
+      this.#target.db === 0 || client.select(this.#target.db),
+      client.info(),
+      client.config('GET', 'appendfsync').catch((error: unknown) => {
+        if (!isReply(error)) throw error;
+        return undefined;
+      }),
+    ]);
+    const appendfsync = Array.isArray(config) ? String(config[1]) : undefined;
+    const found = examine(this.#name, info, appendfsync);
+    const known = this.#found.warnings;
+    for (const warning of found.warnings) if (!known.includes(warning)) this.#log.warn(warning);
+    this.#found = found;
+    this.#fault = undefined;
+    this.#attempts = 0;
+    this.#isGood = true;
+    this.#wasGood = true;
+  }
+
+  /** Another server may be there, or the same one without what it held. */
+  async #examineAgain(client: Client): Promise<void> {
+    try {
+      await this.#examine(client);
+    } catch (error) {
+      this.#fault = this.#unavailable(error);
+      client.disconnect(true);
+    }
+  }
+
+  /** Nothing is tried again before the first examination, nor in the end. */
+  #delay(): number | null {
+    if (this.#isClosed || !this.#wasGood) return null;
+    return Math.min(DELAY.first * 2 ** this.#attempts++, DELAY.most);
+  }
+}

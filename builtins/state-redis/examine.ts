@@ -1,0 +1,73 @@
+/** What a server says of itself that matters to whom trusts it with payments. */
+export interface Examination {
+  /** What makes it lose things. */
+  readonly doubts: readonly string[];
+  /** What makes it lose things in rare cases. */
+  readonly warnings: readonly string[];
+}
+
+/** Oldest version that has what the scripts use. */
+const OLDEST = [6, 2] as const;
+
+/**
+ * @param name of the server.
+ * @param info its answer to INFO.
+ * @param appendfsync as configured; `undefined` when it does not tell.
+ * @throws Error when it cannot be used.
+ */
+export function examine(name: string, info: string, appendfsync: string | undefined): Examination {
+  const fields = new Map(
+    info.split('\r\n').map((line): [string, string] => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon), line.slice(colon + 1)];
+    }),
+  );
+  const refusal = refusalOf(fields);
+  if (refusal !== undefined) throw new Error(`${name} ${refusal}`);
+  const of = `of ${name} is`;
+  const policy = fields.get('maxmemory_policy') ?? 'noeviction';
+  const isLogged = fields.get('aof_enabled') === '1';
+  return {
+    doubts: [
+      policy !== 'noeviction' &&
+        `maxmemory-policy ${of} ${policy}, so that it may drop what it keeps: set "maxmemory-policy noeviction"`,
+      !isLogged &&
+        `appendonly ${of} off, so that a restart loses what was written last: set "appendonly yes" and "appendfsync always"`,
+      isLogged &&
+        appendfsync === 'no' &&
+        `appendfsync ${of} no, so that a power loss takes what was written last: set "appendfsync always"`,
+    ].flatMap(said),
+    warnings: [
+      isLogged &&
+        appendfsync === 'everysec' &&
+        `appendfsync ${of} everysec, so that a power loss may take the last second: set "appendfsync always" where that matters`,
+      isLogged &&
+        appendfsync === undefined &&
+        `appendfsync of ${name} cannot be read: allow its user CONFIG GET, or make sure of "appendfsync always"`,
+      // The field is there only while such a minimum is set.
+      fields.get('connected_slaves') !== '0' &&
+        !fields.has('min_slaves_good_slaves') &&
+        `min-replicas-to-write ${of} 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`,
+    ].flatMap(said),
+  };
+}
+
+function said(sentence: string | false): string[] {
+  return sentence === false ? [] : [`settings.state: ${sentence}`];
+}
+
+function refusalOf(fields: ReadonlyMap<string, string>): string | undefined {
+  const version = fields.get('redis_version');
+  if (version === undefined) return 'is no Redis and no Valkey';
+  // Valkey says there which Redis it is compatible with.
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+  if (isOld && !fields.has('valkey_version'))
+    return `has version ${version}: Redis ${OLDEST.join('.')} or later, or Valkey, is needed`;
+  if (fields.get('redis_mode') === 'sentinel') return 'is a Sentinel: url must lead to the primary that it watches';
+  if (fields.get('cluster_enabled') === '1')
+    return 'is a node of a cluster: one primary without cluster mode is needed, which may have replicas and Sentinels';
+  if (fields.get('role') !== 'master') return 'is a replica: url must lead to the primary';
+  if (fields.get('loading') === '1') return 'is still loading its data: try again once it has';
+  return undefined;
+}

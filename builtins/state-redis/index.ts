@@ -1,0 +1,36 @@
+import { Check } from 'typebox/value';
+import { configKey, definePlugin, error, stateEngine, Type } from '../../plugins-sdk/index.ts';
+import { RedisArea } from './area.ts';
+import { Connection } from './connection.ts';
+import { problemOf, RedisSchema, targetOf } from './target.ts';
+
+const redis = stateEngine({
+  schema: RedisSchema,
+  processes: 'many',
+  open(config, { log }) {
+    const connection = new Connection(targetOf(config), log);
+    return {
+      start: () => connection.open(),
+      doubts: () => connection.doubts,
+      area: (name) => new RedisArea(connection, `${config.prefix ?? 'sdp:'}${name}:`),
+      close: () => connection.close(),
+    };
+  },
+});
+
+/** Only for the check: the key is the config's own. */
+const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
+const OwnSchema = Type.Object({ ...RedisSchema.properties, type: Type.Literal('redis') });
+
+/** Keeps state in a Redis or Valkey server, where all replicas of the service share it. */
+export const stateRedis = definePlugin({
+  name: 'state-redis',
+  engines: { redis },
+  check({ config }) {
+    const state = stateKey.in(config);
+    if (!Check(OwnSchema, state)) return [];
+    const problem = problemOf(state);
+    return problem === undefined ? [] : [error(`settings.state.${problem[0]}`, problem[1])];
+  },
+  setup: () => ({}),
+});

@@ -1,0 +1,40 @@
+import { StateUnavailable } from '../../plugins-sdk/index.ts';
+import { nameOf, type Target } from './target.ts';
+
+/** Whether the server itself said so, and nothing else went wrong. @param begin of what it said. */
+export function isReply(error: unknown, begin = ''): error is Error {
+  return error instanceof Error && error.name === 'ReplyError' && error.message.startsWith(begin);
+}
+
+/** What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for. */
+export function unavailable(target: Target, error: unknown): StateUnavailable {
+  if (error instanceof StateUnavailable) return error;
+  return new StateUnavailable(`${nameOf(target)} ${isReply(error) ? answered(target, error) : failed(target, error)}`);
+}
+
+function answered({ db, password }: Target, { message }: Error): string {
+  // A server that does not know a command repeats its arguments.
+  const [known = ''] = message.split(', with args beginning with', 1);
+  const said = password === undefined ? known : known.replaceAll(password, '***');
+  if (/^WRONGPASS|invalid password|without any password|AUTH/.test(said))
+    return /^NOAUTH/.test(said)
+      ? 'needs a password: set settings.state.password'
+      : `refuses settings.state.username or settings.state.password: ${said}`;
+  if (/^NOPERM/.test(said)) return `does not allow its user what is needed: ${said}`;
+  if (/DB index is out of range/.test(said)) return `has no database ${db}`;
+  return `answered: ${said}`;
+}
+
+function failed({ tls }: Target, error: unknown): string {
+  const { message = '', code }: { message?: string; code?: unknown } = error instanceof Error ? error : {};
+  if (/Unknown RESP type/.test(message)) return 'is no Redis and no Valkey';
+  if (/^Socket timeout/.test(message)) return 'does not answer';
+  if (code !== undefined) {
+    const isPlain = tls !== undefined && /^(?:ETIMEDOUT|EPROTO|ECONNRESET)$|_WRONG_VERSION_NUMBER$/.test(String(code));
+    return `cannot be reached: ${code}${isPlain ? '; if it speaks no TLS, url begins with redis:// and tls is left out' : ''}`;
+  }
+  if (/PEM|x509|SSL/i.test(message)) return `cannot be reached: ${message}`;
+  // What the library says while it does not try again.
+  if (message !== 'Connection is closed.') return 'is not connected';
+  return `closed the connection${tls === undefined ? '; if it expects TLS, url begins with rediss://' : ''}`;
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+
+/** Runs on the server, as one step. */
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** Whether there is such a text, and the text; a script has no word for a text that is not there. */
+export function optional(text: string | undefined): [string, string] {
+  return text === undefined ? ['0', ''] : ['1', text];
+}
+
+/**
+ * Arguments: what is expected and what is to come, two each; milliseconds or nothing; whether the longer time is kept.
+ * Answers with nothing when done, else with a list of what stands there.
+ */
+export const swap = script(`
+local expected = ARGV[1] == '1' and ARGV[2]
+local ttl = tonumber(ARGV[5])
+local value = redis.call('GET', KEYS[1])
+if value ~= expected then return {value} end
+if ARGV[3] == '0' then
+  redis.call('DEL', KEYS[1])
+elseif not ttl then
+  redis.call('SET', KEYS[1], ARGV[4])
+else
+  local left = ARGV[6] == '1' and redis.call('PTTL', KEYS[1]) or -2
+  if left == -1 or left > ttl then
+    redis.call('SET', KEYS[1], ARGV[4], 'KEEPTTL')
+  else
+    redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5])
+  end
+end
+return false
+`);
+
+/**
+ * A token bucket, as tokens that are missing and a time. Arguments: most tokens, window, tokens to take, debt. Answers with
+ * what was granted, the wait and what is left in one text: a number in a reply would lose its fraction, and one that Lua
+ * turns into a text by itself all digits after the fourteenth.
+ */
+export const take = script(`
+local max, window, n, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local used, at = 0, now
+local bucket = redis.call('GET', KEYS[1])
+if bucket then
+  local first, second = string.match(bucket, '^(%S+) (%S+)$')
+  used, at = tonumber(first), tonumber(second)
+end
+local owed = math.max(used - math.max(now - at, 0) * max / window, 0) + debt
+local granted = math.min(n, math.max(0, math.floor(max - owed + 1e-6)))
+used = owed + granted
+local left = max - used
+local wait = 0
+if granted < n then wait = math.max(0, math.ceil((1 - left) * window / max)) end
+local ttl = math.ceil(used * window / max)
+if ttl > 0 then
+  local kept = string.format('%.17g %.17g', used, now)
+  redis.call('SET', KEYS[1], kept, 'PX', string.format('%.0f', math.min(ttl, 1e15)))
+else
+  redis.call('DEL', KEYS[1])
+end
+return string.format('%.17g %.17g %.17g', granted, wait, left)
+`);

@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Mined } from '../../../builtins/auth-x402/chain.ts';
+import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
+import { Payments } from '../../../builtins/auth-x402/payments.ts';
+import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
+import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+
+const START = 1_700_000_000_000;
+const MINUTE = 60_000;
+const LIFE = 15 * MINUTE;
+const UNAVAILABLE = 'Payment verification unavailable';
+
+/** Processes that share one engine, whose clock is the true one. */
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const clock = { now: START };
+  const memory = new MemoryArea({ now: () => clock.now });
+  const engine = { commands: 0, failsAt: 0, isDone: true, isAway: false, doubts: [] as string[] };
+  const ask = async <R>(command: () => Promise<R>): Promise<R> => {
+    engine.commands += 1;
+    const fails = engine.isAway || engine.commands === engine.failsAt;
+    if (fails && (engine.isAway || !engine.isDone)) throw new StateUnavailable('cut');
+    const result = await command();
+    if (fails) throw new StateUnavailable('cut');
+    return result;
+  };
+  const area: StateArea = {
+    get: (key) => ask(() => memory.get(key)),
+    swap: (...args) => ask(() => memory.swap(...args)),
+    take: (...args) => ask(() => memory.take(...args)),
+  };
+  const lines: string[] = [];
+  const line = (message: string) => void lines.push(message);
+  const log = { debug: line, info: line, warn: line, error: line };
+  const replica = (skew = 0, life = LIFE) => {
+    const now = () => clock.now + skew;
+    const ledger = new Ledger({ area, life, now, mayHaveLost: true });
+    const shared = { doubts: () => engine.doubts };
+    return new Redemptions({ payments: new Payments(area), ledger, shared, lease: 40_000, now, log });
+  };
+  const pass = async (milliseconds: number) => {
+    clock.now += milliseconds;
+    t.mock.timers.tick(milliseconds);
+    for (let turn = 0; turn < 10; turn++) await new Promise((done) => setImmediate(done));
+  };
+  return { clock, engine, memory, lines, replica, pass };
+}
+
+function minedAt(time: number): () => Promise<Mined> {
+  const mined = { minedAt: time };
+  // Of what is mined, only the time matters here.
+  return async () => mined as Mined;
+}
+
+async function outcome(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return 'done';
+  } catch (error) {
+    assert.ok(isRefusal(error), String(error));
+    assert.equal(error.status, 401);
+    return error.message;
+  }
+}
+
+describe('a redemption whose engine fails at one command', () => {
+  // Reserve, look at the ledger, confirm, and whatever gives back.
+  for (const failsAt of [1, 2, 3])
+    for (const isDone of [true, false])
+      it(`the ${failsAt}., ${isDone ? 'after' : 'before'} it was done: the payment buys nothing, and then one answer`, async (t) => {
+        const { clock, engine, replica, pass } = setUp(t);
+        const redemptions = replica();
+        await redemptions.start();
+        const paid = minedAt(clock.now);
+        Object.assign(engine, { commands: 0, failsAt, isDone });
+        assert.equal(await outcome(redemptions.redeem('0x01', paid)), UNAVAILABLE);
+        await pass(1000);
+        assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
+        for (const one of [redemptions, replica()])
+          assert.equal(await outcome(one.redeem('0x01', paid)), 'Payment already used');
+      });
+
+  it('and stays away: the payment is given back once it is there again', async (t) => {
+    const { clock, engine, replica, pass, lines } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const paid = minedAt(clock.now);
+    const away = async () => {
+      engine.isAway = true;
+      return paid();
+    };
+    assert.equal(await outcome(redemptions.redeem('0x01', away)), UNAVAILABLE);
+    for (let seconds = 0; seconds < 10; seconds++) await pass(1000);
+    engine.isAway = false;
+    assert.equal(await outcome(replica().redeem('0x01', paid)), 'Payment already used');
+    await pass(1000);
+    assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
+    assert.deepEqual(lines, []);
+  });
+
+  it('and never comes back: that is in the log', async (t) => {
+    const { clock, engine, replica, pass, lines } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const ticket = await redemptions.redeem('0x01', minedAt(clock.now));
+    engine.isAway = true;
+    assert.equal(await redemptions.refund(ticket, true, 'request'), true);
+    for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
+    assert.deepEqual(lines, ['a payment could not be given back: its payer has paid for nothing']);
+  });
+
+  it('during a refund: it is given back once, later', async (t) => {
+    const { clock, engine, replica, pass } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const paid = minedAt(clock.now);
+    for (let refunds = 0; refunds < 4; refunds++) {
+      const ticket = await redemptions.redeem('0x01', paid);
+      Object.assign(engine, { commands: 0, failsAt: (refunds % 4) + 1, isDone: refunds % 2 === 0 });
+      await redemptions.refund(ticket, true, 'request');
+      engine.failsAt = 0;
+      await pass(1000);
+    }
+    assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'Payment already used');
+  });
+});
+
+describe('replicas whose clocks differ by 10 minutes either way', () => {
+  const SKEWS = [-10 * MINUTE, 0, 10 * MINUTE];
+
+  for (const first of SKEWS)
+    for (const second of SKEWS)
+      it(`${first / MINUTE} and ${second / MINUTE}: no payment is redeemed twice, at any age`, async (t) => {
+        const { clock, replica } = setUp(t);
+        const [one, other] = [replica(first), replica(second)];
+        await one.start();
+        clock.now += 20 * MINUTE;
+        const time = clock.now;
+        assert.equal(await outcome(one.redeem('0x01', minedAt(time))), 'done');
+        for (let age = 0; age < 40; age++) {
+          clock.now = time + age * MINUTE;
+          // What another replica takes for young enough it asks for.
+          const seen = clock.now + second - time;
+          if (seen > LIFE) continue;
+          assert.equal(await outcome(other.redeem('0x01', minedAt(time))), 'Payment already used', `${age}`);
+        }
+      });
+});
+
+describe('an engine that cannot be trusted with payments', () => {
+  it('keeps the plugin from starting', async (t) => {
+    const { engine, replica } = setUp(t);
+    engine.doubts = ['set this', 'set that'];
+    await assert.rejects(replica().start(), new Error('set this; set that'));
+  });
+
+  it('sells nothing from the moment on at which it cannot', async (t) => {
+    const { clock, engine, replica } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    engine.doubts = ['set this'];
+    const refused = redemptions.redeem('0x01', minedAt(clock.now));
+    await assert.rejects(refused, (error) => isRefusal(error) && error.reason === 'set this');
+    engine.doubts = [];
+    assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), 'done');
+  });
+});
+
+describe('a ledger that was emptied', () => {
+  it('begins anew when somebody is told what to pay, so that what is paid then counts', async (t) => {
+    const { clock, memory, replica } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    await memory.swap('ledger', await memory.get('ledger'), undefined);
+    clock.now += 5000;
+    redemptions.look();
+    await new Promise((done) => setImmediate(done));
+    const paid = minedAt(clock.now + 1);
+    clock.now += 5000;
+    assert.equal(await outcome(redemptions.redeem('0x01', minedAt(START + 1))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem('0x02', paid)), 'done');
+  });
+
+  it('between the look at it and the redemption sells nothing', async (t) => {
+    const { clock, memory, replica } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const paid = minedAt(clock.now);
+    const emptied = async () => {
+      for (const key of ['ledger', '0x01']) await memory.swap(key, await memory.get(key), undefined);
+      clock.now += 1;
+      return paid();
+    };
+    assert.equal(await outcome(redemptions.redeem('0x01', emptied)), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'Payment too old');
+  });
+});
+
+it('a check that fails gives the payment back with its own words', async (t) => {
+  const { clock, replica } = setUp(t);
+  const redemptions = replica();
+  await redemptions.start();
+  const fails = () => Promise.reject(new Refusal(401, 'Payment not found'));
+  assert.equal(await outcome(redemptions.redeem('0x01', fails)), 'Payment not found');
+  assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), 'done');
+});

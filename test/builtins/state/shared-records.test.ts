@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { SharedRecords } from '../../../builtins/mode-async/shared-records.ts';
+import { AsyncStore } from '../../../builtins/mode-async/store.ts';
+import { MemoryArea, SignedResponse, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+
+const NODE = '0x01';
+const answer = SignedResponse.of({
+  ...{ node: NODE, endpointId: '0x02', timestamp: 1, field: 'rawData' },
+  ...{ value: 'v', signature: '0x03', proof: undefined },
+} as const);
+
+function setUp(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  const clock = { now: 1_700_000_000_000 };
+  const memory = new MemoryArea({ now: () => clock.now });
+  const engine = { isAway: false, loses: false };
+  const guard = async <R>(ask: () => Promise<R>): Promise<R> => {
+    if (engine.isAway) throw new StateUnavailable('away');
+    const result = await ask();
+    if (engine.loses) throw new StateUnavailable('cut');
+    return result;
+  };
+  const area: StateArea = {
+    get: (key) => guard(() => memory.get(key)),
+    swap: (...args) => guard(() => memory.swap(...args)),
+    take: (...args) => guard(() => memory.take(...args)),
+  };
+  const replica = (node = NODE, capacity = 100) => {
+    const own = new AsyncStore<true>({ capacity, now: () => clock.now });
+    return { own, records: new SharedRecords(own, area, node) };
+  };
+  const pass = async (milliseconds: number) => {
+    clock.now += milliseconds;
+    t.mock.timers.tick(milliseconds);
+    for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+  };
+  return { clock, engine, memory, replica, pass };
+}
+
+describe('async requests that replicas share', () => {
+  it('are read by any of them, at every step, and by no service of another signer', async (t) => {
+    const { replica } = setUp(t);
+    const [one, other, foreign] = [replica(), replica(), replica('0x09')];
+    assert.equal(await other.records.get('id'), undefined);
+    assert.equal(await one.records.reserve('id', 'alice'), true);
+    assert.deepEqual(await other.records.get('id'), { status: 'pending' });
+    assert.equal(await one.records.processing('id'), true);
+    assert.deepEqual(await other.records.get('id'), { status: 'processing' });
+    assert.equal(await one.records.complete('id', answer), true);
+    const record = await other.records.get('id');
+    assert.ok(record?.status === 'complete');
+    assert.equal(record.answer.json, answer.json);
+    assert.equal(await foreign.records.get('id'), undefined);
+    await one.records.reserve('failing', 'alice');
+    await one.records.processing('failing');
+    await one.records.fail('failing', 'API call failed');
+    assert.deepEqual(await other.records.get('failing'), { status: 'failed', error: 'API call failed' });
+  });
+
+  it('do not show their id in the engine', async (t) => {
+    const { replica, memory } = setUp(t);
+    const keys: string[] = [];
+    t.mock.method(memory, 'swap', async (key: string) => void keys.push(key));
+    await replica().records.reserve('secret-id', 'alice');
+    assert.equal(keys.length, 1);
+    assert.ok(keys[0]?.startsWith(`${NODE} `) && !keys[0].includes('secret-id'), keys[0]);
+  });
+
+  it('live as long as their process does', async (t) => {
+    const { clock, replica, pass } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    await one.records.reserve('id', 'alice');
+    await one.records.processing('id');
+    for (let tens = 0; tens < 12; tens++) await pass(10_000);
+    assert.deepEqual(await other.records.get('id'), { status: 'processing' });
+    one.records.stop();
+    await pass(29_999);
+    assert.deepEqual(await other.records.get('id'), { status: 'processing' });
+    clock.now += 1;
+    assert.equal(await other.records.get('id'), undefined);
+  });
+
+  it('end after ten minutes without an answer, and a minute after one', async (t) => {
+    const { replica, pass } = setUp(t);
+    const { records } = replica();
+    await records.reserve('slow', 'alice');
+    await records.processing('slow');
+    for (let minute = 0; minute < 10; minute++) for (let tens = 0; tens < 6; tens++) await pass(10_000);
+    await pass(30_000);
+    assert.equal(await records.get('slow'), undefined);
+    assert.equal(await records.complete('slow', answer), false);
+    await records.reserve('quick', 'alice');
+    await records.processing('quick');
+    await records.complete('quick', answer);
+    await pass(59_999);
+    assert.equal((await records.get('quick'))?.status, 'complete');
+    await pass(1);
+    assert.equal(await records.get('quick'), undefined);
+  });
+
+  it('are bounded in each process by itself, and for each of its clients', async (t) => {
+    const { replica } = setUp(t);
+    const [one, other] = [replica(NODE, 4), replica(NODE, 4)];
+    const reserve = (records: SharedRecords, n: number) => records.reserve(`${n}`, `${n}`);
+    for (const n of [1, 2, 3, 4]) assert.equal(await reserve(one.records, n), true);
+    assert.equal(await reserve(one.records, 5), false);
+    assert.equal(await reserve(other.records, 5), true);
+    assert.equal(await other.records.reserve('6', '5'), false);
+  });
+
+  it('cannot begin while the engine is away, nor take room then', async (t) => {
+    const { engine, replica } = setUp(t);
+    const { own, records } = replica();
+    engine.isAway = true;
+    await assert.rejects(records.reserve('id', 'alice'), StateUnavailable);
+    assert.equal(own.size, 0);
+    await assert.rejects(records.get('id'), StateUnavailable);
+  });
+
+  it('that ended while the engine was away are there once it is back', async (t) => {
+    const { engine, replica, pass } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    await one.records.reserve('id', 'alice');
+    engine.isAway = true;
+    await one.records.processing('id');
+    const completed = one.records.complete('id', answer);
+    await pass(35_000);
+    engine.isAway = false;
+    await pass(1000);
+    assert.equal(await completed, true);
+    assert.equal((await other.records.get('id'))?.status, 'complete');
+  });
+
+  it('whose engine stays away are given up once nobody could read them', async (t) => {
+    const { engine, replica, pass } = setUp(t);
+    const { records } = replica();
+    await records.reserve('id', 'alice');
+    await records.processing('id');
+    engine.isAway = true;
+    t.mock.method(performance, 'now', () => 0);
+    const completed = assert.rejects(records.complete('id', answer), StateUnavailable);
+    await pass(1000);
+    t.mock.method(performance, 'now', () => 60_001);
+    await pass(1000);
+    await completed;
+  });
+
+  it('whose write was done although its answer was lost are as they were meant', async (t) => {
+    const { engine, replica, pass } = setUp(t);
+    const { records } = replica();
+    await records.reserve('id', 'alice');
+    engine.loses = true;
+    await records.processing('id');
+    const completed = records.complete('id', answer);
+    await pass(0);
+    engine.loses = false;
+    await pass(1000);
+    assert.equal(await completed, true);
+    assert.equal((await records.get('id'))?.status, 'complete');
+  });
+});

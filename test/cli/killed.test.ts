@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { HDNodeWallet } from 'ethers';
+import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { submitted } from '../support/async.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused } from '../support/http.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+import { folderWith, type Running } from './run.ts';
+import { ADDRESS } from './service-config.ts';
+import { startIn, urlOf } from './started.ts';
+
+const PRICE = 1_000_000n;
+const USED = 'Payment already used';
+const encoding = { type: 'uint256', path: '$.price' };
+
+describe('a process that is killed (SIGKILL)', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let alice: HDNodeWallet;
+  const held: ServerResponse[] = [];
+
+  before(async () => {
+    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
+    alice = payer(chain, 2);
+    upstream.json('/p', { price: 7 });
+    upstream.on('/held', (_req, res) => void held.push(res));
+  });
+  after(async () => {
+    for (const res of held) res.destroy();
+    await upstream?.close();
+    await chain?.stop();
+  });
+
+  async function start(t: TestContext, state: Readonly<Record<string, unknown>>) {
+    const config = {
+      version: '1.0',
+      server: { port: 0 },
+      settings: { state },
+      apis: [
+        {
+          name: 'a',
+          url: upstream.url,
+          auth: termsOn(chain, PRICE),
+          endpoints: [
+            { name: 'paid', path: '/p', encoding },
+            { name: 'held', path: '/held', mode: 'async', encoding, auth: { type: 'free' } },
+          ],
+        },
+      ],
+    };
+    const running = await startIn(t, { 'c.yaml': JSON.stringify(config) });
+    const url = await urlOf(running);
+    const [, paid = ''] = await running.output(/a\/paid (0x[0-9a-f]{64})/);
+    const [, slow = ''] = await running.output(/a\/held (0x[0-9a-f]{64})/);
+    const post = (id: string, headers = {}) =>
+      fetch(`${url}/endpoints/${id}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: '{}',
+      });
+    const redeem = async (txHash: string) => post(paid, await proofHeader(alice, { ids: { paid } }, 'paid', txHash));
+    return { running, url, redeem, submit: () => post(slow) };
+  }
+  const kill = async ({ child, ended }: Running) => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  const answered = async (response: Response) =>
+    assert.equal(BigInt((await verifyEncoded(response, ADDRESS)).data), 7n);
+  /** Blocks have whole seconds: one of this second may be older than the ledger of payments. */
+  const nextSecond = () => setTimeout(1000 - (Date.now() % 1000));
+
+  it('has its payments in a file: the next one takes none of them again', async (t) => {
+    const state = { type: 'file', path: `${await folderWith(t, {})}/state` };
+    const first = await start(t, state);
+    await nextSecond();
+    const [used, unused] = [await payNative(alice, PRICE), await payNative(alice, PRICE)];
+    await answered(await first.redeem(used));
+    await kill(first.running);
+    const second = await start(t, state);
+    await assertRefused(await second.redeem(used), 401, USED);
+    await answered(await second.redeem(unused));
+    await kill(second.running);
+    const third = await start(t, state);
+    for (const txHash of [used, unused]) await assertRefused(await third.redeem(txHash), 401, USED);
+  });
+
+  describeServers('whose state others share', (program) => {
+    let redis: RedisServer;
+    before(async () => {
+      redis = await RedisServer.start(program);
+    });
+    after(() => redis.stop());
+
+    it('leaves its payments to them, and its async requests end with their lease', async (t) => {
+      const state = { type: 'redis', url: redis.url };
+      const [one, other] = await Promise.all([start(t, state), start(t, state)]);
+      await nextSecond();
+      const used = await payNative(alice, PRICE);
+      await answered(await one.redeem(used));
+      const { pollUrl } = await submitted(await one.submit());
+      await eventually(() => assert.equal(held.length, 1));
+      await kill(one.running);
+      await assertRefused(await other.redeem(used), 401, USED);
+      const poll = () => fetch(other.url + pollUrl);
+      assert.equal((await poll()).status, 200);
+      const keys = await redis.command('KEYS', 'sdp:async:*');
+      assert.ok(Array.isArray(keys) && keys.length === 1);
+      const left = Number(await redis.command('PTTL', String(keys[0])));
+      assert.ok(left > 0 && left <= 30_000, `${left}`);
+      await redis.command('PEXPIRE', String(keys[0]), '1');
+      await eventually(async () => assertRefused(await poll(), 404, 'Request not found'));
+    });
+
+    it('leaves them all alone when the server is killed with it, and comes back to all that was there', async (t) => {
+      const state = { type: 'redis', url: redis.url, prefix: 'both:' };
+      const first = await start(t, state);
+      await nextSecond();
+      const used = await payNative(alice, PRICE);
+      await answered(await first.redeem(used));
+      await Promise.all([kill(first.running), redis.kill()]);
+      await redis.run();
+      const second = await start(t, state);
+      await assertRefused(await second.redeem(used), 401, USED);
+    });
+  });
+});

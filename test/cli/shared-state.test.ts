@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { StateClient } from '../../cli/shared-state.ts';
+import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state-area.ts';
+
+type Fault = 'none' | 'refuses' | 'hangs';
+
+/** An engine whose faults the test decides, and the client in front of it. */
+function setUp(t: TestContext, timeout?: number | 'none') {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const state = { fault: 'none' as Fault, asked: 0, looks: 0 };
+  const memory = new MemoryArea();
+  const answer = async <T>(from: () => Promise<T>): Promise<T> => {
+    state.asked += 1;
+    if (state.fault === 'hangs') return new Promise(() => undefined);
+    if (state.fault === 'refuses') throw new Error('connection refused, by s3cret');
+    return from();
+  };
+  const faulty: StateArea = {
+    get: (...args) => answer(() => memory.get(...args)),
+    swap: (...args) => answer(() => memory.swap(...args)),
+    take: (...args) => answer(() => memory.take(...args)),
+  };
+  const looking: StateArea = { ...faulty, swap: (...args) => faulty.swap(...args).finally(() => void state.looks++) };
+  const engine: StateEngine = {
+    start: async () => undefined,
+    doubts: () => ['a doubt'],
+    area: (name) => (name === 'probe' ? looking : faulty),
+    close: async () => undefined,
+  };
+  const lines: string[] = [];
+  const write = (level: string) => (message: string, fields?: object) =>
+    void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const hide = (text: string) => text.replaceAll('s3cret', '***');
+  const type = { processes: 'many' as const, ...(timeout === undefined ? {} : { timeout }) };
+  const client = new StateClient({ name: 'test', type, engine, log, hide });
+  const measured: string[] = [];
+  client.measureWith((command, outcome) => void measured.push(`${command} ${outcome}`));
+  /** Lets timers fire, and what waits for them go on. */
+  const pass = async (milliseconds: number) => {
+    t.mock.timers.tick(milliseconds);
+    for (let turn = 0; turn < 5; turn++) await new Promise((done) => setImmediate(done));
+  };
+  return { state, client, area: client.area('x'), lines, measured, pass };
+}
+
+const refused = new StateUnavailable('connection refused, by ***');
+const away = new StateUnavailable('the engine of settings.state is away (test)');
+
+describe('the engine of settings.state, as plugins use it', () => {
+  it('answers what it is asked, by area', async (t) => {
+    const { client, area, measured } = setUp(t);
+    assert.equal(await area.swap('a', undefined, 'b'), undefined);
+    assert.equal(await area.get('a'), 'b');
+    assert.equal((await area.take('a', { max: 1, window: 1 })).granted, 1);
+    assert.deepEqual(measured, ['swap done', 'get done', 'take done']);
+    assert.equal(client.area('x'), area);
+    assert.deepEqual([client.engine, client.processes, client.doubts()], ['test', 'many', ['a doubt']]);
+  });
+
+  it('has 250 ms for an answer', async (t) => {
+    const { state, area, pass } = setUp(t);
+    state.fault = 'hangs';
+    const answer = area.get('a').then(
+      () => 'an answer',
+      (error: unknown) => error,
+    );
+    await pass(249);
+    const early = await Promise.race([answer, 'nothing yet']);
+    assert.equal(early, 'nothing yet');
+    await pass(1);
+    assert.deepEqual(await answer, new StateUnavailable('no answer within 250 ms'));
+  });
+
+  it('is given the time that its type names, or all of it', async (t) => {
+    const { state, area, pass } = setUp(t, 'none');
+    state.fault = 'hangs';
+    const answer = area.get('a');
+    await pass(1_000_000);
+    assert.equal(await Promise.race([answer, 'nothing yet']), 'nothing yet');
+  });
+
+  it('is left alone after five failures in a row, until a look finds it well', async (t) => {
+    const { state, client, area, lines, measured, pass } = setUp(t);
+    await client.start();
+    state.fault = 'refuses';
+    for (let failures = 0; failures < 4; failures++) await assert.rejects(area.get('a'), refused);
+    state.fault = 'none';
+    await area.get('a');
+    state.fault = 'refuses';
+    for (let failures = 0; failures < 5; failures++) {
+      assert.equal(client.available(), true);
+      await assert.rejects(area.get('a'), refused);
+    }
+    assert.equal(client.available(), false);
+    const { asked } = state;
+    await assert.rejects(area.get('a'), away);
+    assert.equal(state.asked, asked);
+    assert.equal(measured.at(-1), 'get rejected');
+    await pass(1000);
+    assert.equal(state.looks, 1);
+    assert.equal(client.available(), false);
+    state.fault = 'none';
+    await pass(1000);
+    assert.equal(client.available(), true);
+    assert.equal(await area.get('a'), undefined);
+    assert.deepEqual(lines, [
+      'error the engine of settings.state is away {"engine":"test","error":"connection refused, by ***"}',
+      'info the engine of settings.state is back {"engine":"test"}',
+    ]);
+    await client.close();
+  });
+
+  it('is looked at without being asked for anything else', async (t) => {
+    const { state, client, lines, pass } = setUp(t);
+    await client.start();
+    state.fault = 'refuses';
+    await pass(1000);
+    for (let looks = 0; looks < 4; looks++) await pass(200);
+    assert.equal(client.available(), false);
+    state.fault = 'none';
+    await pass(1000);
+    assert.equal(client.available(), true);
+    assert.equal(lines.length, 2);
+    await client.close();
+    const { looks } = state;
+    await pass(10_000);
+    assert.equal(state.looks, looks);
+  });
+
+  it('hides secrets in the reason why it cannot start', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const engine: StateEngine = {
+      start: () => Promise.reject(new Error('no s3cret')),
+      doubts: () => [],
+      area: () => new MemoryArea(),
+      close: async () => undefined,
+    };
+    const nothing = () => undefined;
+    const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+    const hide = (text: string) => text.replaceAll('s3cret', '***');
+    const client = new StateClient({ name: 'test', type: { processes: 'one' }, engine, log, hide });
+    await assert.rejects(client.start(), new Error('no ***'));
+  });
+});

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { eventually } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
+import { scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+/** What the engines of plugin files in this process do. */
+const engine = {
+  fault: '',
+  doubts: [] as string[],
+  opened: [] as Block[],
+  closed: 0,
+  areas: new Map<string, MemoryArea>(),
+};
+Reflect.set(globalThis, 'testEngine', {
+  engine,
+  area: (name: string) => {
+    const area = engine.areas.get(name) ?? new MemoryArea();
+    engine.areas.set(name, area);
+    const checked = <A extends unknown[], R>(ask: (...args: A) => Promise<R>) => {
+      return async (...args: A) => {
+        if (engine.fault !== '') throw new Error(engine.fault);
+        return ask(...args);
+      };
+    };
+    return {
+      get: checked(area.get.bind(area)),
+      swap: checked(area.swap.bind(area)),
+      take: checked(area.take.bind(area)),
+    };
+  },
+});
+
+const plugin = `
+  const { engine, area } = globalThis.testEngine;
+  const schema = { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] };
+  const open = (config, services) => {
+    engine.opened.push({ ...config, path: services.path('x'), now: typeof services.now() });
+    return {
+      start: async () => { if (engine.fault !== '') throw new Error(engine.fault); },
+      doubts: () => engine.doubts,
+      area,
+      close: async () => { engine.closed += 1; },
+    };
+  };
+  export default { name: 'own-engine', engines: { own: { schema, processes: 'many', open } }, setup: () => ({}) };`;
+const files = { 'own-engine.mjs': plugin };
+const withState = (state: unknown, more: Block = {}): Block => ({
+  settings: { state, plugins: [{ source: './own-engine.mjs' }], ...more },
+});
+const NOWHERE = 'http://127.0.0.1:9';
+const x402 = {
+  type: 'x402',
+  network: 1,
+  rpc: NOWHERE,
+  token: `0x${'0'.repeat(40)}`,
+  amount: '1',
+  recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+};
+
+/** The engine as it was made. */
+function afresh(t: TestContext): void {
+  Object.assign(engine, { fault: '', doubts: [], opened: [], closed: 0, areas: new Map() });
+  t.after(() => {
+    engine.fault = '';
+  });
+}
+
+describe('the engine of an operator’s plugin', () => {
+  it('is opened once with its config, kept over reloads, and closed in the end', async (t) => {
+    afresh(t);
+    const config = oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'here' }));
+    const service = await startTestService(config, { files });
+    assert.deepEqual(engine.opened, [{ place: 'here', path: `${service.folder}/x`, now: 'number' }]);
+    assert.equal((await reload(service, config)).done, true);
+    const moved = await reload(service, oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'there' })));
+    assert.ok(moved.lines.includes('warn settings.state: stays as it is until the service is restarted'));
+    const gone = await reload(service, oneApi(NOWHERE, { e: {} }, withState('memory')));
+    assert.ok(gone.lines.includes('warn settings.state: stays as it is until the service is restarted'));
+    assert.deepEqual([engine.opened.length, engine.closed], [1, 0]);
+    await service.stop();
+    assert.equal(engine.closed, 1);
+  });
+
+  it('stops the start when it cannot start, and is closed', async (t) => {
+    afresh(t);
+    engine.fault = 'settings.state: nobody is there';
+    const config = oneApi(NOWHERE, { e: {} }, withState({ type: 'own', place: 'here' }));
+    await assert.rejects(startTestService(config, { files }), new Error('settings.state: nobody is there'));
+    assert.equal(engine.closed, 1);
+  });
+
+  it('stops the start when it may lose payments, and no other start', async (t) => {
+    afresh(t);
+    engine.doubts = ['set this', 'and that'];
+    const state = withState({ type: 'own', place: 'here' });
+    const paid = oneApi(NOWHERE, { e: { auth: x402 } }, state);
+    await assert.rejects(startTestService(paid, { files }), /plugin "auth-x402" cannot start: set this; and that$/);
+    const service = await startTestService(oneApi(NOWHERE, { e: {} }, state), { files });
+    await service.stop();
+  });
+
+  it('is named by /ready while it is away: 200 as long as one endpoint does without it', async (t) => {
+    afresh(t);
+    const state = withState({ type: 'own', place: 'here' });
+    const free = oneApi(NOWHERE, { paid: { auth: x402 }, any: { auth: [x402, { type: 'free' }] } }, state);
+    const paid = oneApi(NOWHERE, { paid: { auth: x402 }, later: { mode: 'async' } }, state);
+    for (const [config, status, body] of [
+      [free, 200, { status: 'ready', away: ['own'] }],
+      [paid, 503, { status: 'away', away: ['own'] }],
+    ] as const) {
+      const service = await startTestService(config, { files });
+      t.after(() => service.stop());
+      const ready = async () => {
+        const response = await fetch(`${service.url}/ready`);
+        return [response.status, await response.json()];
+      };
+      assert.deepEqual(await ready(), [200, { status: 'ready' }]);
+      engine.fault = 'gone';
+      await eventually(async () => assert.deepEqual(await ready(), [status, body]));
+      engine.fault = '';
+      await eventually(async () => assert.deepEqual(await ready(), [200, { status: 'ready' }]));
+      const changes = service.logs.filter(({ message }) => message.startsWith('the engine of settings.state'));
+      assert.deepEqual(
+        changes.map(({ level, message, fields }) => [level, message, fields]),
+        [
+          ['error', 'the engine of settings.state is away', { engine: 'own', error: 'gone' }],
+          ['info', 'the engine of settings.state is back', { engine: 'own' }],
+        ],
+      );
+    }
+  });
+
+  it('is in the OpenAPI document: a poll may be answered with 503', async (t) => {
+    afresh(t);
+    for (const [state, statuses] of [
+      ['memory', ['200', '404', '429', '500']],
+      [{ type: 'own', place: 'here' }, ['200', '404', '429', '500', '503']],
+    ] as const) {
+      const config = oneApi(NOWHERE, { e: { mode: 'async' } }, withState(state, { openapi: true }));
+      const service = await startTestService(config, { files });
+      t.after(() => service.stop());
+      const { paths } = Object(await (await fetch(`${service.url}/openapi.json`)).json());
+      assert.deepEqual(Object.keys(paths['/requests/{requestId}'].get.responses), statuses);
+    }
+  });
+
+  it('is measured', async (t) => {
+    afresh(t);
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    upstream.json('/e', { ok: true });
+    const config = oneApi(
+      upstream.url,
+      { e: { cache: { maxAge: 60_000 } } },
+      withState({ type: 'own', place: 'here' }, { metrics: { port: 0 } }),
+    );
+    const service = await startTestService(config, { files });
+    t.after(() => service.stop());
+    assert.equal((await scrape(service)).value('state_available'), 1);
+    await (await service.post('api/e')).text();
+    const commands = async () => (await scrape(service)).table('state_commands_total');
+    await eventually(async () => assert.ok(Number((await commands())['get done']) >= 1));
+    engine.fault = 'gone';
+    await eventually(async () => {
+      const { 'swap failed': failed = 0 } = await commands();
+      assert.ok(failed >= 5);
+      assert.equal((await scrape(service)).value('state_available'), 0);
+    });
+  });
+});
+
+describe('settings.state in the config', () => {
+  for (const [state, message] of [
+    ['disk', 'settings.state: expected "memory" or a mapping, found a string'],
+    [{ type: 'own' }, 'settings.state.place: required key is missing'],
+    [{ type: 'own', place: 'x', plaice: 'y' }, 'settings.state.plaice: unknown key, did you mean "place"?'],
+    [{ type: 'etcd' }, 'settings.state.type: expected one of "file", "redis", "own"'],
+    [{}, 'settings.state.type: required key is missing, expected one of "file", "redis", "own"'],
+    [null, 'settings.state: expected "memory" or a mapping, found nothing'],
+  ] as const)
+    it(`${JSON.stringify(state)} is refused`, async (t) => {
+      afresh(t);
+      const config = oneApi(NOWHERE, { e: {} }, withState(state));
+      await assert.rejects(startTestService(config, { files }), { message });
+      assert.deepEqual(engine.opened, []);
+    });
+
+  it('an engine of a built-in that is left out is unknown', async (t) => {
+    afresh(t);
+    const plugins = [{ source: 'builtin:state-redis', enabled: false }];
+    const config = oneApi(NOWHERE, { e: {} }, { settings: { state: { type: 'redis', url: 'redis://x' }, plugins } });
+    await assert.rejects(startTestService(config), /settings\.state/);
+  });
+
+  it('two plugins cannot have engines of one name', async (t) => {
+    afresh(t);
+    const twice = plugin.replaceAll('own-engine', 'second');
+    const plugins = [{ source: './own-engine.mjs' }, { source: './second.mjs' }];
+    const config = oneApi(NOWHERE, { e: {} }, { settings: { plugins } });
+    await assert.rejects(
+      startTestService(config, { files: { ...files, 'second.mjs': twice } }),
+      /plugin "second" cannot own the state engine "own": it belongs to plugin "own-engine"/,
+    );
+  });
+
+  it('an engine that is none is refused before anything starts', async (t) => {
+    afresh(t);
+    const odd = plugin.replace("processes: 'many'", "processes: 'some'");
+    const config = oneApi(NOWHERE, { e: {} }, withState('memory'));
+    await assert.rejects(
+      startTestService(config, { files: { 'own-engine.mjs': odd } }),
+      /its "engines" must be an object of \{schema, processes, open\} by type/,
+    );
+  });
+});

@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { stateRedis } from '../../builtins/state-redis/index.ts';
+import type { StateEngine } from '../../plugins-sdk/state-area.ts';
+
+/** Server programs that are here. */
+const programs = ['redis-server', 'valkey-server'].filter((name) => spawnSync(name, ['--version']).status === 0);
+
+/** A suite for each kind of server that is here. */
+export function describeServers(name: string, suite: (program: string) => void): void {
+  const skip = 'neither redis-server nor valkey-server is installed';
+  if (programs.length === 0) describe(name, { skip }, () => undefined);
+  for (const program of programs) describe(`${name} (${program})`, () => suite(program));
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Loses nothing that it has acknowledged. */
+export const DURABLE = { save: '', appendonly: 'yes', appendfsync: 'always' };
+
+export type Directives = Readonly<Record<string, string>>;
+
+/** A server of its own, in a folder of its own. */
+export class RedisServer {
+  readonly port: number;
+  readonly #program: string;
+  readonly #folder: string;
+  readonly #directives: Directives;
+  #child: ChildProcess | undefined;
+
+  private constructor(program: string, port: number, folder: string, directives: Directives) {
+    this.#program = program;
+    this.port = port;
+    this.#folder = folder;
+    this.#directives = directives;
+  }
+
+  static async start(program: string, directives: Directives = {}, port?: number): Promise<RedisServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'sdp-redis-'));
+    const server = new RedisServer(program, port ?? (await freePort()), folder, { ...DURABLE, ...directives });
+    await server.run();
+    return server;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** As errors name it. */
+  get name(): string {
+    return `redis at 127.0.0.1:${this.port}`;
+  }
+
+  /** Runs it, perhaps again, on what it has kept. */
+  async run(): Promise<void> {
+    const directives = { port: String(this.port), bind: '127.0.0.1', dir: this.#folder, ...this.#directives };
+    const words = Object.entries(directives).flatMap(([name, value]) => [`--${name}`, ...value.split(' ')]);
+    const child = spawn(this.#program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#child = child;
+    let output = '';
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      output += chunk;
+      if (output.includes('Ready to accept connections') || output.includes('Sentinel ID is')) break;
+    }
+    if (child.exitCode !== null) throw new Error(`${this.#program} does not run: ${output}`);
+    child.stdout.resume();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  /** What an operator does. */
+  async command(...words: readonly string[]): Promise<unknown> {
+    const [name = '', ...rest] = words;
+    const admin = new Redis({ port: this.port, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null });
+    admin.on('error', () => undefined);
+    try {
+      await admin.connect();
+      return await admin.call(name, rest);
+    } finally {
+      admin.disconnect();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** An engine as the service opens it, and what it logged. */
+export function openEngine(config: Readonly<Record<string, unknown>>) {
+  const type = stateRedis.engines?.redis;
+  if (type === undefined) throw new Error('there is no such engine');
+  const logged: string[] = [];
+  const log = (message: string) => void logged.push(message);
+  const services = {
+    log: { debug: log, info: log, warn: log, error: log },
+    now: () => Date.now(),
+    path: (relative: string) => relative,
+  };
+  const engine: StateEngine = type.open(config, services);
+  return { engine, logged };
+}
+
+/** Tries until it succeeds. */
+export async function eventually<T>(work: () => T | Promise<T>): Promise<T> {
+  const late = performance.now() + 15_000;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (performance.now() > late) throw error;
+      await setTimeout(20);
+    }
+  }
+}
