@@ -34,7 +34,7 @@ export async function createClient(
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(tls === undefined ? {} : { tls }),
-    // Later versions send the password in HELLO, and a refused HELLO leaves the connection half open.
+    // Nothing needs what version 3 brings, and a server that does not know its HELLO repeats the password.
     protocol: 2,
     // Whoever opens the connection looks at the server.
     ...{ enableReadyCheck: false, disableClientInfo: true },

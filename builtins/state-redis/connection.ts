@@ -1,7 +1,7 @@
 import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
 import { type Client, createClient } from './client.ts';
 import { type Examination, examine } from './examine.ts';
-import { isReply, unavailable } from './reason.ts';
+import { hint, isReply, unavailable } from './reason.ts';
 import type { Script } from './scripts.ts';
 import { nameOf, type Target } from './target.ts';
 
@@ -53,7 +53,8 @@ export class Connection {
       await this.#examine(client);
     } catch (error) {
       client.disconnect();
-      throw new Error(`settings.state: ${this.#unavailable(error).message}`);
+      const { message } = this.#unavailable(error);
+      throw new Error(`settings.state: ${message}${hint(this.#target, message)}`);
     }
     client.on('ready', () => this.#examineAgain(client));
   }

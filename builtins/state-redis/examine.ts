@@ -1,3 +1,5 @@
+import { StateUnavailable } from '../../plugins-sdk/index.ts';
+
 /** What a server says of itself that matters to whom trusts it with payments. */
 export interface Examination {
   /** What makes it lose things. */
@@ -13,7 +15,7 @@ const OLDEST = [6, 2] as const;
  * @param name of the server.
  * @param info its answer to INFO.
  * @param appendfsync as configured; `undefined` when it does not tell.
- * @throws Error when it cannot be used.
+ * @throws StateUnavailable when it cannot be used.
  */
 export function examine(name: string, info: string, appendfsync: string | undefined): Examination {
   const fields = new Map(
@@ -23,7 +25,7 @@ export function examine(name: string, info: string, appendfsync: string | undefi
     }),
   );
   const refusal = refusalOf(fields);
-  if (refusal !== undefined) throw new Error(`${name} ${refusal}`);
+  if (refusal !== undefined) throw new StateUnavailable(`${name} ${refusal}`);
   const of = `of ${name} is`;
   const policy = fields.get('maxmemory_policy') ?? 'noeviction';
   const isLogged = fields.get('aof_enabled') === '1';

@@ -12,7 +12,7 @@ const redis = stateEngine({
     return {
       start: () => connection.open(),
       doubts: () => connection.doubts,
-      area: (name) => new RedisArea(connection, `${config.prefix ?? 'sdp:'}${name}:`),
+      area: (name) => new RedisArea(connection, `${config.prefix ?? 'sdp:'}${encodeURIComponent(name)}:`),
       close: () => connection.close(),
     };
   },

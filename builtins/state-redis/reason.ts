@@ -9,32 +9,36 @@ export function isReply(error: unknown, begin = ''): error is Error {
 /** What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for. */
 export function unavailable(target: Target, error: unknown): StateUnavailable {
   if (error instanceof StateUnavailable) return error;
-  return new StateUnavailable(`${nameOf(target)} ${isReply(error) ? answered(target, error) : failed(target, error)}`);
+  return new StateUnavailable(`${nameOf(target)} ${isReply(error) ? answered(target, error) : failed(error)}`);
 }
 
 function answered({ db, password }: Target, { message }: Error): string {
   // A server that does not know a command repeats its arguments.
   const [known = ''] = message.split(', with args beginning with', 1);
   const said = password === undefined ? known : known.replaceAll(password, '***');
-  if (/^WRONGPASS|invalid password|without any password|AUTH/.test(said))
-    return /^NOAUTH/.test(said)
-      ? 'needs a password: set settings.state.password'
-      : `refuses settings.state.username or settings.state.password: ${said}`;
+  if (/^NOAUTH/.test(said)) return 'needs a password: set settings.state.password';
+  if (/^WRONGPASS/.test(said)) return 'refuses settings.state.username or settings.state.password';
   if (/^NOPERM/.test(said)) return `does not allow its user what is needed: ${said}`;
   if (/DB index is out of range/.test(said)) return `has no database ${db}`;
   return `answered: ${said}`;
 }
 
-function failed({ tls }: Target, error: unknown): string {
+function failed(error: unknown): string {
   const { message = '', code }: { message?: string; code?: unknown } = error instanceof Error ? error : {};
   if (/Unknown RESP type/.test(message)) return 'is no Redis and no Valkey';
   if (/^Socket timeout/.test(message)) return 'does not answer';
-  if (code !== undefined) {
-    const isPlain = tls !== undefined && /^(?:ETIMEDOUT|EPROTO|ECONNRESET)$|_WRONG_VERSION_NUMBER$/.test(String(code));
-    return `cannot be reached: ${code}${isPlain ? '; if it speaks no TLS, url begins with redis:// and tls is left out' : ''}`;
-  }
-  if (/PEM|x509|SSL/i.test(message)) return `cannot be reached: ${message}`;
+  if (code !== undefined) return `cannot be reached: ${code}`;
   // What the library says while it does not try again.
-  if (message !== 'Connection is closed.') return 'is not connected';
-  return `closed the connection${tls === undefined ? '; if it expects TLS, url begins with rediss://' : ''}`;
+  return message === 'Connection is closed.' ? 'closed the connection' : 'is not connected';
+}
+
+/** What else to look at when a server that was never reached fails in this way. */
+export function hint({ tls }: Target, message: string): string {
+  if (tls === undefined)
+    return /(?:closed the connection|ECONNRESET)$/.test(message)
+      ? '; if it expects TLS, url begins with rediss://'
+      : '';
+  return /(?:closed the connection|ECONNRESET|ETIMEDOUT|EPROTO|WRONG_VERSION_NUMBER)$/.test(message)
+    ? '; if it speaks no TLS, url begins with redis:// and tls is left out'
+    : '';
 }

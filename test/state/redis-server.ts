@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'node:test';
+import { describe, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
@@ -72,6 +72,9 @@ export class RedisServer {
     const words = Object.entries(directives).flatMap(([name, value]) => [`--${name}`, ...value.split(' ')]);
     const child = spawn(this.#program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#child = child;
+    const kill = () => child.kill('SIGKILL');
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
     let output = '';
     for await (const chunk of child.stdout.setEncoding('utf8')) {
       output += chunk;
@@ -93,9 +96,14 @@ export class RedisServer {
   }
 
   /** What an operator does. */
-  async command(...words: readonly string[]): Promise<unknown> {
+  command(...words: readonly string[]): Promise<unknown> {
+    return this.commandIn(0, ...words);
+  }
+
+  async commandIn(db: number, ...words: readonly string[]): Promise<unknown> {
     const [name = '', ...rest] = words;
-    const admin = new Redis({ port: this.port, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null });
+    const options = { port: this.port, db, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
+    const admin = new Redis(options);
     admin.on('error', () => undefined);
     try {
       await admin.connect();
@@ -112,7 +120,7 @@ export class RedisServer {
 }
 
 /** An engine as the service opens it, and what it logged. */
-export function openEngine(config: Readonly<Record<string, unknown>>) {
+export function openEngine(config: Given) {
   const type = stateRedis.engines?.redis;
   if (type === undefined) throw new Error('there is no such engine');
   const logged: string[] = [];
@@ -124,6 +132,24 @@ export function openEngine(config: Readonly<Record<string, unknown>>) {
   };
   const engine: StateEngine = type.open(config, services);
   return { engine, logged };
+}
+
+export type Given = Readonly<Record<string, unknown>>;
+
+/** What `start` says, and what the log says; the engine is closed in the end. */
+export async function started(t: TestContext, config: Given) {
+  const { engine, logged } = openEngine(config);
+  t.after(() => engine.close());
+  try {
+    await engine.start();
+    return { engine, logged };
+  } catch (error) {
+    return { engine, logged, error: String(error) };
+  }
+}
+
+export async function errorOf(t: TestContext, config: Given): Promise<string | undefined> {
+  return (await started(t, config)).error;
 }
 
 /** Tries until it succeeds. */

@@ -1,0 +1,157 @@
+/**
+ * Keeps the state of all replicas in PostgreSQL: payments, async requests, limits and cached answers. A change takes a commit,
+ * a few milliseconds: choose it where a database is there already, kept and backed up by people who know it, or where not even
+ * the loss of a whole machine may bring a redeemed payment back. `synchronous_commit` on (the default) survives a crash of the
+ * server, and with `synchronous_standby_names` a failover, too. Where neither matters, Redis does the same in a tenth of the time.
+ *
+ * Needs `npm install pg@8`, and a user that may create tables. Limits are in a table without a log, which is empty after a
+ * crash: clients may then ask as if they had not asked before.
+ *
+ * ```yaml
+ * settings:
+ *   plugins:
+ *     - source: ./state-postgres.ts
+ *   state:
+ *     type: postgres
+ *     url: ${DATABASE_URL}
+ * ```
+ */
+import {
+  definePlugin,
+  randomId,
+  type StateArea,
+  type StateEngine,
+  stateEngine,
+  Type,
+  takeFrom,
+} from 'signed-data-proxy/plugins-sdk';
+
+/** Several replicas may start at once: one makes the tables. */
+const TABLES = `
+  SELECT pg_advisory_xact_lock(7307);
+  CREATE TABLE IF NOT EXISTS sdp_values (key text PRIMARY KEY, value bytea, expires timestamptz NOT NULL, mark text);
+  CREATE UNLOGGED TABLE IF NOT EXISTS sdp_buckets
+    (key text PRIMARY KEY, used float8 NOT NULL, granted float8 NOT NULL, at timestamptz NOT NULL, expires timestamptz NOT NULL)`;
+
+const PURGE = `
+  DELETE FROM sdp_values WHERE expires <= clock_timestamp() OR value IS NULL;
+  DELETE FROM sdp_buckets WHERE expires <= clock_timestamp()`;
+
+const GET = 'SELECT value FROM sdp_values WHERE key = $1 AND expires > clock_timestamp()';
+
+/**
+ * Writes in any case, and gives what stands there then: a row that is locked is the newest one, while one that is only read
+ * may be older than the row that a condition was held against. The mark tells whose value it is.
+ */
+const SWAP = `
+  INSERT INTO sdp_values AS old (key, value, expires, mark)
+  VALUES ($1, CASE WHEN $2::bytea IS NULL THEN $3::bytea END,
+    COALESCE(clock_timestamp() + $4::float8 * interval '1 ms', 'infinity'), CASE WHEN $2 IS NULL THEN $6::text END)
+  ON CONFLICT (key) DO UPDATE SET (value, expires, mark) = (
+    SELECT CASE WHEN fits THEN $3 ELSE was END,
+      CASE WHEN NOT fits THEN old.expires
+        WHEN $5::boolean AND was IS NOT NULL THEN greatest(excluded.expires, old.expires)
+        ELSE excluded.expires END,
+      CASE WHEN fits THEN $6 ELSE old.mark END
+    FROM (SELECT CASE WHEN old.expires > clock_timestamp() THEN old.value END) AS live (was),
+      LATERAL (SELECT was IS NOT DISTINCT FROM $2) AS compared (fits))
+  RETURNING value, mark = $6 AS done`;
+
+/** What a bucket that is full becomes comes from outside: $2 and $3. */
+const TAKE = `
+  INSERT INTO sdp_buckets AS old (key, used, granted, at, expires)
+  VALUES ($1, $2::float8, $3::float8, clock_timestamp(), clock_timestamp() + $2 * $5::float8 / $4::float8 * interval '1 ms')
+  ON CONFLICT (key) DO UPDATE SET (used, granted, at, expires) = (
+    SELECT owed + taken, taken, time, time + (owed + taken) * $5 / $4 * interval '1 ms'
+    FROM (SELECT clock_timestamp()) AS clock (time),
+      LATERAL (SELECT greatest(extract(epoch FROM time - old.at)::float8 * 1000, 0)) AS past (elapsed),
+      LATERAL (SELECT greatest(old.used - elapsed * $4 / $5, 0) + $7::float8) AS debts (owed),
+      LATERAL (SELECT least($6::float8, greatest(floor($4 - owed + 1e-6), 0))) AS grants (taken))
+  RETURNING used, granted`;
+
+/** Milliseconds between two removals of what has ended. */
+const PURGE_EVERY = 60_000;
+
+const schema = Type.Object(
+  { url: Type.String({ pattern: '^postgres(?:ql)?://', description: 'URL of the database' }) },
+  { additionalProperties: false },
+);
+
+type Rows = readonly { readonly [column: string]: unknown }[];
+type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: Rows }>;
+
+const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
+const textOf = (value: unknown) => (Buffer.isBuffer(value) ? value.toString() : undefined);
+
+function areaOf(name: string, query: Query): StateArea {
+  const keyOf = (key: string) => `${encodeURIComponent(name)}:${key}`;
+  return {
+    get: async (key) => textOf((await query(GET, [keyOf(key)])).rows[0]?.value),
+    async swap(key, expected, next, { ttl = Number.POSITIVE_INFINITY, keepLonger = false } = {}) {
+      const time = Number.isFinite(ttl) ? ttl : null;
+      const { rows } = await query(SWAP, [keyOf(key), bytes(expected), bytes(next), time, keepLonger, randomId()]);
+      if (rows[0]?.done === true) return undefined;
+      const value = textOf(rows[0]?.value);
+      return value === undefined ? {} : { value };
+    },
+    async take(key, limit, n = 1, debt = 0) {
+      const { max, window } = limit;
+      const full = takeFrom(undefined, limit, { n, debt, now: 0 });
+      const values = [keyOf(key), full.bucket.used, full.granted, max, window, n, debt];
+      const row = (await query(TAKE, values)).rows[0];
+      const granted = Number(row?.granted);
+      const left = max - Number(row?.used);
+      return { granted, left, retryAfter: granted === n ? 0 : Math.max(Math.ceil(((1 - left) * window) / max), 0) };
+    },
+  };
+}
+
+/** Makes the tables, and asks what a commit is worth. @returns the doubts. */
+async function prepare(query: Query): Promise<string[]> {
+  await query(TABLES);
+  const { rows } = await query(`SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit')`);
+  return rows
+    .filter(({ setting }) => setting === 'off')
+    .map(
+      ({ name }) => `settings.state: ${name} of the database is off, so that a crash may take commits: set it to on`,
+    );
+}
+
+function open({ url }: { readonly url: string }): StateEngine {
+  let query: Query = () => Promise.reject(new Error('the database is not connected'));
+  let stop = async () => {};
+  let doubts: readonly string[] = [];
+  return {
+    async start() {
+      const { default: pg } = await import('pg').catch(() => {
+        throw new Error('settings.state needs a package that is not installed: npm install pg@8');
+      });
+      const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 3000 });
+      // Of a connection that breaks while nobody uses it: the next query takes another one.
+      pool.on('error', () => {});
+      query = (text, values) => pool.query(text, values);
+      const timer = setInterval(() => query(PURGE).catch(() => {}), PURGE_EVERY).unref();
+      stop = async () => {
+        stop = async () => {};
+        clearInterval(timer);
+        await pool.end();
+      };
+      try {
+        doubts = await prepare(query);
+      } catch (error) {
+        await stop();
+        const { message, code } = Object(error);
+        throw new Error(`settings.state: the database cannot be used: ${message || code}`);
+      }
+    },
+    doubts: () => doubts,
+    area: (name) => areaOf(name, (text, values) => query(text, values)),
+    close: () => stop(),
+  };
+}
+
+export default definePlugin({
+  name: 'state-postgres',
+  engines: { postgres: stateEngine({ schema, processes: 'many', open }) },
+  setup: () => ({}),
+});
