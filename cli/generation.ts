@@ -107,6 +107,10 @@ export class Generation {
         throw new RegistrationError(`plugin "${name}" cannot start: ${this.loaded.hide(messageOf(error))}`);
       }
     }
+  }
+
+  /** Comes into force, once it has started: from now on nothing is taken over from the one before. */
+  commit(): void {
     this.#states.settle();
     this.#meters.commit();
     this.#measureState();

@@ -2,6 +2,8 @@ import { descriptorLimit } from '../http/descriptors.ts';
 import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
 import type { Address } from '../plugins-sdk/listen.ts';
+import type { Meters } from '../plugins-sdk/meters.ts';
+import { MOST_WORKERS } from './workers/count.ts';
 
 const portKey = configKey(
   'server',
@@ -45,6 +47,13 @@ const drainDelayKey = configKey(
       maximum: 600_000,
       description: 'Milliseconds for which requests are still accepted after SIGTERM, with /ready 503; default 250',
     }),
+  ),
+);
+const workersKey = configKey(
+  'server',
+  'workers',
+  Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MOST_WORKERS, description: 'Processes that serve together; default 1' }),
   ),
 );
 /** Read only. */
@@ -100,19 +109,30 @@ function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
   return [warning('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
 }
 
-/** The service's own keys are contributed like a plugin's. @param plugins the others. */
-export function listener(plugins: readonly Definition[]): Definition {
+/** The service's own keys are contributed like a plugin's. @param plugins the others. @param measure asks for instruments of its own. */
+export function listener(
+  plugins: readonly Definition[],
+  measure: (meters: Meters) => void = () => undefined,
+): Definition {
   return definePlugin({
     name: 'listener',
     budget: 'none',
     required: true,
-    keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey],
+    keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
     check: ({ config }) => [...checkMax(config, plugins), ...checkShare(config, plugins)],
-    setup: () => ({}),
+    setup: ({ meters }) => {
+      measure(meters);
+      return {};
+    },
   });
 }
 
 /** The address that a config asks for. */
 export function addressOf(config: Config): Address {
   return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1' };
+}
+
+/** How many processes a config asks for. */
+export function workersOf(config: Config): number {
+  return workersKey.in(config) ?? 1;
 }

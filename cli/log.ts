@@ -17,10 +17,14 @@ export interface LogSettings {
   readonly format: LogFormat;
   /** Colours the level; text only. */
   readonly colour: boolean;
+  /** The number of the worker, a field of all its lines. */
+  readonly worker?: number;
 }
 
 /** The log of a process. */
 export interface ProcessLog extends Log {
+  /** Writes a line that another process has made, with its line feed. */
+  pass(line: string): void;
   /** Writes out what waits, now. Happens by itself when the process exits. */
   flush(): void;
   /** Resolves once everything is written; waits a second at most. */
@@ -65,7 +69,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
   const logger = pino(
     {
       level: settings.level,
-      base: null,
+      base: settings.worker === undefined ? null : { worker: settings.worker },
       timestamp: isoTime,
       formatters: { level: (level) => ({ level }) },
       serializers: { err: String },
@@ -73,15 +77,17 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     },
     target,
   );
+  const reserved = settings.worker === undefined ? RESERVED : new Set([...RESERVED, 'worker']);
   const at = (level: Level) => (message: string, fields?: Readonly<Record<string, unknown>>) => {
     if (fields === undefined) logger[level](message);
-    else logger[level](plain(fields), message);
+    else logger[level](plain(fields, reserved), message);
   };
   const log: ProcessLog = {
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
+    pass: (line) => target.write(line),
     flush: () => target.flushSync?.(),
     drain: async () => target.drain?.(),
   };
@@ -135,11 +141,11 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
 
 /** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
-function plain(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function plain(fields: Readonly<Record<string, unknown>>, reserved: ReadonlySet<string>): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const key in fields) {
     const value = fields[key];
-    copy[RESERVED.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
+    copy[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
   }
   return copy;
 }

@@ -12,7 +12,7 @@ import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
-import { drain } from './drain.ts';
+import { drain, leave } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation } from './generation.ts';
 import { addressOf, drainDelayOf, listener } from './listener.ts';
@@ -21,6 +21,9 @@ import { requestLog } from './request-log.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import { openState, type StateClient } from './shared-state.ts';
 import { messageOf } from './text.ts';
+import { NOT_RELOADED } from './workers/messages.ts';
+import { fingerprintOf, type Place, type Prepared, quiet } from './workers/place.ts';
+import { checkTogether } from './workers/rules.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -44,8 +47,20 @@ export interface Service {
    * @returns whether the new config is in force.
    */
   reload(variables: ReadVariables): Promise<boolean>;
-  /** Stops accepting, lets work in flight finish within bounds, then lets go of everything. */
-  stop(): Promise<void>;
+  /**
+   * The first half of a reload: starts the config that the file has now, and leaves the one before in force.
+   * @returns nothing when the service stops. @throws Error
+   */
+  prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined>;
+  /** Says from now on that it is ready; a service by itself does so once it listens. */
+  serve(): void;
+  /** Milliseconds that a stop may take. */
+  stopTime(): number;
+  /**
+   * Stops accepting, lets work in flight finish within bounds, then lets go of everything.
+   * @param others whether other processes go on to accept: then nobody needs to hear that the service stops.
+   */
+  stop(others?: boolean): Promise<void>;
 }
 
 /** Reads what the variables are now. */
@@ -65,45 +80,63 @@ async function read(variables: ReadVariables): Promise<Environment> {
 
 /** Milliseconds that work in flight has to finish after a signal. */
 const DRAIN_TIME = 25_000;
+/** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
+const LEAVE_DELAY = 250;
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signer?: () => Signer, tracing = false): Definition[] {
+export function definitions(signer?: () => Signer, tracing = false, place?: Place): Definition[] {
   const plugins = builtins(signer);
-  return [listener(plugins), requestLog(tracing), ...plugins];
+  return [listener(plugins, place?.measure), requestLog(tracing), ...plugins];
 }
 
 /**
  * Loads the config, derives the signer, registers the plugins, starts them and listens.
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
-export async function startService({ file, env, log }: ServiceOptions & { readonly log: Log }): Promise<Service> {
+export async function startService(
+  options: ServiceOptions & { readonly log: Log; readonly place?: Place },
+): Promise<Service> {
+  const { file, env, log, place } = options;
   let signer: Signer | undefined;
   const theSigner = () => {
     signer ??= signerFromEnvironment(env);
     return signer;
   };
-  const own = definitions(theSigner, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''));
-  const load = async (variables: Environment) => {
+  const own = definitions(theSigner, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
+  const load = async (variables: Environment, announces: boolean) => {
     const loaded = await loadConfig({ file, env: variables, builtins: own });
-    for (const { path, message } of loaded.warnings) log.warn(path === '' ? message : `${path}: ${message}`);
+    const warnings = [...loaded.warnings, ...(place === undefined ? [] : checkTogether(loaded))];
+    for (const { path, message } of announces ? warnings : []) log.warn(path === '' ? message : `${path}: ${message}`);
     return loaded;
   };
-  const loaded = await load(env);
+  const announces = place?.announces ?? true;
+  const loaded = await load(env, announces);
   // A missing or bad key is worth an error before anything is set up.
   signerAddressOf(loaded);
-  if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
+  if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server(() => signer, log, load, state);
+  const service = new Server(() => signer, log, load, state, place);
   const url = await service.start(loaded);
+  if (place === undefined) service.serve();
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
     reload: (variables) => service.reload(variables),
-    stop: () => service.stop(),
+    prepare: (variables, aloud) => service.prepare(variables, aloud),
+    serve: () => service.serve(),
+    stopTime: () => service.stopTime(),
+    stop: (others) => service.stop(others),
   };
+}
+
+/** The lines that say why the config of a reload cannot be used. */
+export function faultsOf(error: unknown): string[] {
+  const lines = messageOf(error).split('\n');
+  const isOfConfig = error instanceof ConfigErrors || error instanceof Unreadable;
+  return isOfConfig ? lines : [...lines, 'the plugins of the new config cannot be used'];
 }
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them. */
@@ -119,12 +152,15 @@ export async function describeService({ file, env }: ServiceOptions): Promise<Pl
   return assemble(loaded, { node, log, now: Date.now, states, meters, ask, phase: () => 'starting' });
 }
 
+type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
+
 /** The one server of a service, and the generations of its config. */
 class Server {
   /** The key in this process, if a plugin signs with it. */
   readonly #key: () => Signer | undefined;
   readonly #log: Log;
-  readonly #load: (env: Environment) => Promise<LoadedConfig>;
+  readonly #load: Load;
+  readonly #place: Place | undefined;
   readonly #state: StateClient | undefined;
   readonly #meters: MeterRegistry;
   readonly #server = createHttpServer();
@@ -142,16 +178,12 @@ class Server {
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(
-    key: () => Signer | undefined,
-    log: Log,
-    load: (env: Environment) => Promise<LoadedConfig>,
-    state?: StateClient,
-  ) {
+  constructor(key: () => Signer | undefined, log: Log, load: Load, state?: StateClient, place?: Place) {
     this.#key = key;
     this.#log = log;
     this.#load = load;
     this.#state = state;
+    this.#place = place;
     this.#meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
     );
@@ -171,22 +203,32 @@ class Server {
 
   /** @returns the URL that it listens on. */
   async start(loaded: LoadedConfig): Promise<string> {
-    const generation = this.#generationOf(loaded);
+    const announces = this.#place?.announces ?? true;
+    const [generation, say] = this.#generationOf(loaded, announces);
     this.#address = addressOf(loaded.config);
     this.#install(generation);
     try {
       await this.#state?.start();
       await generation.start();
-      await listen(this.#server, this.#address);
+      generation.commit();
+      await this.#listen(loaded, this.#address);
     } catch (error) {
       await this.#remove(generation, 0);
       await this.#state?.close();
       throw error;
     }
-    this.#phase = 'serving';
+    say();
     const url = urlOf(this.#server);
-    this.#announce(url, loaded);
+    if (announces) this.#announce(url, loaded);
     return url;
+  }
+
+  serve(): void {
+    if (!this.#isStopping()) this.#phase = 'serving';
+  }
+
+  stopTime(): number {
+    return DRAIN_TIME + drainDelayOf(this.#current.loaded.config);
   }
 
   reload(variables: ReadVariables): Promise<boolean> {
@@ -200,55 +242,72 @@ class Server {
     return this.#reloading;
   }
 
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
+  stop(others = false): Promise<void> {
+    this.#stopping ??= this.#stop(others);
     return this.#stopping;
+  }
+
+  async prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
+    if (this.#isStopping()) return undefined;
+    const env = await read(variables);
+    const loaded = await this.#load(env, announces);
+    if (this.#isStopping()) return undefined;
+    const preparing = this.#prepare(loaded, env, announces);
+    this.#replacing = preparing.catch(() => undefined);
+    return preparing;
   }
 
   async #reload(variables: ReadVariables): Promise<boolean> {
     try {
-      if (this.#isStopping()) return false;
-      const env = await read(variables);
-      const loaded = await this.#load(env);
-      if (this.#isStopping()) return false;
-      const replacing = this.#replace(loaded, env);
-      this.#replacing = replacing.catch(() => undefined);
-      return await replacing;
+      const prepared = await this.prepare(variables, true);
+      if (this.#isStopping()) await prepared?.abort();
+      else prepared?.commit();
+      return prepared !== undefined;
     } catch (error) {
       // The service stops: the error of a reload matters to nobody.
       if (this.#isStopping()) return false;
-      for (const line of messageOf(error).split('\n')) this.#log.error(line);
-      if (!(error instanceof ConfigErrors || error instanceof Unreadable))
-        this.#log.error('the plugins of the new config cannot be used');
-      this.#log.error('the config was not reloaded: the one before stays in force');
+      for (const line of [...faultsOf(error), NOT_RELOADED]) this.#log.error(line);
       return false;
     }
   }
 
-  async #replace(loaded: LoadedConfig, env: Environment): Promise<boolean> {
+  async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
     const old = this.#current;
-    const next = this.#generationOf(loaded, old);
+    const [next, say] = this.#generationOf(loaded, announces, old);
     try {
       await next.start();
     } catch (error) {
       await next.letGo(this.#generations);
       throw error;
     }
-    if (this.#isStopping()) {
+    const abort = async () => {
       await next.stop(0);
       await next.letGo(this.#generations);
-      return false;
-    }
-    this.#install(next);
-    this.#report(old.loaded, loaded, env);
-    void this.#retire(old);
-    return true;
+    };
+    const commit = () => {
+      next.commit();
+      this.#install(next);
+      say();
+      if (announces) this.#report(old.loaded, loaded, env);
+      void this.#retire(old);
+    };
+    if (!this.#isStopping()) return { config: fingerprintOf(loaded), commit, abort };
+    await abort();
+    return undefined;
   }
 
-  #generationOf(loaded: LoadedConfig, before?: Generation): Generation {
+  #listen(loaded: LoadedConfig, address: ListenAddress): Promise<void> {
+    if (this.#place === undefined) return listen(this.#server, address);
+    return this.#place.listen(this.#server, address, fingerprintOf(loaded));
+  }
+
+  /** @returns it, and what has it say what it does from now on, where others say the same until then. */
+  #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const node = signerAddressOf(loaded);
-    const [log, meters, shared] = [this.#log, this.#meters, this.#state];
-    return new Generation(loaded, { node, log, now: Date.now, meters, shared, phase: () => this.#phase }, before);
+    const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
+    const [meters, shared, workers] = [this.#meters, this.#state, this.#place?.workers];
+    const surroundings = { node, log, now: Date.now, meters, shared, workers, phase: () => this.#phase };
+    return [new Generation(loaded, surroundings, before), say];
   }
 
   #install(generation: Generation): void {
@@ -305,14 +364,15 @@ class Server {
     for (const { api, name, id } of loaded.endpoints) this.#log.info(`${api}/${name} ${id}`);
   }
 
-  async #stop(): Promise<void> {
-    this.#phase = 'stopping';
+  async #stop(others: boolean): Promise<void> {
+    if (!others) this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
     const delay = drainDelayOf(this.#current.loaded.config);
-    const ended = drain(this.#server, this.#connections, delay).then(() =>
-      Promise.all(generations.map((generation) => generation.drained())),
-    );
+    const closed = others
+      ? leave(this.#server, this.#connections, Math.min(delay, LEAVE_DELAY))
+      : drain(this.#server, this.#connections, delay);
+    const ended = closed.then(() => Promise.all(generations.map((generation) => generation.drained())));
     const drained = await endsWithin(DRAIN_TIME + delay, ended);
     if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
     this.#server.closeAllConnections();

@@ -202,9 +202,8 @@ export function stateMeters(meters: Meters, state: StateClient): Measured {
     labels: ['command'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
   });
-  meters.gauge({ name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' }, () =>
-    state.available() ? 1 : 0,
-  );
+  const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
+  meters.gauge({ ...available, across: 'min' }, () => (state.available() ? 1 : 0));
   return (command, outcome, milliseconds) => {
     commands({ command, outcome }, 1);
     if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);

@@ -20,6 +20,7 @@ import type { DescribedService, OpenApiPart, ServiceDescription } from './openap
 import type { PublicHooks } from './public-hooks.ts';
 import type { States } from './state.ts';
 import type { SharedState, StateEngineType } from './state-area.ts';
+import type { Workers } from './workers.ts';
 
 export { type Static, Type };
 
@@ -119,6 +120,8 @@ export interface Services {
   readonly shared?: SharedState | undefined;
   /** Whether an endpoint cannot be served while that engine is away. */
   needsState(endpoint: Endpoint): boolean;
+  /** The processes that serve together, if there are several. */
+  readonly workers?: Workers | undefined;
   /** For what is worth measuring. */
   readonly meters: Meters;
   /** The plugin's own budget: milliseconds per request, as configured. */

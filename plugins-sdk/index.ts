@@ -44,3 +44,4 @@ export * from './state-area.ts';
 export { steadyClock } from './steady-clock.ts';
 export * from './token-buckets.ts';
 export { warmUp } from './warm-up.ts';
+export type { Workers } from './workers.ts';

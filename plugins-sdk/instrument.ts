@@ -7,7 +7,12 @@ export interface MeterSpec<L extends string = string> {
   readonly labels?: readonly L[];
   /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
   readonly buckets?: readonly number[];
+  /** Of a gauge: what the values of several workers make together; default their sum. */
+  readonly across?: Across;
 }
+
+const ACROSS = ['sum', 'min', 'max', 'average'] as const;
+type Across = (typeof ACROSS)[number];
 
 /** An instrument as a sink gets it. */
 export interface Instrument extends MeterSpec {
@@ -50,7 +55,8 @@ export function described({ kind, instrument: { name, labels = [], buckets = [] 
 }
 
 /** A copy that nobody can change. @throws Error that says what is wrong with it. */
-export function instrumentOf(kind: Kind, { name, help, labels = [], buckets }: MeterSpec, series: number): Instrument {
+export function instrumentOf(kind: Kind, { name, help, labels = [], ...rest }: MeterSpec, series: number): Instrument {
+  const { buckets, across } = rest;
   const wrong = (what: string) => new Error(`the instrument "${name}" ${what}`);
   if (!isSnakeCase(name)) throw new Error(`the name of the instrument "${name}" is not in snake case`);
   if (typeof help !== 'string' || help === '') throw wrong('has no help');
@@ -61,7 +67,8 @@ export function instrumentOf(kind: Kind, { name, help, labels = [], buckets }: M
     throw wrong('has buckets that do not ascend');
   }
   if (buckets !== undefined && buckets.length > MOST_BUCKETS) throw wrong(`has more than ${MOST_BUCKETS} buckets`);
-  const copy = { name, help, labels: Object.freeze([...labels]), series };
+  if (across !== undefined && !ACROSS.includes(across)) throw wrong(`has no "across" of ${ACROSS.join(', ')}`);
+  const copy = { name, help, labels: Object.freeze([...labels]), series, ...(across && { across }) };
   return Object.freeze(buckets === undefined ? copy : { ...copy, buckets: Object.freeze([...buckets]) });
 }
 

@@ -4,16 +4,18 @@ import type { AddressInfo, Server } from 'node:net';
 export interface Address {
   readonly host: string;
   readonly port: number;
+  /** Whether a worker does not share it with the others. */
+  readonly exclusive?: boolean;
 }
 
 /** @throws Error that names the address and why it cannot be had. */
-export function listen(server: Server, { port, host }: Address): Promise<void> {
+export function listen(server: Server, { port, host, exclusive = false }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
       reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
     });
-    server.listen(port, host, resolve);
+    server.listen({ port, host, exclusive }, resolve);
   });
 }
 

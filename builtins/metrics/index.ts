@@ -70,7 +70,7 @@ export const metrics = definePlugin({
   keys: [metricsKey],
   check,
   setup(services) {
-    const { config, states, meters, log } = services;
+    const { config, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
     const traffic = new Traffic(meters);
@@ -82,7 +82,8 @@ export const metrics = definePlugin({
     return {
       start: async () => {
         const recorder = await recording.start();
-        const metrics = async () => ({ status: 200, headers: TEXT, body: await recorder.text() });
+        const metrics = async () => ({ status: 200, headers: TEXT, body: await recorder.text(workers) });
+        if (workers !== undefined) recorder.offerTo(workers);
         await server.start({ '/metrics': metrics, ...probes(services) });
         meters.connect(recorder);
       },

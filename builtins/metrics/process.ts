@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION = 20;
@@ -20,11 +20,12 @@ const GC_KINDS = new Map<unknown, string>([
  */
 export function observeProcess(registry: Registry): () => void {
   const registers = [registry];
-  const gauge = (name: string, help: string, read: () => number) =>
+  const gauge: MakeGauge = (name, help, read, aggregator = 'sum') =>
     new Gauge({
       name,
       help,
       registers,
+      aggregator,
       collect() {
         this.set(read());
       },
@@ -39,7 +40,7 @@ export function observeProcess(registry: Registry): () => void {
       this.inc((user + system) / 1e6);
     },
   });
-  gauge('process_start_time_seconds', 'Unix time at which the process started', startTime());
+  gauge('process_start_time_seconds', 'Unix time at which the process started', startTime(), 'min');
   gauge('process_resident_memory_bytes', 'Resident memory of the process', () => process.memoryUsage.rss());
   gauge('nodejs_heap_size_total_bytes', 'Size of the heap', () => process.memoryUsage().heapTotal);
   gauge('nodejs_heap_size_used_bytes', 'Used part of the heap', () => process.memoryUsage().heapUsed);
@@ -49,6 +50,7 @@ export function observeProcess(registry: Registry): () => void {
     help: 'Version of Node.js; always 1',
     labelNames: ['version'],
     registers,
+    aggregator: 'first',
   });
   version.set({ version: process.version }, 1);
   observeFiles(gauge);
@@ -58,7 +60,7 @@ export function observeProcess(registry: Registry): () => void {
   };
 }
 
-type MakeGauge = (name: string, help: string, read: () => number) => void;
+type MakeGauge = (name: string, help: string, read: () => number, across?: Aggregator) => void;
 
 function startTime(): () => number {
   const started = Date.now() / 1000 - process.uptime();
@@ -85,14 +87,15 @@ function observeEventLoop(gauge: MakeGauge): () => void {
   // It measures the time from one look to the next.
   const lag = (nanoseconds: number) => Math.max(nanoseconds / 1e9 - RESOLUTION / 1000, 0);
   const about = 'of the delays of the event loop since the metrics were last asked for';
-  gauge('nodejs_eventloop_lag_p50_seconds', `Median ${about}`, () => lag(delays.percentile(50)));
-  gauge('nodejs_eventloop_lag_p99_seconds', `99th percentile ${about}`, () => lag(delays.percentile(99)));
-  gauge('nodejs_eventloop_lag_max_seconds', `Greatest ${about}`, () => {
-    const greatest = lag(delays.max);
+  gauge('nodejs_eventloop_lag_p50_seconds', `Median ${about}`, () => lag(delays.percentile(50)), 'average');
+  gauge('nodejs_eventloop_lag_p99_seconds', `99th percentile ${about}`, () => lag(delays.percentile(99)), 'max');
+  const greatest = () => {
+    const value = lag(delays.max);
     // Gauges are read in the order in which they were made.
     delays.reset();
-    return greatest;
-  });
+    return value;
+  };
+  gauge('nodejs_eventloop_lag_max_seconds', `Greatest ${about}`, greatest, 'max');
   return () => delays.disable();
 }
 

@@ -1,8 +1,10 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Instrument, Labels, Log, Measure, MeterSink } from '../../plugins-sdk/index.ts';
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Instrument, Labels, Log, Measure, MeterSink, Workers } from '../../plugins-sdk/index.ts';
 import { observeProcess } from './process.ts';
 
 const PREFIX = 'signed_data_proxy_';
+/** Under which workers exchange what they measure. */
+const TOPIC = 'metrics';
 
 /** Seconds of a whole request or a call to another service. */
 const CALL_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -12,6 +14,10 @@ const LONGEST_VALUE = 200;
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'threw no error';
+}
+
+function isList(value: unknown): value is object[] {
+  return Array.isArray(value);
 }
 
 /** Keeps what is measured, in the form that Prometheus reads. */
@@ -28,9 +34,16 @@ export class Recorder implements MeterSink {
     this.#stopObserving = observeProcess(this.#registry);
   }
 
-  /** All of it in Prometheus's text format, version 0.0.4. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  /** All of it in Prometheus's text format, version 0.0.4. @param workers what they measure is added up. */
+  async text(workers?: Workers): Promise<string> {
+    if (workers === undefined) return this.#registry.metrics();
+    const measured = await workers.gather(TOPIC);
+    return AggregatorRegistry.aggregate(measured.filter(isList)).metrics();
+  }
+
+  /** Answers to the other workers, too. */
+  offerTo(workers: Workers): void {
+    workers.offer(TOPIC, () => this.#values());
   }
 
   /** Ends the counting. */
@@ -64,10 +77,17 @@ export class Recorder implements MeterSink {
     };
     new Gauge({
       ...this.#described(instrument),
+      aggregator: instrument.across ?? 'sum',
       collect() {
         this.set(present());
       },
     });
+  }
+
+  /** What cannot be read is no number, and would spoil a sum. */
+  async #values(): Promise<object[]> {
+    const metrics = await this.#registry.getMetricsAsJSON();
+    return metrics.map((metric) => ({ ...metric, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }));
   }
 
   #described({ name, help }: Instrument) {

@@ -1,20 +1,24 @@
 import { loadConfig } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
+import { workersOf } from '../listener.ts';
 import { definitions } from '../service.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { escapeUnprintable } from '../text.ts';
+import { checkTogether } from '../workers/rules.ts';
 
 /** Checks a config file: endpoint IDs go to stdout, warnings to stderr. A variable may be unset where its value is not needed. */
 export async function validateConfig(given: Given): Promise<number> {
   const file = userPath(given.value('config'));
   const env = await readEnvironment(given.optional('env'));
-  const { endpoints, explained, warnings } = await loadConfig({
+  const loaded = await loadConfig({
     file,
     env,
     builtins: definitions(),
     allowUnset: true,
   });
+  const { endpoints, explained } = loaded;
+  const warnings = [...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
   const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
   const lines = endpoints.flatMap((endpoint) => {
     const line = escapeUnprintable(`${endpoint.api}/${endpoint.name} ${endpoint.id}`);

@@ -1,10 +1,12 @@
 import { type Stats, watchFile } from 'node:fs';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
-import { createLog, logSettings, type ProcessLog } from '../log.ts';
+import { createLog, type LogSettings, logSettings, type ProcessLog } from '../log.ts';
 import type { Service } from '../service.ts';
 import { environmentFile, readEnvironment, userPath } from '../surroundings.ts';
 import { startWatchdog, watchdogSeconds } from '../watchdog.ts';
+import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
+import { takeMark } from '../workers/messages.ts';
 
 /** Milliseconds between looks at a watched file. */
 const LOOK = 300;
@@ -14,29 +16,57 @@ const LOOK = 300;
  * change of the config or variables file, reloads the config.
  */
 export async function start(given: Given): Promise<number> {
+  const asked = askedWorkers(given.optional('workers'));
   // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
   const signalled = firstSignal();
+  const mark = takeMark();
   const reloads = new Reloads();
   process.on('SIGHUP', () => reloads.ask());
   const file = userPath(given.value('config'));
   const envFile = given.optional('env');
-  if (given.flag('watch')) for (const path of [file, environmentFile(envFile)]) watch(path, () => reloads.ask());
+  const files = [file, environmentFile(envFile)];
+  // Workers reload when the primary process says so.
+  if (given.flag('watch') && mark === undefined) for (const path of files) watch(path, () => reloads.ask());
   const outside = signerVariables();
   const env = await Promise.race([readEnvironment(envFile), signalled]);
   if (typeof env === 'string') return 0;
-  const settings = logSettings(env);
+  const settings = { ...logSettings(env), ...(mark && { worker: mark.number, colour: mark.colour }) };
   const log = createLog(settings);
   reportCrashesTo(log);
-  startWatchdog(watchdogSeconds(env), settings, log);
+  const seconds = watchdogSeconds(env);
   try {
+    const count = mark === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
+    if (count > 1) {
+      await refusePipes(files);
+      return await supervise(count, { signalled, settings, log, reloads, variables: outside });
+    }
+    startWatchdog(seconds, settings, log);
+    const now = () => variables(envFile, outside);
+    if (mark !== undefined)
+      return await (await import('../workers/worker.ts')).work({ mark, file, env, log, variables: now, signalled });
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service.ts')).startService({ file, env, log });
-      reloads.answerWith(() => service.reload(() => variables(envFile, outside)));
+      reloads.answerWith(() => service.reload(now));
       return service;
     });
   } finally {
     await log.drain();
   }
+}
+
+interface Supervised {
+  readonly signalled: Promise<string>;
+  readonly settings: LogSettings;
+  readonly log: ProcessLog;
+  readonly reloads: Reloads;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+async function supervise(count: number, { signalled, settings, log, reloads, variables }: Supervised): Promise<number> {
+  const { Supervisor } = await import('../workers/supervisor.ts');
+  const supervisor = new Supervisor({ count, log, colour: settings.colour, variables });
+  void supervisor.served.then(() => reloads.answerWith(() => supervisor.reload()));
+  return supervisor.run(signalled);
 }
 
 async function serveUntil(signalled: Promise<string>, log: ProcessLog, begin: () => Promise<Service>): Promise<number> {
@@ -80,13 +110,14 @@ function watch(path: string, changed: () => void): void {
 }
 
 /** Those of the signer's variables that come with the process, and win over those of a file for as long as it lives. */
-function signerVariables(): ReadonlySet<string> {
-  if (process.env.SERVICE_MNEMONIC) return new Set(['SERVICE_MNEMONIC', 'SERVICE_PRIVATE_KEY']);
-  return new Set(process.env.SERVICE_PRIVATE_KEY ? ['SERVICE_PRIVATE_KEY'] : []);
+function signerVariables(): Readonly<Record<string, string>> {
+  const { SERVICE_MNEMONIC, SERVICE_PRIVATE_KEY } = process.env;
+  return { ...(SERVICE_MNEMONIC && { SERVICE_MNEMONIC }), ...(SERVICE_PRIVATE_KEY && { SERVICE_PRIVATE_KEY }) };
 }
 
 /** The variables as they are now, but for those of the signer that the process has of its own. */
-async function variables(envFile: string | undefined, outside: ReadonlySet<string>) {
-  const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !outside.has(name));
+async function variables(envFile: string | undefined, outside: Readonly<Record<string, string>>) {
+  const hidden = new Set([...Object.keys(outside), ...(outside.SERVICE_MNEMONIC ? ['SERVICE_PRIVATE_KEY'] : [])]);
+  const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !hidden.has(name));
   return Object.fromEntries(env);
 }

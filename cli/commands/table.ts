@@ -29,6 +29,11 @@ const watch: OptionSpec = {
   long: 'watch',
   description: 'Reload the config when its file or the variables file changes',
 };
+const workers: OptionSpec = {
+  long: 'workers',
+  value: 'n',
+  description: 'Processes that serve together (default: server.workers of the config, or 1)',
+};
 const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
 const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
@@ -60,7 +65,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
     description: 'Start the service; SIGHUP reloads the config',
-    options: [config, env, watch],
+    options: [config, env, watch, workers],
     run: async (given) => (await import('./start.ts')).start(given),
   },
   {

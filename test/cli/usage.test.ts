@@ -217,8 +217,9 @@ Options:
   const usages: [string, string, string][] = [
     [
       'start',
-      'start -c <file> [--env <path>] [--watch]',
+      'start -c <file> [--env <path>] [--watch] [--workers <n>]',
       `${configOption}${envOption}  --watch              Reload the config when its file or the variables file changes
+  --workers <n>        Processes that serve together (default: server.workers of the config, or 1)
 ${helpOption}`,
     ],
     ['openapi', 'openapi -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],

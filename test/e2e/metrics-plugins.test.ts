@@ -93,6 +93,7 @@ describe('instruments of plugins', () => {
     const bad: [string, string][] = [
       [`{ name: 'not-snake', help: 'x' }`, 'the name of the instrument "not-snake" is not in snake case'],
       [`{ name: 'a', help: '' }`, 'the instrument "a" has no help'],
+      [`{ name: 'a', help: 'x', across: 'all' }`, 'the instrument "a" has no "across" of sum, min, max, average'],
       [`{ name: 'a', help: 'x', labels: ['le'] }`, 'the instrument "a" cannot have a label "le"'],
     ];
     for (const [spec, why] of bad) {

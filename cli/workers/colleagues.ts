@@ -1,0 +1,47 @@
+import { within } from '../../plugins-sdk/within.ts';
+import type { Workers } from '../../plugins-sdk/workers.ts';
+import type { FromWorker } from './messages.ts';
+
+/** Milliseconds that the others have; the primary waits for them a little less long. */
+const PATIENCE = 3000;
+
+type Offer = () => Promise<unknown>;
+
+/** The other workers, as plugins of this one ask them and are asked by them: through the primary process. */
+export class Colleagues implements Workers {
+  readonly #send: (message: FromWorker) => unknown;
+  readonly #offers = new Map<string, Offer>();
+  readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
+  #last = 0;
+
+  constructor(send: (message: FromWorker) => unknown) {
+    this.#send = send;
+  }
+
+  offer(topic: string, own: Offer): void {
+    this.#offers.set(topic, own);
+  }
+
+  async gather(topic: string): Promise<unknown[]> {
+    this.#last += 1;
+    const id = this.#last;
+    const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
+    this.#send({ kind: 'gather', id, topic });
+    const [own, others] = await Promise.all([this.#offers.get(topic)?.(), within(PATIENCE, asked, () => [])]);
+    this.#asked.delete(id);
+    return [own, ...others].filter((value) => value !== undefined && value !== null);
+  }
+
+  /** What the others said. */
+  gathered(id: number, values: readonly unknown[]): void {
+    this.#asked.get(id)?.(values);
+  }
+
+  /** Another one asks. */
+  async answer(id: number, topic: string): Promise<void> {
+    const value = await this.#offers
+      .get(topic)?.()
+      .catch(() => undefined);
+    this.#send({ kind: 'answer', id, value });
+  }
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { LoadedConfig } from '../../config/index.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+import type { Address } from '../../plugins-sdk/listen.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { Workers } from '../../plugins-sdk/workers.ts';
+
+/** What a service is told that is one of several processes. */
+export interface Place {
+  /** Whether it says what would be the same in every process. */
+  readonly announces: boolean;
+  readonly workers: Workers;
+  /** Asks for instruments of what is known of the processes. */
+  measure(meters: Meters): void;
+  /** Listens where all processes do. @param config the fingerprint of the one that it has started by. */
+  listen(server: Server, address: Address, config: string): Promise<void>;
+}
+
+/** A config whose plugins have started, and which waits to be put in force. */
+export interface Prepared {
+  /** Its fingerprint. */
+  readonly config: string;
+  commit(): void;
+  /** Stops what was started. */
+  abort(): Promise<void>;
+}
+
+/** What two processes must have in common to serve the same; it tells nobody what the values are. */
+export function fingerprintOf({ config }: LoadedConfig): string {
+  return createHash('sha256').update(JSON.stringify(config)).digest('hex');
+}
+
+/** A log that keeps to itself what the other processes say, too, until it is told to speak. */
+export function quiet(log: Log): { readonly log: Log; readonly say: () => void } {
+  let isQuiet = true;
+  return {
+    log: {
+      ...log,
+      info: (...line) => isQuiet || log.info(...line),
+      warn: (...line) => isQuiet || log.warn(...line),
+    },
+    say: () => {
+      isQuiet = false;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, it, type TestContext } from 'node:test';
+import { runCommandLine } from '../../cli/command-line.ts';
+import { describeError } from '../../cli/terminal.ts';
+import { passLines } from '../../cli/workers/lines.ts';
+import { folderWith, launchCli, runCli } from './run.ts';
+import { configText, KEY } from './service-config.ts';
+
+const ENGINE = `{ schema: { type: 'object', properties: {} }, open() { throw new Error('opened'); } }`;
+
+/** A plugin with engines, and with a mode and an auth method that need one. */
+const PLUGIN = `export default {
+  name: 'p',
+  modes: ['later'],
+  auth: { club: { type: 'object', properties: {} } },
+  needsState: { modes: ['later'], auth: ['club'] },
+  engines: {
+    alone: { ...${ENGINE}, processes: 'one' },
+    together: { ...${ENGINE}, processes: 'many' },
+  },
+  setup: () => ({}),
+};`;
+
+function startTwo(t: TestContext, config: string, plugin = PLUGIN, args: readonly string[] = ['--workers', '2']) {
+  return folderWith(t, { 'c.yaml': config, 'p.mjs': plugin }).then((cwd) =>
+    runCli(t, ['start', '-c', 'c.yaml', ...args], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }),
+  );
+}
+
+const failed = (...messages: string[]) => ({
+  code: 1,
+  signal: null,
+  stdout: '',
+  stderr: messages.map((message) => `error: ${message}\n`).join(''),
+});
+
+const settings = (state = '') => `settings: { plugins: [{ source: ./p.mjs }]${state} }`;
+const needing = configText('https://api.example.com', settings())
+  .replace('path: /eth', 'path: /eth\n        mode: later')
+  .replace('path: /all', 'path: /all\n        auth: [{ type: club }, { type: free }]');
+
+describe('what keeps workers from starting is said once', { concurrency: 3 }, () => {
+  for (const value of ['0', '257', 'x', '1.5', '+2']) {
+    it(`--workers ${value}`, async () => {
+      await assert.rejects(runCommandLine(['start', '-c', 'c.yaml', '--workers', value]), (error) => {
+        const line = `option --workers <n> must be a whole number from 1 to 256, not "${value}"`;
+        assert.deepEqual(describeError(error), [line]);
+        return true;
+      });
+    });
+  }
+
+  it('server.workers that is no number of them', async (t) => {
+    const ended = await startTwo(t, configText().replace('port: 0', 'port: 0, workers: 0'), PLUGIN, []);
+    assert.deepEqual(ended, failed('server.workers: must be at least 1'));
+  });
+
+  it('what needs state that is shared, and none is', async (t) => {
+    const why =
+      'needs state that all workers share: set settings.state to an engine for several processes, such as redis or together';
+    const lines = [`server.workers: mode "later" ${why}`, `server.workers: auth "club" ${why}`];
+    assert.deepEqual(await startTwo(t, needing), failed(...lines));
+    const cwd = await folderWith(t, { 'c.yaml': needing.replace('port: 0', 'workers: 2'), 'p.mjs': PLUGIN });
+    assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), failed(...lines));
+  });
+
+  it('an engine for one process, with the number in the config', async (t) => {
+    const config = needing
+      .replace(settings(), settings(', state: { type: alone }'))
+      .replace('port: 0', 'port: 0, workers: 2');
+    const ended = await startTwo(t, config, PLUGIN, []);
+    assert.deepEqual(ended, failed('settings.state: "alone" serves one process: use another engine, or one worker'));
+  });
+
+  it('nothing with an engine for several processes, which is then opened', async (t) => {
+    const config = needing.replace(settings(), settings(', state: { type: together }'));
+    const { code, stderr } = await startTwo(t, config);
+    assert.deepEqual([code, stderr], [1, 'error: opened\n']);
+  });
+
+  it('a port in use', async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const { port } = other.address() as AddressInfo;
+    const ended = await startTwo(t, configText().replace('port: 0', `port: ${port}`));
+    assert.deepEqual(
+      [ended.code, ended.stderr],
+      [1, `error: cannot listen on 127.0.0.1:${port}: the port is in use\n`],
+    );
+  });
+
+  it('the end of one of them', async (t) => {
+    const plugin = `if (process.send !== undefined) process.kill(process.pid, 'SIGKILL');`;
+    const ended = await startTwo(t, configText('https://api.example.com', settings()), plugin);
+    assert.equal(ended.stderr, 'error: a worker was ended by SIGKILL before all were ready\n');
+    assert.equal(ended.code, 1);
+  });
+
+  it('a config in a pipe, which can be read once', async (t) => {
+    const cwd = await folderWith(t);
+    execFileSync('mkfifo', [join(cwd, 'c.yaml')]);
+    const args = ['start', '-c', 'c.yaml', '--workers', '2'];
+    const ended = await runCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    const why = 'is a pipe, which several workers cannot read: give a file';
+    assert.deepEqual(ended, failed(`${join(cwd, 'c.yaml')}: ${why}`));
+  });
+});
+
+it('what a process writes is passed on in whole lines, the last one too', async () => {
+  const stream = new PassThrough();
+  const lines: string[] = [];
+  passLines(stream, (line) => lines.push(line));
+  for (const part of ['one\ntw', 'o', '\nthree\nfo', 'ur']) stream.write(part);
+  stream.end();
+  await once(stream, 'end');
+  assert.deepEqual(lines, ['one\n', 'two\nthree\n', 'four\n']);
+});
+
+it('a signal while workers start ends them all', async (t) => {
+  const plugin = `console.log('loading'); await new Promise((done) => setTimeout(done, 60_000));`;
+  const cwd = await folderWith(t, { 'c.yaml': configText('https://api.example.com', settings()), 'p.mjs': plugin });
+  const args = ['start', '-c', 'c.yaml', '--workers', '2'];
+  const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  await running.output(/loading\n[\s\S]*loading\n/);
+  running.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await running.ended;
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(stdout, /INFO stopped\n$/);
+});
+
+it('one worker is one process', async (t) => {
+  const plugin = `console.log(process.send === undefined ? 'alone' : 'among others'); export default { name: 'p', hooks: { onResponseSent() {} } };`;
+  const config = configText('https://api.example.com', settings()).replace('port: 0', 'port: 0, workers: 2');
+  const cwd = await folderWith(t, { 'c.yaml': config, 'p.mjs': plugin });
+  const args = ['start', '-c', 'c.yaml', '--workers', '1'];
+  const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  await running.output(/^alone\n/);
+  await running.output(/INFO prices\/all 0x[0-9a-f]{64}\n/);
+  running.child.kill('SIGTERM');
+  assert.equal((await running.ended).code, 0);
+});

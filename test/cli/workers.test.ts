@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { Agent, createServer, request as httpRequest, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { Scrape } from '../support/metrics.ts';
+import { folderWith, launchCli, type Running, type RunOptions } from './run.ts';
+import { configText, endpointId, KEY, specifications } from './service-config.ts';
+import { TIME, until } from './started.ts';
+
+const ONE = 'https://one.example.com';
+const TWO = 'https://two.example.com';
+
+/** A plugin that tells the process it is in, and more, each time that it is set up. */
+const plugin = (body = '') => `
+  import { existsSync, mkdirSync } from 'node:fs';
+  const here = (name) => new URL(name, import.meta.url);
+  const isFirst = (name) => { try { mkdirSync(here(name)); return true; } catch { return false; } };
+  console.log('pid ' + process.pid);
+  export default async () => { ${body}; return { name: 'p', hooks: { onResponseSent() {} } }; };`;
+
+const SETTINGS = 'settings: { plugins: [{ source: ./p.mjs }], metrics: { port: 0 } }';
+
+interface Started {
+  readonly cwd: string;
+  readonly running: Running;
+  /** The processes of the workers so far. */
+  pids(): number[];
+  write(name: string, text: string): Promise<void>;
+}
+
+async function startWorkers(
+  t: TestContext,
+  {
+    body = '',
+    url = ONE,
+    port = 0,
+    env = {},
+    ...options
+  }: { body?: string; url?: string; port?: number } & RunOptions = {},
+): Promise<Started> {
+  const cwd = await folderWith(t, {
+    'c.yaml': configText(url, SETTINGS).replace('port: 0', `port: ${port}`),
+    'p.mjs': plugin(body),
+  });
+  const args = ['start', '-c', 'c.yaml', '--workers', '2'];
+  const running = launchCli(t, args, { ...options, cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+  let text = '';
+  running.child.stdout?.on('data', (chunk: string) => (text += chunk));
+  const pids = () => [...text.matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
+  return { cwd, running, pids, write: (name, content) => writeFile(join(cwd, name), content) };
+}
+
+const urlOf = async ({ output }: Running) => (await output(/listening on (http:\/\/[^\s"]+)/))[1] ?? '';
+const ready = ({ output }: Running) => output(/2 workers are ready/);
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** A GET on a connection of its own: its status, or the code of its error. */
+function get(url: string): Promise<number | string> {
+  return new Promise((resolve) => {
+    const request = httpRequest(url, { agent: new Agent() }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0));
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message)).end();
+  });
+}
+
+/** Asks again and again, on new connections. @returns what ends that, and then what was no 200. */
+function ask(url: string): () => Promise<unknown[]> {
+  const failures: unknown[] = [];
+  let isOver = false;
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const answer = await get(url);
+      if (answer !== 200) failures.push(answer);
+    }
+  });
+  return async () => {
+    isOver = true;
+    await Promise.all(clients);
+    return failures;
+  };
+}
+
+/** Asks until each of two workers has answered. @returns how often it has asked. */
+async function askBoth({ child }: Running, url: string): Promise<number> {
+  const seen = new Set<string>();
+  child.stdout?.on('data', (text: string) => {
+    const lines = text.split('\n').filter((line) => line.includes('GET /health 200'));
+    for (const line of lines) seen.add(/worker"?[=:](\d)/.exec(line)?.[1] ?? 'none');
+  });
+  let asked = 0;
+  while (seen.size < 2) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => get(`${url}/health`)));
+    assert.deepEqual(new Set(answers), new Set([200]));
+    asked += answers.length;
+  }
+  return asked;
+}
+
+describe('start --workers', { concurrency: 3 }, () => {
+  it('serves with several processes: one log, one port, one sum of metrics, one start', async (t) => {
+    const garbage = `for (const message of [1, 'x', {}, { kind: 'ready' }, { kind: '__proto__' }, { kind: 'prepared', id: 'x' },
+      { kind: 'answer', id: 7 }, { kind: 'failed', lines: 'x' }]) process.send(message);
+      while (!isFirst('first') && !existsSync(here('go'))) await new Promise((done) => setTimeout(done, 10))`;
+    const port = await freePort();
+    const { running, write, pids } = await startWorkers(t, { body: garbage, port, env: { LOG_FORMAT: 'json' } });
+    const { output, child, ended } = running;
+    const probe = `http://127.0.0.1:${port}/ready`;
+    // The one that listens already can tell that the other does not.
+    while ((await get(probe)) === 'ECONNREFUSED') await new Promise((done) => setTimeout(done, 20));
+    const starting = await fetch(probe);
+    assert.deepEqual([starting.status, await starting.json()], [503, { status: 'starting' }]);
+    await write('go', '');
+    await ready(running);
+    const url = await urlOf(running);
+    const [, metrics = ''] = await output(/metrics on (http:\/\/[^\s"]+)/);
+    for (const page of [probe, metrics.replace('/metrics', '/ready')]) assert.equal(await get(page), 200);
+    const asked = await askBoth(running, url);
+    let scrape: Scrape;
+    do scrape = new Scrape(await (await fetch(metrics)).text());
+    while (Number(scrape.table('requests_total')['/health    200']) < asked);
+    assert.equal(scrape.table('requests_total')['/health    200'], asked);
+    assert.equal(scrape.value('workers'), 2);
+    assert.equal(scrape.value('worker_restarts'), 0);
+    child.kill('SIGTERM');
+    child.kill('SIGTERM');
+    const { code, stdout, stderr } = await ended;
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(new Set(pids()).size, 2);
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('pid '))
+      .map((line) => JSON.parse(line));
+    const once = (text: string) => lines.filter(({ msg }) => msg.startsWith(text));
+    for (const text of ['listening on', 'signer 0x', 'prices/eth', 'metrics on', 'server.workers: '])
+      assert.deepEqual(
+        once(text).map(({ worker }) => worker),
+        [1],
+        text,
+      );
+    for (const text of ['2 workers are ready', 'stopping', 'stopped'])
+      assert.deepEqual(
+        once(text).map(({ worker }) => worker),
+        [undefined],
+        text,
+      );
+    assert.equal(once('GET /health').length, asked);
+    assert.ok(once('GET ').every(({ worker }) => worker === 1 || worker === 2));
+    assert.deepEqual(lines.at(-1).msg, 'stopped');
+  });
+
+  it('replaces a worker that is killed, while the other goes on', async (t) => {
+    const body = `process.on('SIGUSR2', () => process.kill(process.pid, 'SIGKILL'))`;
+    const { running, pids, write } = await startWorkers(t, { body });
+    await ready(running);
+    const url = await urlOf(running);
+    const stop = ask(`${url}/health`);
+    const [, victim = 0] = pids();
+    process.kill(victim, 'SIGUSR2');
+    await running.output(/ERROR the process was ended by code that is not its own, [^\n]* worker=\d\n/);
+    await running.output(/ERROR a worker was ended by SIGKILL: it is replaced in 0 ms worker=\d pid=\d+\n/);
+    await running.output(/INFO a worker is ready worker=\d pid=\d+\n/);
+    const failures = await stop();
+    // Only what the one that was killed had accepted.
+    assert.ok(failures.length <= 8 && failures.every((code) => code === 'ECONNRESET'), failures.join());
+    assert.equal(pids().length, 3);
+
+    // One that cannot start is tried again and again, until the file is what is in force, or a reload takes what it is.
+    await write('c.yaml', configText(TWO, SETTINGS));
+    process.kill(pids()[2] ?? 0, 'SIGKILL');
+    await running.output(/is replaced in 500 ms/);
+    await running.output(
+      /ERROR what it read is not the config in force: reload it \(SIGHUP\), or restore the files worker=\d\n\S+ ERROR a worker cannot start: it is replaced in 1000 ms/,
+    );
+    running.child.kill('SIGHUP');
+    await running.output(/the new config is in force workers=1\n[\s\S]*a worker is ready/);
+
+    // With nobody left who has another, it is what the files say.
+    await write('c.yaml', configText(ONE, SETTINGS));
+    for (const pid of pids().filter(isAlive)) process.kill(pid, 'SIGKILL');
+    await running.output(/WARN no worker is left with the config that was in force: it is now what the files say\n/);
+    assert.equal(await get(`${url}/ready`), 200);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  });
+
+  it('reloads all or none', async (t) => {
+    const body = `if (existsSync(here('bad')) && isFirst('bad/taken')) throw new Error('not here');
+      if (existsSync(here('worse')) && isFirst('worse/taken')) process.kill(process.pid, 'SIGKILL')`;
+    const { running, cwd, write } = await startWorkers(t, { body });
+    await ready(running);
+    const id = (url: string) => endpointId(specifications(url).eth);
+    const metrics = (await running.output(/metrics on (\S+)/))[1] ?? '';
+    await mkdir(join(cwd, 'bad'));
+    await write('c.yaml', configText(TWO, SETTINGS));
+    running.child.kill('SIGHUP');
+    await running.output(
+      /ERROR settings\.plugins\[0\]\.source: [^\n]*not here[^\n]* worker=\d\n\S+ ERROR the config was not reloaded: the one before stays in force\n/,
+    );
+    const url = await urlOf(running);
+    const status = async (of: string) => {
+      const post = () => fetch(`${url}/endpoints/${id(of)}`, { method: 'POST', headers: { Connection: 'close' } });
+      return new Set(await Promise.all(Array.from({ length: 20 }, async () => (await post()).status)));
+    };
+    assert.deepEqual(await status(TWO), new Set([404]));
+
+    await mkdir(join(cwd, 'worse'));
+    running.child.kill('SIGHUP');
+    await running.output(
+      /ERROR the worker ended while it prepared the new config worker=\d\n\S+ ERROR the config was not/,
+    );
+    // Its place is taken by one that reads the file as it is now, and cannot take part until all do.
+    await running.output(/ERROR a worker cannot start: it is replaced in 500 ms/);
+    running.child.kill('SIGHUP');
+    await running.output(/the new config is in force workers=1\n[\s\S]*a worker is ready/);
+    await running.output(new RegExp(`INFO - prices/eth ${id(ONE)} worker=\\d\n`));
+    assert.deepEqual(await status(ONE), new Set([404]));
+    assert.equal(await get(metrics), 200);
+    running.child.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout.match(/config reloaded/g)?.length], [0, 1]);
+  });
+
+  /** An upstream that answers when told, behind a service that is in the middle of a request. */
+  async function midRequest(t: TestContext, options: RunOptions = {}) {
+    let asked: (response: ServerResponse) => void = () => undefined;
+    const arrival = new Promise<ServerResponse>((resolve) => {
+      asked = resolve;
+    });
+    const upstream = createServer((_, response) => asked(response)).listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    t.after(() => upstream.close());
+    const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const started = await startWorkers(t, { ...options, url: base });
+    await ready(started.running);
+    const url = await urlOf(started.running);
+    const headers = { 'Content-Type': 'application/json' };
+    const path = `/endpoints/${endpointId(specifications(base).eth)}`;
+    const response = fetch(url + path, { method: 'POST', headers, body: '{}' });
+    const inFlight = await arrival;
+    const answer = async () => {
+      inFlight.setHeader('Content-Type', 'application/json').end('{"price": 2}');
+      return (await response).status;
+    };
+    return { ...started, url, answer };
+  }
+
+  it('lets requests in flight finish when all get a signal, as by Ctrl-C', async (t) => {
+    const { running, url, answer, pids } = await midRequest(t, { ownGroup: true });
+    process.kill(-(running.child.pid ?? 0), 'SIGINT');
+    await running.output(/stopping signal=SIGINT\n/);
+    running.child.kill('SIGINT');
+    while ((await get(`${url}/health`)) !== 'ECONNREFUSED');
+    assert.equal(await answer(), 200);
+    const { code, stdout, stderr } = await running.ended;
+    assert.deepEqual([code, stderr, pids().length], [0, '', 2]);
+    assert.equal(stdout.match(/stopping|stopped/g)?.length, 2);
+    assert.match(stdout, new RegExp(`\n${TIME} INFO stopped\n$`));
+  });
+
+  it('drains and replaces one that gets a signal by itself', async (t) => {
+    const { running, url, answer, pids } = await midRequest(t);
+    const stop = ask(`${url}/health`);
+    for (const pid of pids()) process.kill(pid, 'SIGTERM');
+    await running.output(
+      /a worker leaves: it is replaced worker=1[\s\S]*a worker is ready|a worker is ready[\s\S]*worker=1/,
+    );
+    await running.output(/a worker is ready[\s\S]*a worker is ready/);
+    assert.deepEqual(await stop(), [], 'clients wait while no worker is there');
+    assert.equal(await answer(), 200);
+    await until(() =>
+      pids()
+        .slice(0, 2)
+        .every((pid) => !isAlive(pid)),
+    );
+    running.child.kill('SIGTERM');
+    const { code, stdout, stderr } = await running.ended;
+    assert.deepEqual([code, stderr, pids().length], [0, '', 4]);
+    assert.doesNotMatch(stdout, / (WARN|ERROR) (?!server\.workers|apis)/);
+  });
+
+  it('ends all workers when the primary process is killed, after what is under way', async (t) => {
+    const { running, answer, pids } = await midRequest(t);
+    running.child.kill('SIGKILL');
+    await once(running.child, 'exit');
+    assert.equal(await answer(), 200);
+    await until(() => pids().every((pid) => !isAlive(pid)));
+  });
+});
