@@ -1,0 +1,89 @@
+import type { LoadedConfig } from '../config/index.ts';
+import type { Log } from '../plugins-sdk/define.ts';
+import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import { type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
+import { signerAddressOf } from './assemble.ts';
+import { addressOf, workersOf } from './listener.ts';
+import { isSameState, type StateClient } from './shared-state.ts';
+
+/** What a reload changes and what it cannot change, a line each. */
+interface Differences {
+  /** `+` an endpoint that appeared, `-` one that is gone, `=` one that stays, each with its name and ID. */
+  readonly endpoints: readonly string[];
+  /** What needs a restart. */
+  readonly warnings: readonly string[];
+}
+
+function lineOf({ api, name, id }: Endpoint): string {
+  return `${api}/${name} ${id}`;
+}
+
+/** Compares two configs of one service. @param first the config that it started with. */
+function compare(before: LoadedConfig, after: LoadedConfig, first: LoadedConfig): Differences {
+  const had = new Set(before.endpoints.map(({ id }) => id));
+  const has = new Set(after.endpoints.map(({ id }) => id));
+  const [was, is] = [addressOf(first.config), addressOf(after.config)];
+  const changed = (key: 'port' | 'host') =>
+    was[key] === is[key] ? [] : [`server.${key}: stays ${was[key]} until the service is restarted`];
+  const processes =
+    workersOf(first.config) === workersOf(after.config)
+      ? []
+      : ['server.workers: stays as it is until the service is restarted'];
+  const state = isSameState(first, after) ? [] : ['settings.state: stays as it is until the service is restarted'];
+  return {
+    endpoints: [
+      ...after.endpoints.map((endpoint) => `${had.has(endpoint.id) ? '=' : '+'} ${lineOf(endpoint)}`),
+      ...before.endpoints.filter(({ id }) => !has.has(id)).map((endpoint) => `- ${lineOf(endpoint)}`),
+    ],
+    warnings: [...changed('port'), ...changed('host'), ...processes, ...state],
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Says what a service does, at its start. @param key in this process, if a plugin signs with it. */
+export function announce(
+  log: Log,
+  url: string,
+  { loaded, key, state }: { loaded: LoadedConfig; key: Signer | undefined; state: StateClient | undefined },
+): void {
+  const backend = key?.backend;
+  log.info(`listening on ${url}`);
+  log.info(`signer ${signerAddressOf(loaded)}`, backend && { backend });
+  if (backend === 'ethers')
+    log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
+  if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
+  for (const endpoint of loaded.endpoints) log.info(lineOf(endpoint));
+}
+
+/** What a reload was. */
+export interface Reload {
+  readonly first: LoadedConfig;
+  readonly before: LoadedConfig;
+  readonly after: LoadedConfig;
+  readonly env: Environment;
+  readonly key: Signer | undefined;
+}
+
+/** Says what a reload has changed, and what it has not. */
+export function report(log: Log, { first, before, after, env, key }: Reload): void {
+  const { endpoints, warnings } = compare(before, after, first);
+  log.info('config reloaded');
+  for (const line of endpoints) log.info(line);
+  for (const line of warnings) log.warn(line);
+  if (after.plugins.some(({ operator }) => operator)) {
+    log.info('plugins were set up anew; changes of their code need a restart');
+  }
+  const [was, is] = [signerAddressOf(before), signerAddressOf(after)];
+  if (was !== is) log.warn(`answers are signed by ${is} instead of ${was}`);
+  if (!keepsSigner(env, key)) log.warn('the signing key stays the same until the service is restarted');
+}
+
+function keepsSigner(env: Environment, key: Signer | undefined): boolean {
+  if (key === undefined || (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY)) return true;
+  try {
+    return signerFromEnvironment(env).address === key.address;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,250 @@
+import { ConfigErrors, type LoadedConfig } from '../config/index.ts';
+import { Connections } from '../http/connections.ts';
+import { createHttpServer } from '../http/server.ts';
+import { describe } from '../kernel/refusal.ts';
+import type { Log, Phase } from '../plugins-sdk/define.ts';
+import { limitConnections } from '../plugins-sdk/index.ts';
+import { listen, urlOf } from '../plugins-sdk/listen.ts';
+import { MeterRegistry } from '../plugins-sdk/meters.ts';
+import type { Signer } from '../plugins-sdk/signer.ts';
+import { signerAddressOf } from './assemble.ts';
+import { drain, leave } from './drain.ts';
+import { endsWithin } from './ends-within.ts';
+import { Generation } from './generation.ts';
+import { addressOf, drainDelayOf } from './listener.ts';
+import { announce, report } from './report.ts';
+import { RefusedConnections, watchDescriptors } from './saturation.ts';
+import type { StateClient } from './shared-state.ts';
+import { messageOf } from './text.ts';
+import { NOT_RELOADED } from './workers/messages.ts';
+import { fingerprintOf, type Place, type Prepared, quiet } from './workers/place.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads what the variables are now. */
+export type ReadVariables = () => Environment | Promise<Environment>;
+
+/** The variables for a reload cannot be read. */
+class Unreadable extends Error {}
+
+/** @throws Unreadable */
+async function read(variables: ReadVariables): Promise<Environment> {
+  try {
+    return await variables();
+  } catch (error) {
+    throw new Unreadable(messageOf(error));
+  }
+}
+
+/** Milliseconds that work in flight has to finish after a signal. */
+const DRAIN_TIME = 25_000;
+/** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
+const LEAVE_DELAY = 250;
+
+/** The lines that say why the config of a reload cannot be used. */
+export function faultsOf(error: unknown): string[] {
+  const lines = messageOf(error).split('\n');
+  const isOfConfig = error instanceof ConfigErrors || error instanceof Unreadable;
+  return isOfConfig ? lines : [...lines, 'the plugins of the new config cannot be used'];
+}
+
+type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
+
+/** The one server of a service, and the generations of its config. */
+export class Server {
+  /** The key in this process, if a plugin signs with it. */
+  readonly #key: () => Signer | undefined;
+  readonly #log: Log;
+  readonly #load: Load;
+  readonly #place: Place | undefined;
+  readonly #state: StateClient | undefined;
+  readonly #meters: MeterRegistry;
+  readonly #server = createHttpServer();
+  readonly #connections = new Connections(this.#server, (incoming) => this.#current.handle(incoming));
+  /** Generations that still have requests, the present one included. */
+  readonly #generations = new Set<Generation>();
+  #generation: Generation | undefined;
+  /** What it started with: where it listens, whatever later configs say. */
+  #first: LoadedConfig | undefined;
+  #phase: Phase = 'starting';
+  #reloading: Promise<boolean> = Promise.resolve(true);
+  /** The part of a reload that has plugins to stop if it fails. */
+  #replacing: Promise<unknown> = Promise.resolve();
+  /** A reload that waits for the one before it. */
+  #next: Promise<boolean> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(key: () => Signer | undefined, log: Log, load: Load, state?: StateClient, place?: Place) {
+    this.#key = key;
+    this.#log = log;
+    this.#load = load;
+    this.#state = state;
+    this.#place = place;
+    this.#meters = new MeterRegistry(({ name }, error) =>
+      log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
+    );
+    const limits = () => this.#current.connectionLimits;
+    const refused = new RefusedConnections(log, limits);
+    limitConnections(this.#server, limits, (limit) => refused.add(limit));
+    this.#server.once(
+      'close',
+      watchDescriptors(log, () => this.#connections.size),
+    );
+  }
+
+  get #current(): Generation {
+    if (this.#generation === undefined) throw new Error('the service has not started');
+    return this.#generation;
+  }
+
+  /** @returns the URL that it listens on. */
+  async start(loaded: LoadedConfig): Promise<string> {
+    const announces = this.#place?.announces ?? true;
+    const [generation, say] = this.#generationOf(loaded, announces);
+    this.#first = loaded;
+    this.#install(generation);
+    try {
+      await this.#state?.start();
+      await generation.start();
+      generation.commit();
+      await this.#listen(loaded);
+    } catch (error) {
+      await this.#remove(generation, 0);
+      await this.#state?.close();
+      throw error;
+    }
+    say();
+    const url = urlOf(this.#server);
+    if (announces) announce(this.#log, url, { loaded, key: this.#key(), state: this.#state });
+    return url;
+  }
+
+  serve(): void {
+    if (!this.#isStopping()) this.#phase = 'serving';
+  }
+
+  stopTime(): number {
+    return DRAIN_TIME + drainDelayOf(this.#current.loaded.config);
+  }
+
+  reload(variables: ReadVariables): Promise<boolean> {
+    // One at a time, so that the files that were read last win.
+    const begin = () => {
+      this.#next = undefined;
+      return this.#reload(variables);
+    };
+    this.#next ??= this.#reloading.then(begin, begin);
+    this.#reloading = this.#next;
+    return this.#reloading;
+  }
+
+  stop(others = false): Promise<void> {
+    this.#stopping ??= this.#stop(others);
+    return this.#stopping;
+  }
+
+  async prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
+    if (this.#isStopping()) return undefined;
+    const env = await read(variables);
+    const loaded = await this.#load(env, announces);
+    if (this.#isStopping()) return undefined;
+    const preparing = this.#prepare(loaded, env, announces);
+    this.#replacing = preparing.catch(() => undefined);
+    return preparing;
+  }
+
+  async #reload(variables: ReadVariables): Promise<boolean> {
+    try {
+      const prepared = await this.prepare(variables, true);
+      if (this.#isStopping()) await prepared?.abort();
+      else prepared?.commit();
+      return prepared !== undefined;
+    } catch (error) {
+      // The service stops: the error of a reload matters to nobody.
+      if (this.#isStopping()) return false;
+      for (const line of [...faultsOf(error), NOT_RELOADED]) this.#log.error(line);
+      return false;
+    }
+  }
+
+  async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
+    const old = this.#current;
+    const [next, say] = this.#generationOf(loaded, announces, old);
+    try {
+      await next.start();
+    } catch (error) {
+      await next.letGo(this.#generations);
+      throw error;
+    }
+    const abort = async () => {
+      await next.stop(0);
+      await next.letGo(this.#generations);
+    };
+    const commit = () => {
+      next.commit();
+      this.#install(next);
+      say();
+      if (announces)
+        report(this.#log, { first: this.#first ?? loaded, before: old.loaded, after: loaded, env, key: this.#key() });
+      void this.#retire(old);
+    };
+    if (!this.#isStopping()) return { config: fingerprintOf(loaded), commit, abort };
+    await abort();
+    return undefined;
+  }
+
+  #listen(loaded: LoadedConfig): Promise<void> {
+    const address = addressOf(loaded.config);
+    if (this.#place === undefined) return listen(this.#server, address);
+    return this.#place.listen(this.#server, address, fingerprintOf(loaded));
+  }
+
+  /** @returns it, and what has it say what it does from now on, where others say the same until then. */
+  #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
+    const node = signerAddressOf(loaded);
+    const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
+    const [meters, shared, workers] = [this.#meters, this.#state, this.#place?.workers];
+    const surroundings = { node, log, now: Date.now, meters, shared, workers, phase: () => this.#phase };
+    return [new Generation(loaded, surroundings, before), say];
+  }
+
+  #install(generation: Generation): void {
+    this.#generation = generation;
+    this.#generations.add(generation);
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
+  /** Lets the requests of a replaced generation end first. */
+  async #retire(old: Generation): Promise<void> {
+    await old.drained();
+    await this.#remove(old, DRAIN_TIME);
+  }
+
+  /** Stops a generation, and closes the state that no other generation uses. */
+  async #remove(generation: Generation, patience: number): Promise<void> {
+    await generation.stop(patience);
+    if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
+  }
+
+  async #stop(others: boolean): Promise<void> {
+    if (!others) this.#phase = 'stopping';
+    const started = performance.now();
+    const generations = [...this.#generations];
+    const delay = drainDelayOf(this.#current.loaded.config);
+    const closed = others
+      ? leave(this.#server, this.#connections, Math.min(delay, LEAVE_DELAY))
+      : drain(this.#server, this.#connections, delay);
+    const ended = closed.then(() => Promise.all(generations.map((generation) => generation.drained())));
+    const drained = await endsWithin(DRAIN_TIME + delay, ended);
+    if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
+    this.#server.closeAllConnections();
+    const patience = Math.max(DRAIN_TIME + delay - (performance.now() - started), 0);
+    // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
+    await endsWithin(patience, this.#replacing);
+    await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
+    await this.#state?.close();
+  }
+}
