@@ -18,7 +18,7 @@ const PRICE = 1_000_000n;
 const USED = 'Payment already used';
 const encoding = { type: 'uint256', path: '$.price' };
 
-describe('a process that is killed (SIGKILL)', () => {
+describe('state beyond a process', () => {
   let chain: Chain;
   let upstream: Upstream;
   let alice: HDNodeWallet;
@@ -36,10 +36,10 @@ describe('a process that is killed (SIGKILL)', () => {
     await chain?.stop();
   });
 
-  async function start(t: TestContext, state: Readonly<Record<string, unknown>>) {
+  async function start(t: TestContext, state: Readonly<Record<string, unknown>>, workers = 1) {
     const config = {
       version: '1.0',
-      server: { port: 0 },
+      server: { port: 0, workers },
       settings: { state },
       apis: [
         {
@@ -75,7 +75,7 @@ describe('a process that is killed (SIGKILL)', () => {
   /** Blocks have whole seconds: one of this second may be older than the ledger of payments. */
   const nextSecond = () => setTimeout(1000 - (Date.now() % 1000));
 
-  it('has its payments in a file: the next one takes none of them again', async (t) => {
+  it('in a file outlives a kill: the next process takes no payment again', async (t) => {
     const state = { type: 'file', path: `${await folderWith(t, {})}/state` };
     const first = await start(t, state);
     await nextSecond();
@@ -90,14 +90,37 @@ describe('a process that is killed (SIGKILL)', () => {
     for (const txHash of [used, unused]) await assertRefused(await third.redeem(txHash), 401, USED);
   });
 
-  describeServers('whose state others share', (program) => {
+  describeServers('of several workers', (program) => {
+    it('is that of all of them', async (t) => {
+      const redis = await RedisServer.start(program);
+      t.after(() => redis.stop());
+      const { redeem, submit, url, running } = await start(t, { type: 'redis', url: redis.url }, 2);
+      await running.output(/2 workers are ready/);
+      await nextSecond();
+      const txHash = await payNative(alice, PRICE);
+      // A connection each, so that both workers have some.
+      const responses = await Promise.all(Array.from({ length: 16 }, () => redeem(txHash)));
+      const statuses = responses.map(({ status }) => status).toSorted();
+      assert.deepEqual(statuses, [200, ...Array.from({ length: 15 }, () => 401)]);
+      const owed = held.length;
+      const { pollUrl } = await submitted(await submit());
+      await eventually(() => assert.equal(held.length, owed + 1));
+      held.at(-1)?.setHeader('content-type', 'application/json').end('{"price": 9}');
+      const poll = async () => (await fetch(url + pollUrl, { headers: { connection: 'close' } })).text();
+      await eventually(async () => assert.match(await poll(), /"status":"complete"/));
+      const records = await Promise.all(Array.from({ length: 16 }, poll));
+      assert.equal(new Set(records).size, 1);
+    });
+  });
+
+  describeServers('that replicas share', (program) => {
     let redis: RedisServer;
     before(async () => {
       redis = await RedisServer.start(program);
     });
     after(() => redis.stop());
 
-    it('leaves its payments to them, and its async requests end with their lease', async (t) => {
+    it('outlives one that is killed, whose async requests end with their lease', async (t) => {
       const state = { type: 'redis', url: redis.url };
       const [one, other] = await Promise.all([start(t, state), start(t, state)]);
       await nextSecond();
@@ -117,7 +140,7 @@ describe('a process that is killed (SIGKILL)', () => {
       await eventually(async () => assertRefused(await poll(), 404, 'Request not found'));
     });
 
-    it('leaves them all alone when the server is killed with it, and comes back to all that was there', async (t) => {
+    it('outlives a kill of the server at the same time', async (t) => {
       const state = { type: 'redis', url: redis.url, prefix: 'both:' };
       const first = await start(t, state);
       await nextSecond();
