@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +9,7 @@ import { definitions } from '../../cli/service.ts';
 import { loadConfig } from '../../config/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
-import { describeServers, eventually, freePort } from '../state/redis-server.ts';
+import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -105,16 +104,6 @@ describe('compose.yaml', () => {
   });
 });
 
-/** A program that ends with the test. */
-function run(t: TestContext, program: string, words: readonly string[]): void {
-  const child = spawn(program, words, { stdio: 'ignore' });
-  t.after(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  });
-}
-
 /** nginx with the config of the example, in front of these. @returns where it listens. */
 async function startProxy(t: TestContext, replicas: readonly RunningService[]): Promise<string> {
   const folder = await folderWith(t);
@@ -128,7 +117,7 @@ async function startProxy(t: TestContext, replicas: readonly RunningService[]): 
   await writeFile(file, text);
   const checked = spawnSync('nginx', ['-t', '-c', file], { encoding: 'utf8' });
   assert.match(checked.stderr, /test is successful/);
-  run(t, 'nginx', ['-c', file, '-g', 'daemon off;']);
+  startProgram(t, 'nginx', ['-c', file, '-g', 'daemon off;']);
   return `http://127.0.0.1:${port}`;
 }
 
@@ -141,7 +130,7 @@ describeServers('what compose.yaml runs', (program) => {
     const folder = await folderWith(t, { 'valkey.acl': `${acl.join('\n')}\n` });
     const port = await freePort();
     const words = serverWords.slice(1).map((word) => word.replace('/run/secrets', folder));
-    run(t, program, [...words, '--dir', folder, '--port', `${port}`, '--bind', '127.0.0.1']);
+    startProgram(t, program, [...words, '--dir', folder, '--port', `${port}`, '--bind', '127.0.0.1']);
     return port;
   }
 

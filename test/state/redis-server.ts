@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'node:test';
+import { describe, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
@@ -18,6 +18,16 @@ export function describeServers(name: string, suite: (program: string) => void):
   const skip = 'neither redis-server nor valkey-server is installed';
   if (programs.length === 0) describe(name, { skip }, () => undefined);
   for (const program of programs) describe(`${name} (${program})`, () => suite(program));
+}
+
+/** A program that ends with the test. */
+export function startProgram(t: TestContext, program: string, words: readonly string[]): void {
+  const child = spawn(program, words, { stdio: 'ignore' });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  });
 }
 
 export async function freePort(): Promise<number> {
