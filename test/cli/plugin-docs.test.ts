@@ -41,8 +41,9 @@ function cliArguments(text: string): string[] {
 describe('docs/plugins.md', { concurrency: 2 }, () => {
   it('has only files that are run here', () => {
     const known = ['config.yaml', 'daily-limit.test.ts', 'daily-limit.ts', 'no-weekends.ts', 'package.json'];
+    const state = ['coupons.ts', 'coupons.yaml', 'state-none.ts'];
     const others = ['price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
-    assert.deepEqual([...files.keys()].toSorted(), [...known, ...others]);
+    assert.deepEqual([...files.keys()].toSorted(), [...known, ...others, ...state].toSorted());
   });
 
   it('the first plugin', async (t) => {
@@ -178,4 +179,23 @@ describe('docs/plugins.md, a full plugin', () => {
     });
     await assert.rejects(started, { message: 'apis[0].endpoints[0].quota: needs auth of type tenant' });
   });
+});
+
+it('docs/plugins.md, state that is shared', async (t) => {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/price', { price: 1 });
+  const coupon = '0123456789abcdef';
+  const started = await startTestService(parse(fileOf('coupons.yaml')), {
+    files: { 'coupons.ts': fileOf('coupons.ts'), 'state-none.ts': fileOf('state-none.ts') },
+    env: { UPSTREAM: upstream.url, COUPON: coupon },
+  });
+  t.after(() => started.stop());
+  assert.ok(started.logs.some(({ message }) => message === 'state is at nowhere'));
+  const ask = (sent: string) => started.post('prices/eth-usd', {}, { 'X-Coupon': sent });
+  const refusal = async (response: Response) => [response.status, await response.json()];
+  assert.deepEqual(await refusal(await ask('wrong')), [401, { error: 'Invalid coupon' }]);
+  const both = await Promise.all([ask(coupon), ask(coupon)]);
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 401]);
+  assert.deepEqual(await refusal(await ask(coupon)), [401, { error: 'Coupon used' }]);
 });

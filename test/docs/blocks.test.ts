@@ -39,13 +39,21 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Scripts of the manifest that commands may name. */
-const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readPage('package.json'));
+/** Scripts and packages of the manifest that commands may name. */
+const {
+  scripts,
+  devDependencies,
+}: Record<'scripts' | 'devDependencies', Record<string, string>> = JSON.parse(await readPage('package.json'));
 
 /** What is wrong with a command of npm, if anything. @throws UsageError for an option that the command does not have. */
 function checkNpm(words: readonly string[]): void {
   const [verb, ...rest] = words.slice(1).filter((word) => word !== '-s');
   if (verb === 'ci' || verb === 'test') return;
+  if (verb === 'install') {
+    const [name = '', version] = String(words.at(-1)).split('@');
+    assert.equal(version, devDependencies[name], 'an optional package, in the version that is tested');
+    return;
+  }
   const script = verb === 'run' ? rest.find((word) => word !== '-s') : verb;
   assert.ok(script !== undefined && script in scripts, `npm has no script ${script}`);
   const typed = words.includes('--') ? words.slice(words.indexOf('--') + 1) : [];

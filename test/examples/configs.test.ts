@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { definitions } from '../../cli/service.ts';
 import { loadConfig } from '../../config/index.ts';
@@ -14,6 +15,8 @@ const variables = {
   CLIENT_KEY: 'client-key-of-some-length',
   CLIENT_KEY_NEXT: 'next-client-key-of-some-length',
   SESSION: 'session-id',
+  STATE_PASSWORD: 'of-the-state',
+  STATE_CA: rootCertificates[0] ?? '',
 };
 
 describe('the example configs', () => {

@@ -2,18 +2,17 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { parse } from 'yaml';
-import { definitions } from '../../cli/service.ts';
-import { loadConfig } from '../../config/index.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { ADDRESS, configText, KEY } from '../cli/service-config.ts';
 import { startUpstream } from '../support/upstream.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
-const manifest: { scripts: Record<string, string>; engines: { node: string } } = JSON.parse(
-  readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'),
-);
+const manifest: {
+  scripts: Record<string, string>;
+  engines: { node: string };
+  devDependencies: Record<string, string>;
+} = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
 
 /** Instructions of the Dockerfile in order, continued lines joined, without comments. */
 const instructions = read('Dockerfile')
@@ -78,13 +77,15 @@ describe('the Dockerfile', () => {
     assert.deepEqual(copied, ['--from=dependencies /build/node_modules ./node_modules', '--from=build /build/dist ./']);
   });
 
-  it('runs npm ci and scripts that the package has', () => {
-    for (const run of all('RUN')) {
-      const script = /^npm run (\S+)$/.exec(run)?.[1];
-      if (script === undefined) assert.match(run, /^npm ci( --[a-z=-]+)*$/);
-      else assert.ok(Object.hasOwn(manifest.scripts, script), run);
-    }
-    assert.ok(all('RUN').includes('npm run build'));
+  it('runs npm ci, scripts that the package has, and adds the client of Redis in the version that is tested', () => {
+    const flags = '--ignore-scripts --no-audit --no-fund';
+    assert.deepEqual(all('RUN'), [
+      `npm ci ${flags}`,
+      'npm run build',
+      `npm ci --omit=dev ${flags}`,
+      `npm install --save-prod --omit=dev ${flags} ioredis@${manifest.devDependencies.ioredis}`,
+    ]);
+    assert.ok(Object.hasOwn(manifest.scripts, 'build'));
   });
 
   it('stands on the major version of Node.js that the package asks for', () => {
@@ -113,7 +114,7 @@ describe('the Dockerfile', () => {
     for (const path of [...include.map((folder) => folder.replace('../', '')), ...files]) {
       assert.ok(!isIgnored(path), path);
     }
-    const secrets = ['.env', '.env.local', 'service.env', 'examples/deploy/service.env', 'examples/deploy/.env'];
+    const secrets = ['.env', '.env.local', 'service.env', 'deploy/service.env', 'deploy/.env', 'deploy/valkey.acl'];
     for (const path of [...secrets, '.git/config', 'node_modules/a', 'cli/node_modules/a', 'dist/cli', 'test/a.ts']) {
       assert.ok(isIgnored(path), path);
     }
@@ -153,55 +154,6 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('the config in the container', () => {
-  it('is valid, has nothing to warn of, and listens where the health check asks', async () => {
-    const env = { PRICE_API_KEY: 'upstream-key', CLIENT_KEY: 'client-key-of-some-length' };
-    const file = join(FOLDER, 'config/config.yaml');
-    const { config, endpoints, warnings } = await loadConfig({ file, env, builtins: definitions() });
-    assert.deepEqual(warnings, []);
-    assert.deepEqual(
-      endpoints.map(({ api, name }) => `${api}/${name}`),
-      ['prices/eth-usd'],
-    );
-    assert.deepEqual(config.server, { host: '0.0.0.0', port: 3000 });
-    assert.equal(variables.HEALTH_URL, `http://127.0.0.1:3000/health`);
-    assert.equal(only('EXPOSE'), '3000');
-  });
-});
-
-describe('compose.yaml', () => {
-  const { services, secrets } = parse(read('compose.yaml'));
-  const service = services['signed-data-proxy'];
-
-  it('builds the Dockerfile and mounts files that are there', () => {
-    assert.equal(join(FOLDER, service.build.context), PACKAGE_ROOT);
-    assert.ok(existsSync(join(PACKAGE_ROOT, service.build.dockerfile)));
-    assert.deepEqual(
-      service.volumes.map(({ target, read_only }: Record<string, unknown>) => [target, read_only]),
-      [['/config', true]],
-    );
-    assert.ok(existsSync(join(FOLDER, service.volumes[0].source, 'config.yaml')));
-    assert.deepEqual(service.secrets, Object.keys(secrets));
-    assert.ok(isIgnored(`examples/deploy/${secrets['service.env'].file.replace('./', '')}`));
-    assert.deepEqual(service.ports, ['127.0.0.1:3000:3000']);
-  });
-
-  it('takes away what the service does not need', () => {
-    assert.equal(service.read_only, true);
-    assert.deepEqual([service.cap_drop, service.security_opt], [['ALL'], ['no-new-privileges:true']]);
-    assert.deepEqual([service.mem_limit, service.pids_limit], ['512m', 128]);
-    assert.equal(service.environment, undefined);
-  });
-
-  it('gives the command line words that it knows, and time to stop', async (t) => {
-    const cwd = await folderWith(t, { 'service.env': `SERVICE_PRIVATE_KEY=${KEY}\n` });
-    const words = service.command.map((word: string) => word.replace('/run/secrets/', `${cwd}/`));
-    const { code, stderr } = await runCli(t, words);
-    assert.deepEqual([code, stderr], [1, 'error: /config/config.yaml: file not found\n']);
-    assert.equal(service.stop_grace_period, '35s');
-  });
-});
-
 describe('the systemd unit', () => {
   /** Every value of a key, in order. */
   const values = (key: string) =>
@@ -236,6 +188,7 @@ describe('the systemd unit', () => {
     const on = ['DynamicUser', 'NoNewPrivileges', 'PrivateTmp', 'PrivateDevices', 'ProtectHome', 'RestrictNamespaces'];
     for (const key of on) assert.deepEqual(values(key), ['yes'], key);
     assert.deepEqual(values('ProtectSystem'), ['strict']);
+    assert.deepEqual([values('StateDirectory'), values('StateDirectoryMode')], [['signed-data-proxy'], ['0700']]);
     assert.deepEqual(values('CapabilityBoundingSet'), ['']);
     assert.deepEqual(values('MemoryDenyWriteExecute'), ['no']);
     assert.deepEqual(values('Environment'), ['NODE_ENV=production LOG_FORMAT=json SERVICE_WATCHDOG=30']);

@@ -64,7 +64,7 @@ describe('the Grafana dashboard', () => {
     assert.equal(dashboard.schemaVersion, 39);
     assert.deepEqual(
       panels.filter(({ type }) => type === 'row').map(({ title }) => title),
-      ['Traffic', 'Latency', 'Upstream', 'Cache', 'Plugins', 'Async', 'Payments and proofs', 'Process'],
+      ['Traffic', 'Latency', 'Upstream', 'Cache', 'Plugins', 'Async', 'Payments and proofs', 'State', 'Process'],
     );
     assert.deepEqual([...new Set(charts.map(({ type }) => type))].toSorted(), ['stat', 'timeseries']);
   });

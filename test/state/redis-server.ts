@@ -20,6 +20,16 @@ export function describeServers(name: string, suite: (program: string) => void):
   for (const program of programs) describe(`${name} (${program})`, () => suite(program));
 }
 
+/** A program that ends with the test. */
+export function startProgram(t: TestContext, program: string, words: readonly string[]): void {
+  const child = spawn(program, words, { stdio: 'ignore' });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  });
+}
+
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

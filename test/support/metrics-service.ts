@@ -32,6 +32,7 @@ export async function scrapeEverything(): Promise<Scrape> {
       {
         settings: {
           metrics: { port: 0 },
+          state: { type: 'file', path: 'payments' },
           plugins,
           proof: { type: 'reclaim', gatewayUrl: NOWHERE },
           fhe: { network: 'sepolia', rpcUrl: NOWHERE, relayerUrl: NOWHERE, verifier: RECIPIENT },
