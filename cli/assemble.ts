@@ -34,7 +34,10 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     described ??= describeService(loaded);
     return described;
   };
-  const needsState = stateNeeds(loaded.plugins.map(({ definition }) => definition));
+  const needsState = stateNeeds(
+    loaded.plugins.map(({ definition }) => definition),
+    surroundings.shared,
+  );
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
     const { name } = definition;

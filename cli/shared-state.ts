@@ -181,11 +181,14 @@ export function isSameState(one: LoadedConfig, other: LoadedConfig): boolean {
   return was === is;
 }
 
-/** Whether an endpoint cannot be served while the engine is away. */
-export function stateNeeds(definitions: readonly Definition[]): (endpoint: Endpoint) => boolean {
+/** Whether an endpoint cannot be served while the engine is away. Of an engine for one process, modes need nothing. */
+export function stateNeeds(
+  definitions: readonly Definition[],
+  shared: Pick<SharedState, 'processes'> | undefined,
+): (endpoint: Endpoint) => boolean {
   const needs = definitions.flatMap(({ needsState = {} }) => needsState);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
-  const modes = new Set(needs.flatMap((need) => need.modes ?? []));
+  const modes = new Set(shared?.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
   return ({ mode, auth: methods }) => modes.has(mode) || methods.every(({ type }) => auth.has(type));
 }
 

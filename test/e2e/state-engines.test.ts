@@ -111,11 +111,14 @@ describe('the engine of an operator’s plugin', () => {
     const state = withState({ type: 'own', place: 'here' });
     const free = oneApi(NOWHERE, { paid: { auth: x402 }, any: { auth: [x402, { type: 'free' }] } }, state);
     const paid = oneApi(NOWHERE, { paid: { auth: x402 }, later: { mode: 'async' } }, state);
-    for (const [config, status, body] of [
+    const alone = { 'own-engine.mjs': plugin.replace("'many'", "'one'") };
+    for (const [config, status, body, source = files] of [
       [free, 200, { status: 'ready', away: ['own'] }],
       [paid, 503, { status: 'away', away: ['own'] }],
+      // What one process does in the background it does by itself.
+      [paid, 200, { status: 'ready', away: ['own'] }, alone],
     ] as const) {
-      const service = await startTestService(config, { files });
+      const service = await startTestService(config, { files: source });
       t.after(() => service.stop());
       const ready = async () => {
         const response = await fetch(`${service.url}/ready`);
