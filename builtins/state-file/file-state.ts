@@ -86,7 +86,7 @@ export class FileState implements StateEngine {
 
   async #swap(
     key: string,
-    values: readonly [expected: string | undefined, next: string | undefined],
+    [expected, next]: readonly [expected: string | undefined, next: string | undefined],
     options: SwapOptions = {},
   ): Promise<Standing | undefined> {
     const log = this.#log;
@@ -94,8 +94,9 @@ export class FileState implements StateEngine {
     const sound = log.sound();
     if (sound !== undefined) await sound;
     const now = this.#services.now();
-    const standing = swapIn(this.#values, key, values, { ...options, now });
-    if (standing !== undefined) return standing;
+    const standing = swapIn(this.#values, key, [expected, next], { ...options, now });
+    // What changes nothing asks only whether the file can be written.
+    if (standing !== undefined || (expected === undefined && next === undefined)) return standing;
     const durable = options.durable === true;
     const end = this.#values.expiry(key, now);
     const written = log.append(changeOf(key, this.#values.get(key, now), end), durable);
