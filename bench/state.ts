@@ -55,22 +55,25 @@ await Bench.run(Number(options.seconds), Number(options.rounds), async (bench) =
       redis: { type: 'redis', url: `redis://127.0.0.1:${PORT}` },
     };
     printHeader();
-    const memory = await bench.startService('memory', stateConfig(url, 'memory'));
-    for (const [name, state] of Object.entries(engines)) {
-      const service = await bench.startService(name, stateConfig(url, state));
-      // The ledger of payments has begun before the second in which they are made.
-      await sleep(1000);
-      for (const work of name === 'file' ? ['paid'] : ['encoded', 'cached', 'paid'])
-        await bench.pair(await workOf(memory, work, 'memory'), await workOf(service, work, name));
-      await service.stop();
+    for (const [engine, state] of Object.entries(engines)) {
+      for (const name of engine === 'file' ? ['paid'] : ['encoded', 'cached', 'paid']) {
+        // Both begin at the same time: what earlier work has left in a process costs later work.
+        const memory = await bench.startService('memory', stateConfig(url, 'memory'));
+        const other = await bench.startService(engine, stateConfig(url, state));
+        // The ledger of payments has begun before the second in which they are made.
+        await sleep(1000);
+        await bench.pair(await workOf(memory, name, 'memory'), await workOf(other, name, engine));
+        await Promise.all([memory.stop(), other.stop()]);
+      }
     }
-    await memory.stop();
     const cores = '0,1';
     const config = stateConfig(url, engines.redis);
-    const one = await bench.startService('one', config, { cores });
-    const two = await bench.startService('two', config, { cores, options: ['--workers', '2'] });
-    for (const work of ['encoded', 'cached'])
-      await bench.pair(await workOf(one, work, 'one process'), await workOf(two, work, 'two workers'));
+    for (const name of ['encoded', 'cached']) {
+      const one = await bench.startService('one', config, { cores });
+      const two = await bench.startService('two', config, { cores, options: ['--workers', '2'] });
+      await bench.pair(await workOf(one, name, 'one process'), await workOf(two, name, 'two workers'));
+      await Promise.all([one.stop(), two.stop()]);
+    }
   } finally {
     const gone = once(redis, 'exit');
     redis.kill();
