@@ -152,12 +152,16 @@ export class StateClient implements SharedState {
     if (this.#failures === 1) this.#look(DOUBT);
   }
 
-  /** Asks, in a while and from then on, for a change that changes nothing: an engine that can only be read is away, too. */
+  /**
+   * Asks, in a while and from then on, for a change that changes nothing: an engine that can only be read is away, too. One that
+   * has failed must write before it is back, since a full one can still delete.
+   */
   #look(delay: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
-      await this.#ask('swap', () => this.#probe.swap('probe', undefined, undefined)).catch(() => undefined);
+      const next = this.#failures > 0 ? '' : undefined;
+      await this.#ask('swap', () => this.#probe.swap('probe', undefined, next, { ttl: 1 })).catch(() => undefined);
       this.#look(this.#failures > 0 && this.available() ? DOUBT : LOOK);
     }, delay).unref();
   }
