@@ -13,6 +13,7 @@ import {
   StateUnavailable,
 } from '../plugins-sdk/state-area.ts';
 import { within } from '../plugins-sdk/within.ts';
+import { endsWithin } from './ends-within.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that a command may take. */
@@ -23,6 +24,8 @@ const FAILURES = 5;
 const LOOK = 1000;
 /** Milliseconds between two looks at one that has failed just now. */
 const DOUBT = 200;
+/** Milliseconds that an engine has to let go of everything. */
+const STOP_TIME = 5000;
 
 const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 
@@ -90,10 +93,13 @@ export class StateClient implements SharedState {
     this.#measured = measured;
   }
 
+  /** Waits for no engine that does not end, such as one whose disk hangs: the service must. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#use.engine.close();
+    const { engine, log } = this.#use;
+    if (!(await endsWithin(STOP_TIME, engine.close())))
+      log.error('the engine of settings.state did not stop in time', { engine: this.engine });
   }
 
   #bounded(area: StateArea): StateArea {

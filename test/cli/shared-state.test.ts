@@ -31,7 +31,7 @@ function setUp(t: TestContext, timeout?: number | 'none') {
     start: async () => undefined,
     doubts: () => ['a doubt'],
     area: (name) => (name === 'probe' ? looking : faulty),
-    close: async () => undefined,
+    close: () => (state.fault === 'hangs' ? new Promise<void>(() => undefined) : Promise.resolve()),
   };
   const lines: string[] = [];
   const write = (level: string) => (message: string, fields?: object) =>
@@ -146,6 +146,17 @@ describe('the engine of settings.state, as plugins use it', () => {
     await pass(1000);
     assert.deepEqual([client.available(), lines.length], [true, 2]);
     await client.close();
+  });
+
+  it('does not keep the service from ending', async (t) => {
+    const { state, client, lines, pass } = setUp(t);
+    state.fault = 'hangs';
+    const closed = client.close();
+    await pass(4999);
+    assert.deepEqual(lines, []);
+    await pass(1);
+    await closed;
+    assert.deepEqual(lines, ['error the engine of settings.state did not stop in time {"engine":"test"}']);
   });
 
   it('hides secrets in the reason why it cannot start', async (t) => {
