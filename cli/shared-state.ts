@@ -13,6 +13,7 @@ import {
   StateUnavailable,
 } from '../plugins-sdk/state-area.ts';
 import { within } from '../plugins-sdk/within.ts';
+import { endsWithin } from './ends-within.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that a command may take. */
@@ -23,6 +24,8 @@ const FAILURES = 5;
 const LOOK = 1000;
 /** Milliseconds between two looks at one that has failed just now. */
 const DOUBT = 200;
+/** Milliseconds that an engine has to let go of everything. */
+const STOP_TIME = 5000;
 
 const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 
@@ -90,10 +93,13 @@ export class StateClient implements SharedState {
     this.#measured = measured;
   }
 
+  /** Waits for no engine that does not end, such as one whose disk hangs: the service must. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#use.engine.close();
+    const { engine, log } = this.#use;
+    if (!(await endsWithin(STOP_TIME, engine.close())))
+      log.error('the engine of settings.state did not stop in time', { engine: this.engine });
   }
 
   #bounded(area: StateArea): StateArea {
@@ -152,12 +158,16 @@ export class StateClient implements SharedState {
     if (this.#failures === 1) this.#look(DOUBT);
   }
 
-  /** Asks, in a while and from then on, for a change that changes nothing: an engine that can only be read is away, too. */
+  /**
+   * Asks, in a while and from then on, for a change that changes nothing: an engine that can only be read is away, too. One that
+   * has failed must write before it is back, since a full one can still delete.
+   */
   #look(delay: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
-      await this.#ask('swap', () => this.#probe.swap('probe', undefined, undefined)).catch(() => undefined);
+      const next = this.#failures > 0 ? '' : undefined;
+      await this.#ask('swap', () => this.#probe.swap('probe', undefined, next, { ttl: 1 })).catch(() => undefined);
       this.#look(this.#failures > 0 && this.available() ? DOUBT : LOOK);
     }, delay).unref();
   }

@@ -11,7 +11,7 @@ const MOST_WAITING = 100_000;
 /**
  * Rate limits by client for all processes that share an engine. This process's own buckets decide, at once; what was spent here
  * is merged ten times a second, and what others have spent is learned with it. So a client may have somewhat more than its limit
- * in a short burst, which it has less afterwards. While the engine is away, each process limits by itself.
+ * in a short burst, which it has less afterwards. While the engine is away, each process limits by itself, and merges later.
  */
 export class MergedBuckets implements ClientBuckets {
   readonly #limit: BucketLimit;
@@ -19,13 +19,14 @@ export class MergedBuckets implements ClientBuckets {
   readonly #local: TokenBuckets;
   /** Tokens by client that the engine has not heard of. */
   #spent = new Map<string, number>();
-  /** Clients whose last merge failed: what they spent long ago has flowed in again since. */
-  readonly #late = new Set<string>();
+  readonly #isAvailable: () => boolean;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limit: BucketLimit, area: StateArea) {
+  /** @param isAvailable whether the engine answered when it was last asked. */
+  constructor(limit: BucketLimit, area: StateArea, isAvailable: () => boolean) {
     this.#limit = limit;
     this.#area = area;
+    this.#isAvailable = isAvailable;
     this.#local = new TokenBuckets(limit);
   }
 
@@ -55,26 +56,31 @@ export class MergedBuckets implements ClientBuckets {
   }
 
   async #merge(): Promise<void> {
-    const batch = [...this.#spent].slice(0, BATCH);
-    for (const [key] of batch) this.#spent.delete(key);
-    await Promise.all(batch.map(([key, tokens]) => this.#mergeOne(key, tokens)));
+    const merges: Promise<void>[] = [];
+    for (const [key, tokens] of this.#spent) {
+      if (merges.length === BATCH || !this.#isAvailable()) break;
+      this.#spent.delete(key);
+      merges.push(this.#mergeOne(key, tokens));
+    }
+    await Promise.all(merges);
   }
 
   async #mergeOne(key: string, tokens: number): Promise<void> {
-    const debt = this.#late.has(key) ? Math.min(tokens, this.#local.used(key)) : tokens;
+    // What was spent long ago, while the engine was away, has flowed in again since.
+    const debt = Math.min(tokens, this.#local.used(key));
     const { max, window } = this.#limit;
     try {
       const { left } = await this.#area.take(`${max}/${window} ${key}`, this.#limit, 0, debt);
-      this.#late.delete(key);
       this.#local.lower(key, left - (this.#spent.get(key) ?? 0));
     } catch {
-      if (this.#late.size < MOST_WAITING) this.#late.add(key);
-      this.#owe(key, debt);
+      // It may have been merged, or be merged yet: merged twice, it would lock out a client that has kept to its limit.
     }
   }
 }
 
 /** Buckets for the clients of this process, or of all that share an engine. @param name of the limit. */
 export function clientBuckets(limit: BucketLimit, shared: SharedState | undefined, name: string): ClientBuckets {
-  return shared?.processes === 'many' ? new MergedBuckets(limit, shared.area(name)) : new TokenBuckets(limit);
+  return shared?.processes === 'many'
+    ? new MergedBuckets(limit, shared.area(name), () => shared.available())
+    : new TokenBuckets(limit);
 }

@@ -179,13 +179,15 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
     const payment = `${proof.txHash}:${signer}`;
-    const ticket = await redemptions.redeem(payment, async () => {
+    // Too late to be heard: the budget ended or the client left.
+    const isOver = () => call.signal.aborted;
+    const verify = async () => {
       const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
       checkPayment(mined, accepted(method).terms, signer, now());
-      // Too late to be heard: the budget ended or the client left.
-      if (call.signal.aborted) throw unavailable('the request ended before the payment was verified');
+      if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
-    });
+    };
+    const ticket = await redemptions.redeem(payment, verify, isOver);
     redeemed.set(exchange, ticket);
     counted({ outcome: 'redeemed' }, 1);
   };

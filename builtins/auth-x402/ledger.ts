@@ -61,11 +61,18 @@ export class Ledger {
 
 /** @throws StateUnavailable for what nobody here wrote. */
 function parse(text: string): LedgerTerms {
-  const terms: Partial<LedgerTerms> = JSON.parse(text);
-  const { began, life, past } = terms;
+  const { began, life, past } = membersOf(text);
   if (typeof began !== 'number' || typeof life !== 'number' || !Array.isArray(past))
     throw new StateUnavailable('the ledger of payments cannot be read');
   return { began, life, past };
+}
+
+function membersOf(text: string): Partial<LedgerTerms> {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** Milliseconds after its block for which a payment can be known not to have been redeemed before; below 0: never. */

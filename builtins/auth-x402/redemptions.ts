@@ -7,7 +7,7 @@ export interface RedemptionsOptions {
   readonly payments: Payments;
   readonly ledger: Ledger;
   /** Where payments are kept beyond the process. */
-  readonly shared: Pick<SharedState, 'doubts'> | undefined;
+  readonly shared: Pick<SharedState, 'available' | 'doubts'> | undefined;
   /** Milliseconds for which a request may hold a payment that it has not redeemed. */
   readonly lease: number;
   /** Epoch milliseconds. */
@@ -39,7 +39,8 @@ function tooOld(reason: string): Refusal {
 /** Redeems each payment once: reserves it, has it looked up, redeems it, and gives it back when the request is refused. */
 export class Redemptions {
   readonly #options: RedemptionsOptions;
-  #isStopped = false;
+  /** Payments that are still to be given back. */
+  #owed = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RedemptionsOptions) {
@@ -64,32 +65,38 @@ export class Redemptions {
     ledger.terms().catch(() => undefined);
   }
 
-  /** Gives up what is still to be given back. */
+  /** What is still to be given back is, as long as the process lives: a reload must cost no payer his payment. */
   stop(): void {
-    this.#isStopped = true;
+    if (this.#owed > 0) this.#options.log.warn('payments are still to be given back', { payments: this.#owed });
   }
 
   /**
    * @param verify looks the payment up while nobody else can redeem it.
+   * @param isOver whether nobody hears any more what this comes to.
    * @returns the hold on the payment, by which it can be given back.
    * @throws Refusal 401, and the payment is as it was.
    */
-  async redeem(payment: string, verify: () => Promise<Mined>): Promise<Ticket> {
+  async redeem(payment: string, verify: () => Promise<Mined>, isOver = () => false): Promise<Ticket> {
     const { payments, ledger, lease, shared } = this.#options;
     const [doubt] = shared?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt);
     const ticket = ticketFor(payment);
+    let mayBeRedeemed = false;
     const giveBack = async (error: unknown): Promise<never> => {
-      await this.#insist(() => payments.release(ticket), {});
+      await this.#insist(() => payments.release(ticket), mayBeRedeemed ? {} : undefined);
       return refuse(error);
     };
-    if (!(await payments.reserve(ticket, lease).catch(giveBack))) throw alreadyUsed();
+    // An engine that is away is sent nothing, so that there is nothing to give back.
+    const isAsked = shared?.available() ?? true;
+    if (!(await payments.reserve(ticket, lease).catch(isAsked ? giveBack : refuse))) throw alreadyUsed();
     try {
       const { minedAt } = await verify();
       // Only now, since the ledger may have been begun anew or its life raised meanwhile.
       const terms = await ledger.terms();
       this.#checkAge(minedAt, terms);
+      mayBeRedeemed = true;
       if (!(await payments.confirm(ticket, this.#remaining(minedAt, terms)))) throw alreadyUsed();
+      if (isOver()) throw unavailable('the request ended before the payment was redeemed');
       return ticket;
     } catch (error) {
       return giveBack(error);
@@ -126,25 +133,36 @@ export class Redemptions {
     return Math.max(minedAt - this.#options.now(), 0) + life + MARGIN;
   }
 
-  /** Once now, and where that fails again and again in the background: a command without an answer may yet be done. */
-  async #insist(give: () => Promise<void>, fields: Readonly<Record<string, unknown>>): Promise<void> {
+  /**
+   * Once now, and where that fails again and again in the background: a command without an answer may yet be done.
+   * @param fields for the log where a payer may lose what he has paid; a mere reservation ends by itself.
+   */
+  async #insist(give: () => Promise<void>, fields?: Readonly<Record<string, unknown>>): Promise<void> {
     try {
       await give();
     } catch (error) {
-      void this.#later(give, { ...fields, error: String(error) });
+      if (fields === undefined) void this.#later(give);
+      else void this.#owe(give, { ...fields, error: String(error) });
     }
   }
 
-  async #later(give: () => Promise<void>, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    for (let tries = 0; tries < RETRIES && !this.#isStopped; tries += 1) {
+  async #owe(give: () => Promise<void>, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    this.#owed += 1;
+    const given = await this.#later(give);
+    this.#owed -= 1;
+    if (!given) this.#options.log.error('a payment could not be given back: its payer has paid for nothing', fields);
+  }
+
+  async #later(give: () => Promise<void>): Promise<boolean> {
+    for (let tries = 0; tries < RETRIES; tries += 1) {
       await new Promise((done) => setTimeout(done, RETRY).unref());
       const done = await give().then(
         () => true,
         () => false,
       );
-      if (done) return;
+      if (done) return true;
     }
-    this.#options.log.error('a payment could not be given back: its payer has paid for nothing', fields);
+    return false;
   }
 }
 

@@ -7,13 +7,17 @@ const LEASE = 30_000;
 const RENEWAL = 10_000;
 /** Milliseconds that a result is kept from its completion or failure. */
 const FINISHED = 60_000;
-/** Milliseconds between two tries to write a result. */
+/** Milliseconds between two tries to write what could not be written. */
 const RETRY = 1000;
 /** Tries to write where another value stands than was expected. */
 const TRIES = 5;
 
 const COMPLETE = 'complete ';
 const FAILED = 'failed ';
+
+function isEnd(text: string): boolean {
+  return text.startsWith(COMPLETE) || text.startsWith(FAILED);
+}
 
 /**
  * Async requests that any process can be asked for. Who began one has room for it, keeps it alive, and writes its end. Methods
@@ -27,6 +31,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   /** What stands in the engine, by id, of requests that are not finished. */
   readonly #written = new Map<string, string>();
   #renewing: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   /** @param node whose answers they are: they are nobody else's. */
   constructor(own: AsyncStore<true>, area: StateArea, node: string) {
@@ -40,7 +45,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     try {
       if ((await this.#area.swap(this.#key(id), undefined, 'pending', { ttl: LEASE })) === undefined) {
         this.#written.set(id, 'pending');
-        this.#renewing ??= setInterval(() => void this.#renew(), RENEWAL).unref();
+        if (this.#renewing === undefined) this.#renewIn(RENEWAL);
         return true;
       }
     } catch (error) {
@@ -66,10 +71,12 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   }
 
   async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
-    const text = await this.#area.get(this.#key(id));
-    if (text === undefined) return undefined;
+    const kept = await this.#area.get(this.#key(id));
     // One that was read may make room.
-    this.#own.get(id);
+    const own = this.#own.get(id);
+    // The lease of what is under way here may have ended while the engine was away: it is there again soon.
+    const text = kept ?? (own && this.#written.get(id));
+    if (text === undefined) return undefined;
     if (text.startsWith(COMPLETE))
       return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
     if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
@@ -77,7 +84,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   }
 
   stop(): void {
-    clearInterval(this.#renewing);
+    this.#isStopped = true;
+    clearTimeout(this.#renewing);
   }
 
   /** An id is a secret of its client, which the engine may log. */
@@ -101,16 +109,29 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return true;
   }
 
-  async #renew(): Promise<void> {
-    await Promise.all(
-      [...this.#written].map(async ([id, text]) => {
-        if (this.#own.get(id) === undefined) this.#written.delete(id);
-        else await this.#write(id, text, LEASE).catch(() => undefined);
-      }),
-    );
+  #renewIn(delay: number): void {
+    if (this.#isStopped) return;
+    this.#renewing = setTimeout(async () => {
+      // What an engine that was away has forgotten is there again soon after its return.
+      const isDone = await this.#renew();
+      this.#renewIn(isDone ? RENEWAL : RETRY);
+    }, delay).unref();
   }
 
-  /** Nobody else writes it: what differs is an answer of the engine that was lost, or a lease that ended while it was away. */
+  /** @returns whether the engine took all of it. */
+  async #renew(): Promise<boolean> {
+    const renewals = [...this.#written].map(async ([id, text]) => {
+      if (this.#own.get(id) === undefined) this.#written.delete(id);
+      else await this.#write(id, text, LEASE);
+    });
+    const results = await Promise.allSettled(renewals);
+    return results.every(({ status }) => status === 'fulfilled');
+  }
+
+  /**
+   * Nobody else writes it: what differs is an answer of the engine that was lost, a lease that ended while it was away, or an
+   * end, which a renewal that was sent before must not undo.
+   */
   async #write(id: string, text: string, ttl: number): Promise<void> {
     let seen = this.#written.get(id);
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -120,6 +141,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
         return;
       }
       seen = standing.value;
+      if (seen !== undefined && isEnd(seen)) return;
     }
   }
 }

@@ -76,8 +76,11 @@ export class FileState implements StateEngine {
   }
 
   async close(): Promise<void> {
+    const log = this.#log;
+    // Who still asks must not write: another process may have the file by then.
+    this.#log = undefined;
     try {
-      await this.#log?.close();
+      await log?.close();
     } finally {
       if (this.#lock !== undefined) closeSync(this.#lock);
       this.#lock = undefined;
@@ -98,6 +101,8 @@ export class FileState implements StateEngine {
     // What changes nothing asks only whether the file can be written.
     if (standing !== undefined || (expected === undefined && next === undefined)) return standing;
     const durable = options.durable === true;
+    const isChange = values.some((value) => value !== undefined);
+    if (!isChange && !durable) return undefined;
     const end = this.#values.expiry(key, now);
     const written = log.append(changeOf(key, this.#values.get(key, now), end), durable);
     if (durable) await written;

@@ -4,7 +4,7 @@ import { StateClient } from '../../cli/shared-state.ts';
 import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
 import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state-area.ts';
 
-type Fault = 'none' | 'refuses' | 'hangs';
+type Fault = 'none' | 'refuses' | 'hangs' | 'is full';
 
 /** An engine whose faults the test decides, and the client in front of it. */
 function setUp(t: TestContext, timeout?: number | 'none') {
@@ -19,7 +19,11 @@ function setUp(t: TestContext, timeout?: number | 'none') {
   };
   const faulty: StateArea = {
     get: (...args) => answer(() => memory.get(...args)),
-    swap: (...args) => answer(() => memory.swap(...args)),
+    swap: (...args) =>
+      answer(() => {
+        if (state.fault === 'is full' && args[2] !== undefined) throw new Error('full');
+        return memory.swap(...args);
+      }),
     take: (...args) => answer(() => memory.take(...args)),
   };
   const looking: StateArea = { ...faulty, swap: (...args) => faulty.swap(...args).finally(() => void state.looks++) };
@@ -27,7 +31,7 @@ function setUp(t: TestContext, timeout?: number | 'none') {
     start: async () => undefined,
     doubts: () => ['a doubt'],
     area: (name) => (name === 'probe' ? looking : faulty),
-    close: async () => undefined,
+    close: () => (state.fault === 'hangs' ? new Promise<void>(() => undefined) : Promise.resolve()),
   };
   const lines: string[] = [];
   const write = (level: string) => (message: string, fields?: object) =>
@@ -128,6 +132,31 @@ describe('the engine of settings.state, as plugins use it', () => {
     const { looks } = state;
     await pass(10_000);
     assert.equal(state.looks, looks);
+  });
+
+  it('is away as long as it is full, though it can still delete', async (t) => {
+    const { state, client, area, lines, pass } = setUp(t);
+    await client.start();
+    state.fault = 'is full';
+    for (let failures = 0; failures < 5; failures++)
+      await assert.rejects(area.swap('a', undefined, 'b'), new StateUnavailable('full'));
+    for (let looks = 0; looks < 5; looks++) await pass(1000);
+    assert.deepEqual([client.available(), lines.length], [false, 1]);
+    state.fault = 'none';
+    await pass(1000);
+    assert.deepEqual([client.available(), lines.length], [true, 2]);
+    await client.close();
+  });
+
+  it('does not keep the service from ending', async (t) => {
+    const { state, client, lines, pass } = setUp(t);
+    state.fault = 'hangs';
+    const closed = client.close();
+    await pass(4999);
+    assert.deepEqual(lines, []);
+    await pass(1);
+    await closed;
+    assert.deepEqual(lines, ['error the engine of settings.state did not stop in time {"engine":"test"}']);
   });
 
   it('hides secrets in the reason why it cannot start', async (t) => {

@@ -10,18 +10,21 @@ const LIMIT = { max: 10, window: 1000 * HOUR };
 
 function setUp(t: TestContext, limit = LIMIT) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const engine = { isAway: false, debts: [] as number[] };
+  const engine = { isAway: false, isLate: false, asked: 0, debts: [] as number[] };
   const memory = new MemoryArea();
   const area: StateArea = {
     get: (key) => memory.get(key),
     swap: (...args) => memory.swap(...args),
     take: async (key, bounds, n, debt = 0) => {
+      engine.asked += 1;
       if (engine.isAway) throw new Error('away');
       engine.debts.push(debt);
-      return memory.take(key, bounds, n, debt);
+      const taken = await memory.take(key, bounds, n, debt);
+      if (engine.isLate) throw new Error('no answer within 250 ms');
+      return taken;
     },
   };
-  const replica = () => new MergedBuckets(limit, area);
+  const replica = () => new MergedBuckets(limit, area, () => !engine.isAway);
   const pass = async (milliseconds: number) => {
     t.mock.timers.tick(milliseconds);
     for (let turn = 0; turn < 3; turn++) await new Promise((done) => setImmediate(done));
@@ -80,6 +83,28 @@ describe('limits that replicas share', () => {
     assert.equal(spend(replica(), 1), 1);
   });
 
+  it('ask nothing of an engine that is away', async (t) => {
+    const { engine, replica, pass, spend } = setUp(t);
+    const one = replica();
+    engine.isAway = true;
+    spend(one, 1);
+    for (let merges = 0; merges < 5; merges++) await pass(100);
+    assert.equal(engine.asked, 0);
+  });
+
+  it('count once what an engine merged too late to say so', async (t) => {
+    const { engine, replica, pass, spend } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    engine.isLate = true;
+    spend(one, 4);
+    for (let merges = 0; merges < 5; merges++) await pass(100);
+    engine.isLate = false;
+    spend(other, 1);
+    await pass(100);
+    assert.deepEqual(engine.debts, [4, 1]);
+    assert.equal(spend(other, 20), 5);
+  });
+
   it('forget what has flowed in again while the engine was away', async (t) => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);
@@ -109,7 +134,10 @@ describe('limits that replicas share', () => {
 
   it('of another size are others', async (t) => {
     const { memory, spend } = setUp(t);
-    const [small, large] = [new MergedBuckets(LIMIT, memory), new MergedBuckets({ ...LIMIT, max: 20 }, memory)];
+    const [small, large] = [
+      new MergedBuckets(LIMIT, memory, () => true),
+      new MergedBuckets({ ...LIMIT, max: 20 }, memory, () => true),
+    ];
     spend(small, 10);
     await small.close();
     assert.equal(spend(large, 1), 1);

@@ -98,6 +98,31 @@ describe('state in a file', () => {
     assert.equal(await rounds({}), 0);
   });
 
+  it('is not written for a change that changes nothing, such as a look once a second', async (t) => {
+    const path = join(await folder(t), 'state');
+    const { engine } = await started(t, path);
+    const { size } = await stat(path);
+    assert.equal(await engine.area('a').swap('probe', undefined, undefined), undefined);
+    await engine.area('a').swap('other', undefined, undefined, { durable: true });
+    const text = await readFile(path, 'utf8');
+    assert.ok(text.length > size && text.includes('a/other') && !text.includes('a/probe'), text);
+  });
+
+  it('is left alone by an engine that was closed, whoever still asks', async (t) => {
+    const path = join(await folder(t), 'state');
+    const first = await started(t, path);
+    await first.engine.close();
+    const second = await started(t, path);
+    await put(second.engine.area('a'), 'key', 'of the second');
+    const late = { message: 'the state file is not open' };
+    for (let times = 0; times < 3; times++)
+      await assert.rejects(first.engine.area('a').swap('late', undefined, 'x', { durable: true }), late);
+    await second.engine.close();
+    const { engine } = await started(t, path);
+    assert.equal(await engine.area('a').get('key'), 'of the second');
+    assert.deepEqual(first.logged, []);
+  });
+
   it('writes the rest of what the system wrote in part', async (t) => {
     const path = join(await folder(t), 'state');
     const files = watched(() => undefined);

@@ -16,7 +16,7 @@ function setUp(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const clock = { now: START };
   const memory = new MemoryArea({ now: () => clock.now });
-  const engine = { commands: 0, failsAt: 0, isDone: true, isAway: false, doubts: [] as string[] };
+  const engine = { commands: 0, failsAt: 0, isDone: true, isAway: false, isKnownAway: false, doubts: [] as string[] };
   const ask = async <R>(command: () => Promise<R>): Promise<R> => {
     engine.commands += 1;
     const fails = engine.isAway || engine.commands === engine.failsAt;
@@ -36,7 +36,7 @@ function setUp(t: TestContext) {
   const replica = (skew = 0, life = LIFE) => {
     const now = () => clock.now + skew;
     const ledger = new Ledger({ area, life, now, mayHaveLost: true });
-    const shared = { doubts: () => engine.doubts };
+    const shared = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     return new Redemptions({ payments: new Payments(area), ledger, shared, lease: 40_000, now, log });
   };
   const pass = async (milliseconds: number) => {
@@ -108,6 +108,40 @@ describe('a redemption whose engine fails at one command', () => {
     assert.equal(await redemptions.refund(ticket, true, 'request'), true);
     for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
     assert.deepEqual(lines, ['a payment could not be given back: its payer has paid for nothing']);
+  });
+
+  for (const [what, isKnownAway] of [
+    ['and never comes back', false],
+    ['and is away already', true],
+  ] as const)
+    it(`${what} before anything is redeemed: nobody is said to have paid for nothing`, async (t) => {
+      const { clock, engine, replica, pass, lines } = setUp(t);
+      const redemptions = replica();
+      await redemptions.start();
+      Object.assign(engine, { isAway: true, isKnownAway, commands: 0 });
+      assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), UNAVAILABLE);
+      for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
+      assert.deepEqual(lines, []);
+      // To reserve and to release; to an engine that is known to be away nothing is said again.
+      assert.equal(engine.commands, isKnownAway ? 1 : 122);
+    });
+
+  it('and the service reloads its config: the payment is given back all the same', async (t) => {
+    const { clock, engine, replica, pass, lines } = setUp(t);
+    const redemptions = replica();
+    await redemptions.start();
+    const paid = minedAt(clock.now);
+    const ticket = await redemptions.redeem('0x01', paid);
+    engine.isAway = true;
+    await redemptions.refund(ticket, true, 'request');
+    redemptions.stop();
+    assert.deepEqual(lines, ['payments are still to be given back']);
+    await pass(5000);
+    engine.isAway = false;
+    await pass(1000);
+    assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
+    redemptions.stop();
+    assert.equal(lines.length, 1);
   });
 
   it('during a refund: it is given back once, later', async (t) => {
@@ -195,6 +229,18 @@ describe('a ledger that was emptied', () => {
     assert.equal(await outcome(redemptions.redeem('0x01', emptied)), 'Payment too old');
     assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'Payment too old');
   });
+});
+
+it('a request that ends while its payment is confirmed gives it back', async (t) => {
+  const { clock, engine, replica } = setUp(t);
+  const redemptions = replica();
+  await redemptions.start();
+  const paid = minedAt(clock.now);
+  engine.commands = 0;
+  // To reserve, to look at the ledger, to confirm.
+  const isOver = () => engine.commands === 3;
+  assert.equal(await outcome(redemptions.redeem('0x01', paid, isOver)), UNAVAILABLE);
+  assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'done');
 });
 
 it('a check that fails gives the payment back with its own words', async (t) => {

@@ -11,13 +11,14 @@ const answer = SignedResponse.of({
 } as const);
 
 function setUp(t: TestContext) {
-  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const clock = { now: 1_700_000_000_000 };
   const memory = new MemoryArea({ now: () => clock.now });
-  const engine = { isAway: false, loses: false };
+  const engine = { isAway: false, loses: false, isSlow: false };
   const guard = async <R>(ask: () => Promise<R>): Promise<R> => {
     if (engine.isAway) throw new StateUnavailable('away');
     const result = await ask();
+    if (engine.isSlow) for (let turn = 0; turn < 5; turn++) await new Promise((done) => setImmediate(done));
     if (engine.loses) throw new StateUnavailable('cut');
     return result;
   };
@@ -144,6 +145,31 @@ describe('async requests that replicas share', () => {
     t.mock.method(performance, 'now', () => 60_001);
     await pass(1000);
     await completed;
+  });
+
+  it('that end while they are renewed stay ended', async (t) => {
+    const { engine, replica, pass } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    await one.records.reserve('id', 'alice');
+    await one.records.processing('id');
+    engine.isSlow = true;
+    const completed = one.records.complete('id', answer);
+    await pass(10_000);
+    assert.equal(await completed, true);
+    assert.equal((await other.records.get('id'))?.status, 'complete');
+  });
+
+  it('whose lease ended while the engine was away are there again, here at once and elsewhere after a second', async (t) => {
+    const { engine, replica, pass } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    await one.records.reserve('id', 'alice');
+    await one.records.processing('id');
+    engine.isAway = true;
+    for (let seconds = 0; seconds < 35; seconds++) await pass(1000);
+    engine.isAway = false;
+    assert.deepEqual(await one.records.get('id'), { status: 'processing' });
+    await pass(1000);
+    assert.deepEqual(await other.records.get('id'), { status: 'processing' });
   });
 
   it('whose write was done although its answer was lost are as they were meant', async (t) => {

@@ -57,7 +57,7 @@ describe('the ledger of payments', () => {
     assert.equal((await at(area, 1, 0)).life, 115);
   });
 
-  for (const text of ['{}', '{"began":1,"life":"x","past":[]}'])
+  for (const text of ['', 'null', '{}', '{"began":1,"life":"x","past":[]}'])
     it(`that somebody else wrote stops all payments: ${text}`, async () => {
       const area = new MemoryArea();
       await area.swap('ledger', undefined, text);
