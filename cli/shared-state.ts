@@ -68,6 +68,10 @@ export class StateClient implements SharedState {
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
+    // One that answers may still refuse what the service will ask for, such as keys with this prefix.
+    await this.#probe.swap('probe', undefined, undefined).catch((error: unknown) => {
+      throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
+    });
     this.#look(LOOK);
   }
 
