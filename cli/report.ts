@@ -53,6 +53,7 @@ export function announce(
   if (backend === 'ethers')
     log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
+  for (const doubt of state?.doubts() ?? []) log.warn(doubt);
   for (const endpoint of loaded.endpoints) log.info(lineOf(endpoint));
 }
 

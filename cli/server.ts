@@ -188,7 +188,7 @@ export class Server {
         report(this.#log, { first: this.#first ?? loaded, before: old.loaded, after: loaded, env, key: this.#key() });
       void this.#retire(old);
     };
-    if (!this.#isStopping()) return { config: fingerprintOf(loaded), commit, abort };
+    if (!this.#isStopping()) return { config: fingerprintOf(loaded, this.#first ?? loaded), commit, abort };
     await abort();
     return undefined;
   }
@@ -196,7 +196,7 @@ export class Server {
   #listen(loaded: LoadedConfig): Promise<void> {
     const address = addressOf(loaded.config);
     if (this.#place === undefined) return listen(this.#server, address);
-    return this.#place.listen(this.#server, address, fingerprintOf(loaded));
+    return this.#place.listen(this.#server, address, fingerprintOf(loaded, loaded));
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */

@@ -71,6 +71,10 @@ export class StateClient implements SharedState {
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
+    // One that answers may still refuse what the service will ask for, such as keys with this prefix.
+    await this.#probe.swap('probe', undefined, undefined).catch((error: unknown) => {
+      throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
+    });
     this.#look(LOOK);
   }
 
@@ -187,8 +191,12 @@ export function openState({ config, plugins, hide }: LoadedConfig, services: Eng
 
 /** Whether two configs ask for the same engine. */
 export function isSameState(one: LoadedConfig, other: LoadedConfig): boolean {
-  const [was, is] = [one, other].map(({ config }) => JSON.stringify(stateKey.in(config) ?? 'memory'));
-  return was === is;
+  return JSON.stringify(stateOf(one)) === JSON.stringify(stateOf(other));
+}
+
+/** The engine that a config asks for, and its own config. */
+export function stateOf({ config }: LoadedConfig): unknown {
+  return stateKey.in(config) ?? 'memory';
 }
 
 /** Whether an endpoint cannot be served while the engine is away. Of an engine for one process, modes need nothing. */

@@ -98,11 +98,10 @@ export class FileState implements StateEngine {
     if (sound !== undefined) await sound;
     const now = this.#services.now();
     const standing = swapIn(this.#values, key, [expected, next], { ...options, now });
-    // What changes nothing asks only whether the file can be written.
-    if (standing !== undefined || (expected === undefined && next === undefined)) return standing;
+    if (standing !== undefined) return standing;
     const durable = options.durable === true;
-    const isChange = values.some((value) => value !== undefined);
-    if (!isChange && !durable) return undefined;
+    // What changes nothing asks only whether the file can be written.
+    if (expected === undefined && next === undefined && !durable) return undefined;
     const end = this.#values.expiry(key, now);
     const written = log.append(changeOf(key, this.#values.get(key, now), end), durable);
     if (durable) await written;

@@ -9,6 +9,8 @@ import { nameOf, type Target } from './target.ts';
 const DELAY = { first: 50, most: 1000 };
 /** Milliseconds for the server to say goodbye. */
 const GOODBYE = 500;
+/** Milliseconds between two looks at what a server says of itself, which its operator may have changed. */
+const LOOK = 10_000;
 
 /** A connection that heals by itself, to a server that is looked at each time before it is used. */
 export class Connection {
@@ -57,6 +59,8 @@ export class Connection {
       throw new Error(`settings.state: ${message}${hint(this.#target, message)}`);
     }
     client.on('ready', () => this.#examineAgain(client));
+    const looking = setInterval(() => this.#isGood && this.#examineAgain(client), LOOK).unref();
+    client.once('end', () => clearInterval(looking));
   }
 
   get(key: string): Promise<string | null> {
@@ -112,8 +116,10 @@ export class Connection {
     ]);
     const appendfsync = Array.isArray(config) ? String(config[1]) : undefined;
     const found = examine(this.#name, info, appendfsync);
-    const known = this.#found.warnings;
-    for (const warning of found.warnings) if (!known.includes(warning)) this.#log.warn(warning);
+    const known = [...this.#found.doubts, ...this.#found.warnings];
+    // At the start it is up to the service what doubts mean.
+    const told = this.#wasGood ? [...found.doubts, ...found.warnings] : found.warnings;
+    for (const text of told) if (!known.includes(text)) this.#log.warn(text);
     this.#found = found;
     this.#fault = undefined;
     this.#attempts = 0;

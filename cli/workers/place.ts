@@ -5,6 +5,8 @@ import type { Log } from '../../plugins-sdk/define.ts';
 import type { Address } from '../../plugins-sdk/listen.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
+import { signerAddressOf } from '../assemble.ts';
+import { stateOf } from '../shared-state.ts';
 
 /** What a service is told that is one of several processes. */
 export interface Place {
@@ -26,9 +28,22 @@ export interface Prepared {
   abort(): Promise<void>;
 }
 
-/** What two processes must have in common to serve the same; it tells nobody what the values are. */
-export function fingerprintOf({ config }: LoadedConfig): string {
-  return createHash('sha256').update(JSON.stringify(config)).digest('hex');
+const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/**
+ * What two processes must have in common to serve the same: the config, and what stays until a restart; it tells nobody what
+ * the values are.
+ * @param first the config that the process started with.
+ */
+export function fingerprintOf(loaded: LoadedConfig, first: LoadedConfig): string {
+  return `${hash(loaded.config)} ${hash([stateOf(first), signerAddressOf(loaded)])}`;
+}
+
+/** What to do about two fingerprints that differ. */
+export function differenceOf(one: string, other: string): string {
+  return one.split(' ')[1] === other.split(' ')[1]
+    ? 'what it read is not the config in force: reload it (SIGHUP), or restore the files'
+    : 'settings.state or the signing key is not that of the other workers: restart the service, or restore the files and reload them (SIGHUP)';
 }
 
 /** A log that keeps to itself what the other processes say, too, until it is told to speak. */

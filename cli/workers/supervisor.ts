@@ -4,6 +4,7 @@ import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';
 import { type FromWorker, NOT_RELOADED } from './messages.ts';
+import { differenceOf } from './place.ts';
 import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
@@ -129,7 +130,7 @@ export class Supervisor {
       this.#log.warn('no worker is left with the config that was in force: it is now what the files say');
     if (isLast || this.#config === undefined) this.#config = config;
     if (config !== this.#config) {
-      worker.fault = ['what it read is not the config in force: reload it (SIGHUP), or restore the files'];
+      worker.fault = [differenceOf(config, this.#config)];
       worker.kill();
       return;
     }

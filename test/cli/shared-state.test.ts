@@ -99,12 +99,12 @@ describe('the engine of settings.state, as plugins use it', () => {
       await assert.rejects(area.get('a'), refused);
     }
     assert.equal(client.available(), false);
-    const { asked } = state;
+    const { asked, looks } = state;
     await assert.rejects(area.get('a'), away);
     assert.equal(state.asked, asked);
     assert.equal(measured.at(-1), 'get rejected');
     await pass(1000);
-    assert.equal(state.looks, 1);
+    assert.equal(state.looks, looks + 1);
     assert.equal(client.available(), false);
     state.fault = 'none';
     await pass(1000);
@@ -157,6 +157,12 @@ describe('the engine of settings.state, as plugins use it', () => {
     await pass(1);
     await closed;
     assert.deepEqual(lines, ['error the engine of settings.state did not stop in time {"engine":"test"}']);
+  });
+
+  it('does not start when it refuses what it will be asked for', async (t) => {
+    const { state, client } = setUp(t);
+    state.fault = 'refuses';
+    await assert.rejects(client.start(), new Error('settings.state: connection refused, by ***'));
   });
 
   it('hides secrets in the reason why it cannot start', async (t) => {

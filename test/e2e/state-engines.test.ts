@@ -103,6 +103,10 @@ describe('the engine of an operator’s plugin', () => {
     const paid = oneApi(NOWHERE, { e: { auth: x402 } }, state);
     await assert.rejects(startTestService(paid, { files }), /plugin "auth-x402" cannot start: set this; and that$/);
     const service = await startTestService(oneApi(NOWHERE, { e: {} }, state), { files });
+    assert.deepEqual(
+      service.logs.flatMap(({ level, message }) => (engine.doubts.includes(message) ? [`${level} ${message}`] : [])),
+      ['warn set this', 'warn and that'],
+    );
     await service.stop();
   });
 

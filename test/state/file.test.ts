@@ -141,17 +141,6 @@ describe('state in a file', () => {
     assert.deepEqual(again.logged, []);
   });
 
-  it('is not written by a change that changes nothing, as is asked for once a second', async (t) => {
-    const path = join(await folder(t), 'state');
-    const writes: string[] = [];
-    const files = watched((operation) => void writes.push(operation));
-    const { engine } = await started(t, path, { files });
-    writes.length = 0;
-    for (let times = 0; times < 5; times++) await engine.area('probe').swap('probe', undefined, undefined);
-    await put(engine.area('a'), 'key', 'value');
-    assert.deepEqual(writes, ['write', 'datasync']);
-  });
-
   it('does what a map does, wherever it is closed and opened again', async () => {
     const key = fc.constantFrom('a', 'b', 'ä/', '');
     const step = fc.oneof(

@@ -107,6 +107,22 @@ describeServers('the start of an engine', (program) => {
     await eventually(() => assert.deepEqual(engine.doubts(), [no]));
   });
 
+  it('looks again now and then, since its operator may do what it was told, or the opposite', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const running = await server(t, { 'maxmemory-policy': 'allkeys-lru' });
+    const { engine, logged } = await started(t, { url: running.url });
+    const doubt = `settings.state: maxmemory-policy of ${running.name} is allkeys-lru, so that it may drop what it keeps: set "maxmemory-policy noeviction"`;
+    assert.deepEqual([engine.doubts(), logged], [[doubt], []]);
+    for (const [policy, doubts] of [
+      ['noeviction', []],
+      ['allkeys-lru', [doubt]],
+    ] as const) {
+      await running.command('CONFIG', 'SET', 'maxmemory-policy', policy);
+      t.mock.timers.tick(10_000);
+      await eventually(() => assert.deepEqual([engine.doubts(), logged], [doubts, doubts]));
+    }
+  });
+
   it('warns of replicas that a failover may lead to too early', async (t) => {
     const primary = await server(t);
     const replica = await server(t, { replicaof: `127.0.0.1 ${primary.port}` });
