@@ -26,6 +26,8 @@ const LOOK = 1000;
 const DOUBT = 200;
 /** Milliseconds that an engine has to let go of everything. */
 const STOP_TIME = 5000;
+/** Milliseconds that an engine has to start: a file may be long. */
+const START_TIME = 60_000;
 
 const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 
@@ -67,7 +69,8 @@ export class StateClient implements SharedState {
   /** @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
-      await this.#use.engine.start();
+      const isReady = await endsWithin(START_TIME, this.#use.engine.start());
+      if (!isReady) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIME} ms`);
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }

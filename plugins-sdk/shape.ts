@@ -87,7 +87,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   credentials: [isTexts, 'a list of header names'],
   engines: [
     (value) => isRecord(value) && Object.values(value).every(isEngineType),
-    'an object of {schema, processes, open} by type',
+    'an object of {schema, processes, timeout, open} by type',
   ],
   needsState: [
     (value) => isRecord(value) && Object.values(value).every(isTexts),
@@ -174,8 +174,9 @@ function isTexts(value: unknown): boolean {
 
 function isEngineType(value: unknown): boolean {
   if (!isRecord(value) || !isRecord(value.schema) || !isFunction(value.open)) return false;
-  const { processes, timeout = 'none' } = value;
-  const isBounded = timeout === 'none' || (typeof timeout === 'number' && timeout > 0);
+  const { processes, timeout = 1 } = value;
+  // What others share may be far away, and hang.
+  const isBounded = typeof timeout === 'number' ? timeout > 0 : timeout === 'none' && processes === 'one';
   return isBounded && (processes === 'one' || processes === 'many');
 }
 

@@ -32,6 +32,10 @@ async function finish(store: AsyncRecords<SignedResponse>, requestId: string, ru
     await store.processing(requestId);
     await store.complete(requestId, await run({ detached: true }));
   } catch (error) {
+    if (error instanceof StateUnavailable) {
+      log.error('the answer of an async request is lost: its engine was away for too long', { error: error.message });
+      return;
+    }
     if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
     await store.fail(requestId, isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error');
   }

@@ -34,7 +34,11 @@ export async function realFile(files: StateFiles, path: string): Promise<string>
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   });
-  if (real === undefined) return path;
+  if (real === undefined) {
+    const target = await files.readlink(path).catch(() => undefined);
+    if (target === undefined) return path;
+    throw new Error(`settings.state: ${path} is a link to what does not exist: create an empty file there`);
+  }
   const stats = await files.stat(real);
   if (stats.isFile()) return real;
   const what = stats.isDirectory() ? 'is a directory: add the name of a file' : 'is no regular file: change path';

@@ -8,7 +8,7 @@ export const stateFile = definePlugin({
     file: stateEngine({
       schema: Type.Object({
         path: Type.String({
-          minLength: 1,
+          pattern: '[^/]$',
           description: 'The file, relative to the config file; made if there is none',
         }),
       }),

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { header, line, seal } from './record.ts';
 
 /** What is used of `node:fs/promises`. */
-export type StateFiles = Pick<typeof fs, 'open' | 'realpath' | 'rename' | 'rm' | 'stat'>;
+export type StateFiles = Pick<typeof fs, 'open' | 'readlink' | 'realpath' | 'rename' | 'rm' | 'stat'>;
 
 /** A file to which lines are added, one at a time. */
 export class LineFile {

@@ -96,3 +96,8 @@ export function takeMark(): Mark | undefined {
   const [number, announces, colour] = given.split(' ');
   return { number: Number(number), announces: announces === 'true', colour: colour === 'true' };
 }
+
+/** Whether a handle that came with a message is one to listen with. */
+export function isListener(handle: unknown): handle is { close(): void } {
+  return typeof handle === 'object' && handle !== null && 'close' in handle && typeof handle.close === 'function';
+}

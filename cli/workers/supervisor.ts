@@ -3,7 +3,7 @@ import type { ProcessLog } from '../log.ts';
 import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';
-import { type FromWorker, NOT_RELOADED } from './messages.ts';
+import { type FromWorker, isListener, NOT_RELOADED } from './messages.ts';
 import { differenceOf } from './place.ts';
 import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
 
@@ -162,6 +162,11 @@ export class Supervisor {
     this.#tellAll();
   }
 
+  #restarted(): void {
+    this.#restarts += 1;
+    this.#tellAll();
+  }
+
   #tellAll(): void {
     for (const worker of this.#alive) worker.send({ kind: 'serve', restarts: this.#restarts });
   }
@@ -173,7 +178,7 @@ export class Supervisor {
     const slot = this.#slots.get(worker.number);
     if (!this.#serves || slot?.worker !== worker) return;
     this.#log.info('a worker leaves: it is replaced', { worker: worker.number, pid: worker.pid, signal });
-    this.#restarts += 1;
+    this.#restarted();
     this.#start(worker.number);
   }
 
@@ -207,7 +212,7 @@ export class Supervisor {
       const what = worker.isReady ? `a worker ${howOf(ending)}` : 'a worker cannot start';
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid });
     }
-    this.#restarts += 1;
+    this.#restarted();
     slot.retry = setTimeout(() => this.#start(worker.number), wait);
   }
 
@@ -243,8 +248,4 @@ export class Supervisor {
     });
     await Promise.all(ends);
   }
-}
-
-function isListener(handle: unknown): handle is { close(): void } {
-  return typeof handle === 'object' && handle !== null && 'close' in handle && typeof handle.close === 'function';
 }

@@ -165,6 +165,22 @@ describe('the engine of settings.state, as plugins use it', () => {
     await assert.rejects(client.start(), new Error('settings.state: connection refused, by ***'));
   });
 
+  it('has a minute to start', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const engine: StateEngine = {
+      start: () => new Promise(() => undefined),
+      doubts: () => [],
+      area: () => new MemoryArea(),
+      close: async () => undefined,
+    };
+    const nothing = () => undefined;
+    const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+    const client = new StateClient({ name: 'test', type: { processes: 'one' }, engine, log, hide: String });
+    const refused = assert.rejects(client.start(), new Error('settings.state: "test" is not ready after 60000 ms'));
+    t.mock.timers.tick(60_000);
+    await refused;
+  });
+
   it('hides secrets in the reason why it cannot start', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const engine: StateEngine = {

@@ -219,11 +219,12 @@ describe('settings.state in the config', () => {
 
   it('an engine that is none is refused before anything starts', async (t) => {
     afresh(t);
-    const odd = plugin.replace("processes: 'many'", "processes: 'some'");
     const config = oneApi(NOWHERE, { e: {} }, withState('memory'));
-    await assert.rejects(
-      startTestService(config, { files: { 'own-engine.mjs': odd } }),
-      /its "engines" must be an object of \{schema, processes, open\} by type/,
-    );
+    for (const odd of ["processes: 'some'", "processes: 'many', timeout: 'none'", "processes: 'one', timeout: 0"])
+      await assert.rejects(
+        startTestService(config, { files: { 'own-engine.mjs': plugin.replace("processes: 'many'", odd) } }),
+        /its "engines" must be an object of \{schema, processes, timeout, open\} by type/,
+        odd,
+      );
   });
 });

@@ -35,6 +35,11 @@ describe('the place of the state file', () => {
       `settings.state: ${at('file/state')} cannot be used (ENOTDIR): a part of its path is no directory: change path`,
       `settings.state: ${at('directory')} is a directory: add the name of a file`,
     ]);
+    await symlink(at('nothing'), at('link'));
+    assert.equal(
+      await refusal(at('link')),
+      `settings.state: ${at('link')} is a link to what does not exist: create an empty file there`,
+    );
     assert.equal(await refusal('/dev/null'), 'settings.state: /dev/null is no regular file: change path');
   });
 
