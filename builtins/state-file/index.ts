@@ -9,7 +9,7 @@ export const stateFile = definePlugin({
       schema: Type.Object({
         path: Type.String({
           pattern: '[^/]$',
-          description: 'The file, relative to the config file; made if there is none',
+          description: 'a file, relative to the config file; made if there is none',
         }),
       }),
       processes: 'one',

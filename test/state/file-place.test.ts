@@ -105,7 +105,10 @@ it('the settings of the state file are checked', async () => {
   const errors = (state: unknown) => errorsOf({ settings: { state }, apis });
   assert.deepEqual(await errors({ type: 'file', path: 'state' }), []);
   assert.deepEqual(await errors({ type: 'file' }), ['settings.state.path: required key is missing']);
-  assert.deepEqual(await errors({ type: 'file', path: '' }), ['settings.state.path: must not be empty']);
+  for (const path of ['', 'folder/'])
+    assert.deepEqual(await errors({ type: 'file', path }), [
+      'settings.state.path: has the wrong form, expected: a file, relative to the config file; made if there is none (pattern [^/]$)',
+    ]);
   assert.deepEqual(await errors({ type: 'file', path: 'state', sync: true }), [
     'settings.state.sync: unknown key, known keys: path, type',
   ]);
