@@ -4,7 +4,7 @@ import { LONGEST_FRAME } from './protocol.ts';
 import { Restarts } from './restarts.ts';
 
 export interface IsolateOptions extends InstanceOptions {
-  readonly log: (level: 'warn' | 'error', message: string) => void;
+  readonly log: (level: 'info' | 'warn' | 'error', message: string) => void;
   readonly count: (what: 'calls' | 'restarts' | 'takeovers') => void;
 }
 
@@ -115,6 +115,7 @@ export class Isolate implements Owner {
   #isReady(instance: Instance): void {
     if (!this.#present.has(instance)) return;
     this.#restarts.note(true);
+    if (this.#phase === 'running') this.#options.log('info', 'another process is ready');
     if (this.#active === undefined) this.#active = instance;
     else this.#spare = instance;
     this.#dispatch();
