@@ -158,10 +158,11 @@ for (const isolate of [false, true]) {
         acts.set('long onBeforeApiCall', () => block(350));
         acts.set('long onAfterApiCall', () => block(350));
         acts.set('long onBeforeSign', () => notes.add('too far'));
-        acts.set('long onError', ({ stage }) => notes.add('stage', stage));
-        await assertRefused(await price(), 403, exhausted('long'));
+        acts.set('long onError', ({ requestId, stage }) => notes.add(String(requestId), stage));
+        const response = await price();
+        await assertRefused(response, 403, exhausted('long'));
         // The observer has time of its own, or nobody could be told of a spent budget.
-        assert.deepEqual(await notes.until('stage'), ['onAfterApiCall']);
+        assert.deepEqual(await notes.until(String(response.headers.get('x-request-id'))), ['onAfterApiCall']);
         assert.deepEqual(notes.of('too far'), []);
       });
 
