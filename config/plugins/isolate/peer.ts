@@ -29,8 +29,6 @@ function prepare(): void {
   process.on('exit', () => {
     for (const peer of peers) peer.kill('the service ends');
   });
-  // Without a listener, the signal would open node's inspector to every process of the machine.
-  process.on('SIGUSR1', () => undefined);
 }
 
 /** The process of an isolated plugin: started when it is made, ended once, and never heard of again. */
