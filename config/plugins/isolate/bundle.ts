@@ -40,6 +40,8 @@ async function bundle(file: string): Promise<string> {
   try {
     const { outputFiles } = await build({
       stdin: { contents: entry(file), resolveDir: dirname(file), sourcefile: 'isolated-plugin.js' },
+      // Files are named from there in what it says.
+      absWorkingDir: dirname(file),
       bundle: true,
       write: false,
       format: 'esm',
