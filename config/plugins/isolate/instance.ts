@@ -17,6 +17,8 @@ export interface InstanceOptions extends PeerOptions {
 export interface Owner {
   /** It does not answer. */
   stalled(instance: Instance): void;
+  /** It still does not, and a budget has ended. */
+  stuck(instance: Instance): void;
   /** Calls that were sent to it and have not begun: they may begin elsewhere. */
   returned(calls: readonly Call[]): void;
   ended(instance: Instance, reason: string): void;
@@ -101,7 +103,7 @@ export class Instance {
   #forget(id: number): void {
     this.#drop(id);
     // One that is stuck would be stuck for the calls behind it, too.
-    if (this.#isStalled) this.kill(`it did not answer within ${this.#options.budget} ms`);
+    if (this.#isStalled && !this.#isRetired) this.#owner.stuck(this);
     this.#endIfDone();
   }
 

@@ -71,6 +71,10 @@ export class Isolate implements Owner {
   }
 
   stalled(instance: Instance): void {
+    if (instance === this.#active && this.#spare !== undefined) this.#takeOver();
+  }
+
+  stuck(instance: Instance): void {
     if (instance === this.#active) this.#takeOver();
   }
 
@@ -119,19 +123,19 @@ export class Isolate implements Owner {
     if (this.#active === undefined) this.#active = instance;
     else this.#spare = instance;
     this.#dispatch();
-    if (this.#active.isStalled) this.#takeOver();
+    if (this.#active.isStalled && this.#spare !== undefined) this.#takeOver();
   }
 
-  /** What has not begun moves to the warm process; what has begun may end where it is. */
+  /** What has not begun moves to the warm process, or to the next that gets ready; what has begun may end where it is. */
   #takeOver(): void {
-    const [stuck, next] = [this.#active, this.#spare];
-    if (stuck === undefined || next === undefined) return;
-    this.#active = next;
+    const stuck = this.#active;
+    if (stuck === undefined) return;
+    this.#active = this.#spare;
     this.#spare = undefined;
     this.#present.delete(stuck);
     this.#retired.add(stuck);
     this.#options.count('takeovers');
-    this.#options.log('warn', 'its process does not answer: another one has taken over');
+    this.#options.log('warn', 'its process does not answer: another one takes over');
     this.returned(stuck.retire());
     this.#replenish();
   }
