@@ -33,6 +33,15 @@ describe('a service with an isolated plugin', { concurrency: 2 }, () => {
     });
   }
 
+  it('that is told to stop with its whole group ends its processes itself', async (t) => {
+    const { child, output, ended } = await startIn(t, files, {}, { ownGroup: true });
+    await output(/plugin "p" runs in a process of its own/);
+    process.kill(-(child.pid ?? assert.fail()), 'SIGTERM');
+    const { code, stdout } = await ended;
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /ERROR|its process/);
+  });
+
   it('says so in the list of plugins', async (t) => {
     const cwd = await folderWith(t, files);
     const { code, stdout } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });

@@ -1,9 +1,10 @@
-import { dirname, extname } from 'node:path';
+import { dirname, extname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildFailure, Plugin } from 'esbuild';
 import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
 
 const own = fileURLToPath(import.meta.url);
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 const main = fileURLToPath(new URL(`./child/main${extname(own)}`, import.meta.url));
 
 /** As where plugins are loaded into the service, the SDK is always that of the service that runs. */
@@ -12,13 +13,21 @@ const ownSdk: Plugin = {
   setup(build) {
     build.onResolve({ filter: /^signed-data-proxy(\/|$)/ }, async ({ path, kind, pluginData }) => {
       if (pluginData === ownSdk) return undefined;
-      const found = await build.resolve(path, { resolveDir: dirname(own), kind, pluginData: ownSdk });
-      // What a plugin does not use of it need not be loaded.
-      return found.errors.length > 0 ? { errors: found.errors } : { path: found.path, sideEffects: false };
+      const found = await build.resolve(path, { kind, resolveDir: dirname(own), pluginData: ownSdk });
+      return { ...found, pluginData: undefined, sideEffects: false };
     });
+    // What a plugin does not use of the SDK need not be loaded.
+    build.onResolve({ filter: /^\.\.?\// }, ({ path, importer }) =>
+      isOfSdk(importer) ? { path: resolve(dirname(importer), path), sideEffects: false } : undefined,
+    );
     build.onLoad({ filter: /\.node$/ }, ({ path }) => ({ errors: [{ text: `${ADDON}${path}` }] }));
   },
 };
+
+/** Whether a file is of the SDK, or of the kernel, which it shares with the service. */
+function isOfSdk(file: string): boolean {
+  return ['plugins-sdk/', 'kernel/'].some((folder) => file.startsWith(root + folder));
+}
 
 const ADDON = 'native addon ';
 

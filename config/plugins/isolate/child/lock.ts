@@ -11,4 +11,6 @@ export function lock(): void {
     if (name in process) Object.defineProperty(process, name, { value: refuse });
   Object.defineProperty(os, 'setPriority', { value: refuse });
   syncBuiltinESMExports();
+  // What ends the service, such as Ctrl-C, is sent to its whole group: it is the service that ends its plugins, in the end.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined);
 }
