@@ -61,7 +61,7 @@ export class StallWatch {
     else if (frames !== this.#frames)
       [this.#frames, this.#cpu, this.#since, this.#pingedAt, this.#sleeps] = [frames, cpu, now, undefined, 0];
     else if (this.#pingedAt !== undefined) {
-      if (cpu - this.#cpu >= this.#patience || this.#hangs(now)) this.#confirm();
+      if (this.#spins(cpu - this.#cpu, now - this.#since) || this.#hangs(now)) this.#confirm();
     } else if (Math.max(cpu - this.#cpu, now - this.#since) >= this.#patience / 2) {
       this.#pingedAt = now;
       this.#watched.ping();
@@ -75,6 +75,11 @@ export class StallWatch {
     setImmediate(() => {
       if (this.#timer !== undefined && frames() === before) this.#watched.stalled();
     });
+  }
+
+  /** On a busy machine it gets little of a processor, and calls behind it wait for long: a part of the patience has to do. */
+  #spins(used: number, elapsed: number): boolean {
+    return used >= this.#patience || (elapsed >= 2 * this.#patience && used >= this.#patience / 4);
   }
 
   #hangs(now: number): boolean {
