@@ -22,7 +22,7 @@ describe('a service with an isolated plugin', { concurrency: 2 }, () => {
       const { child, output, ended, ...running } = await startIn(t, files);
       const [, id = ''] = await output(/prices\/eth (0x\w+)/);
       const url = await urlOf({ child, output, ended, ...running });
-      const [, one, two] = await output(/plugin "p": process (\d+)[^]*plugin "p": process (\d+)/);
+      const [, one, two] = await output(/plugin "p": process (\d+)[\s\S]*plugin "p": process (\d+)/);
       const headers = { 'Content-Type': 'application/json' };
       const asked = fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' }).catch(() => undefined);
       await output(/plugin "p": spins/);

@@ -24,7 +24,13 @@ export function instruments(meters: Meters, plugin: string) {
     { name: 'isolated_resident_memory_bytes', help: 'Resident memory of all processes of isolated plugins' },
     () => [...running].reduce((sum, { resident }) => sum + resident, 0),
   );
-  const count: IsolateOptions['count'] = (what) => counters[what]({ plugin }, 1);
+  let isKnown = false;
+  const count: IsolateOptions['count'] = (what) => {
+    // A series that begins with its first event shows no increase.
+    if (!isKnown) for (const counter of Object.values(counters)) counter({ plugin }, 0);
+    isKnown = true;
+    counters[what]({ plugin }, 1);
+  };
   return {
     count,
     add: (isolate: Isolate) => void running.add(isolate),
