@@ -1,7 +1,10 @@
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLAIM_BYTES, RETIRED_AT } from './protocol.ts';
+
+/** Where Linux keeps files in memory, also where all others cannot be written. */
+const MEMORY = '/dev/shm';
 
 /**
  * A file without a name that a process and the service share. The process notes each call before it begins it, and then looks
@@ -12,7 +15,7 @@ export class Claims {
   #last: number | undefined;
 
   constructor() {
-    const folder = mkdtempSync(join(tmpdir(), 'sdp-plugin-'));
+    const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'sdp-plugin-'));
     try {
       this.fd = openSync(join(folder, 'claims'), 'wx+', 0o600);
       writeSync(this.fd, Buffer.alloc(CLAIM_BYTES));

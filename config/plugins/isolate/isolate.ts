@@ -153,12 +153,24 @@ export class Isolate implements Owner {
     if (this.#phase !== 'running' || this.#restart !== undefined || this.#present.size >= 2) return;
     this.#restart = setTimeout(() => {
       this.#restart = undefined;
-      if (this.#phase !== 'running') return;
-      this.#options.count('restarts');
-      this.#begin();
-      this.#replenish();
+      if (this.#phase === 'running') this.#beginAnew();
     }, this.#restarts.delay());
     this.#restart.unref();
+  }
+
+  /** Descriptors and processes may be used up: then it is tried again later. */
+  #beginAnew(): void {
+    try {
+      this.#options.count('restarts');
+      this.#begin();
+    } catch (error) {
+      this.#restarts.note(false);
+      this.#options.log(
+        'error',
+        `no process can be started: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+    this.#replenish();
   }
 
   /** Their budgets have ended, of which the guard has told whoever called. */

@@ -46,15 +46,10 @@ export class Peer {
   /** Bytes that the process has not taken yet. */
   #unsent = 0;
 
-  /** @param take gets what the process reports, after the first word of it. */
+  /** @param take gets what the process reports. @throws Error when no process can be started */
   constructor({ bundle, memory, line }: PeerOptions, take: (report: Report) => void) {
     prepare();
-    const [file, args] = command(memory);
-    this.#child = spawn(file, args, {
-      env: {},
-      cwd: '/',
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', this.claims.fd],
-    });
+    this.#child = this.#spawn(memory);
     peers.add(this);
     this.ended = this.#watchEnd();
     const output = new Output(line);
@@ -63,7 +58,7 @@ export class Peer {
     this.#stream(REPORTS)?.on('data', (chunk: Buffer) => {
       if (!this.#isForged) this.#read(reader, chunk, take);
     });
-    for (const stream of this.#child.stdio) stream?.on('error', () => undefined);
+    for (const stream of this.#child.stdio ?? []) stream?.on('error', () => undefined);
     this.#child.stdin?.end(bundle);
     // Where memory is short, the plugin has to go, and not the service.
     if (this.pid !== undefined) writeFile(`/proc/${this.pid}/oom_score_adj`, '1000', () => undefined);
@@ -102,8 +97,20 @@ export class Peer {
     this.#child.kill('SIGKILL');
   }
 
+  #spawn(memory: number): ChildProcess {
+    try {
+      const [file, args] = command(memory);
+      const stdio = ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', this.claims.fd] as const;
+      return spawn(file, args, { env: {}, cwd: '/', stdio: [...stdio] });
+    } catch (error) {
+      this.claims.close();
+      throw error;
+    }
+  }
+
   #stream(fd: number): Duplex | undefined {
-    const stream: unknown = this.#child.stdio[fd];
+    // Where the service has no descriptor left, there are no streams.
+    const stream: unknown = this.#child.stdio?.[fd];
     return stream instanceof Duplex ? stream : undefined;
   }
 
@@ -134,9 +141,4 @@ export class Peer {
       this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
     });
   }
-}
-
-/** Descriptors and processes are few: how many processes of plugins run. */
-export function runningPeers(): ReadonlySet<Peer> {
-  return peers;
 }
