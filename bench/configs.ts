@@ -13,14 +13,14 @@ function config(upstream: string, endpoints: readonly object[], settings: object
   });
 }
 
-/** An encoded, a raw and a cached endpoint; `plugins` are files. */
-export function measuredConfig(upstream: string, plugins: readonly string[] = []): string {
+/** An encoded, a raw and a cached endpoint. @param plugins as in a config file. */
+export function measuredConfig(upstream: string, plugins: readonly object[] = []): string {
   const endpoints = [
     { name: 'encoded', path: '/small', parameters, encoding },
     { name: 'raw', path: '/large', parameters },
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
   ];
-  return config(upstream, endpoints, { plugins: plugins.map((source) => ({ source })) });
+  return config(upstream, endpoints, { plugins });
 }
 
 /** Many endpoints, for the time to start. */

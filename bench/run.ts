@@ -80,7 +80,10 @@ await Bench.run(Number(options.seconds), Number(options.rounds), async (bench) =
   const floor = await bench.start('floor', SERVER, [join(dist, 'bench/floor.js')], { UPSTREAM: upstream.url });
   const noOp = await bench.start('no-op', SERVER, [join(dist, 'bench/no-op.js')]);
   const service = await bench.startService('service', measuredConfig(upstream.url));
-  const hooked = await bench.startService('hooked', measuredConfig(upstream.url, [join(root, 'bench/six-hooks.mjs')]));
+  const hooked = await bench.startService(
+    'hooked',
+    measuredConfig(upstream.url, [{ source: join(root, 'bench/six-hooks.mjs') }]),
+  );
   const encoded = { name: 'encoded', server: service, url: service.urls.encoded ?? '' };
   const hooks = { name: 'encoded, six hooks', server: hooked, url: hooked.urls.encoded ?? '' };
   const raw = { name: 'raw', server: service, url: service.urls.raw ?? '' };

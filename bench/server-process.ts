@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** A measured program, pinned to cores. */
 export interface ServerProcess {
   readonly url: string;
+  readonly pid: number | undefined;
   /** File with what it printed. */
   readonly log: string;
   /** Milliseconds from spawn until it listened. */
@@ -42,6 +43,7 @@ export async function startServer({ name, cores, args, env, folder }: StartOptio
   const started = performance.now() - began;
   return {
     url,
+    pid: child.pid,
     log,
     started,
     memory: async () => {

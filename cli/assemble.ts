@@ -4,7 +4,7 @@ import { type PluginSet, type Registration, RegistrationError } from '../kernel/
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
-import { type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
@@ -48,7 +48,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
       credentials,
       describe,
       needsState,
-      meters: operator ? meters.of(name) : meters.of(name, UNBOUNDED),
+      meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
     };
@@ -62,6 +62,12 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
   return plugins;
+}
+
+/** All isolated plugins share their instruments, which are the service's: what they measure themselves, nobody hears. */
+function metersOf({ definition: { name }, operator, isolated }: PluginChoice, meters: MeterSet): Meters {
+  if (isolated) return meters.of('settings.plugins', UNBOUNDED);
+  return operator ? meters.of(name) : meters.of(name, UNBOUNDED);
 }
 
 /** @throws Error when the key cannot be used, and when nothing signs. */

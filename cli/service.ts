@@ -99,8 +99,11 @@ export async function startService(
   };
 }
 
-/** Every stage with its taps, the routes and who observes, as the service of this config would have them. */
-export async function describeService({ file, env }: ServiceOptions): Promise<PluginSet> {
+/** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
+export async function describeService({
+  file,
+  env,
+}: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
   const signer = createSigner(`${'0'.repeat(63)}1`);
   const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
   const nothing = () => undefined;
@@ -109,5 +112,7 @@ export async function describeService({ file, env }: ServiceOptions): Promise<Pl
   const node = signerAddressOf(loaded);
   const meters = new MeterRegistry().draft();
   const ask = () => Promise.reject(new Error('the service has not started'));
-  return assemble(loaded, { node, log, now: Date.now, states, meters, ask, phase: () => 'starting' });
+  const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
+  const set = assemble(loaded, { node, log, now: Date.now, states, meters, ask, phase: () => 'starting' });
+  return { ...set, isolated };
 }

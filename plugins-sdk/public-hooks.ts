@@ -221,18 +221,29 @@ function copyOf({ data, text }: ApiResponse): ApiResponse['data'] {
   return text ? JSON.parse(text) : structuredClone(data);
 }
 
+/** Of views whose data is made when it is asked for. */
+const large = new WeakMap<object, ApiResponse>();
+
+/** The JSON of a large answer that a hook would get a copy of. */
+export function responseTextOf(view: object): string | undefined {
+  const response = large.get(view);
+  return response && (response.text || JSON.stringify(response.data));
+}
+
 /** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */
 function responseView(response: ApiResponse): AfterApiCallContext['response'] {
   const { status, text } = response;
   if (text !== undefined && text.length <= SMALL) return Object.freeze({ data: copyOf(response), status });
   let copy: ApiResponse['data'] | undefined;
-  return Object.freeze({
+  const view = Object.freeze({
     get data() {
       copy ??= copyOf(response);
       return copy;
     },
     status,
   });
+  large.set(view, response);
+  return view;
 }
 
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */

@@ -1,4 +1,3 @@
-import type { PluginSet } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Given } from '../arguments.ts';
 import { describeService } from '../service.ts';
@@ -18,14 +17,14 @@ function budgetText({ budget }: { readonly budget: number | 'none' }): string {
   return budget === 'none' ? 'no budget' : `${budget} ms`;
 }
 
-function describe({ taps, plugins }: PluginSet): string[] {
+function describe({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>): string[] {
   const inner = stageNames.filter((stage) => stage !== 'route');
   const rows = inner.flatMap((stage) => [
     [stage, '', '', `fails ${stageOf(stage).fails ?? 'closed'}`],
     ...taps[stage].map(({ plugin, variant = '', budget }, i) => [
       `  ${i + 1}. ${escapeUnprintable(plugin)}`,
       escapeUnprintable(variant),
-      budgetText({ budget }),
+      `${budgetText({ budget })}${isolated.has(plugin) ? ', isolated' : ''}`,
       '',
     ]),
   ]);

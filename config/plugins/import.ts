@@ -1,15 +1,8 @@
 import { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { within } from '../../plugins-sdk/within.ts';
-
-/** What a plugin's module exports. */
-export interface PluginModule {
-  readonly plugin: unknown;
-  readonly configSchema: unknown;
-  readonly keys: unknown;
-}
+import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 
 let hooked = false;
 /** From source, modules are either run by tsx or, without it, bundled into others. */
@@ -39,12 +32,9 @@ async function asModule(url: string): Promise<string> {
 
 /** @throws PluginProblem, and whatever the module throws while it is evaluated. */
 export async function importPlugin(url: string): Promise<PluginModule> {
-  const namespace: unknown = await import(await asModule(url));
-  const exports = isRecord(namespace) ? namespace : {};
-  // A CommonJS module made from an ES module has its exports one level further down.
-  const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;
-  if (inner.default === undefined) throw new PluginProblem('the module has no default export');
-  return { plugin: inner.default, configSchema: inner.configSchema, keys: inner.keys };
+  const module = exportsOf(await import(await asModule(url)));
+  if (module.plugin === undefined) throw new PluginProblem(NO_DEFAULT);
+  return module;
 }
 
 /**

@@ -15,49 +15,24 @@ import {
 } from '../../plugins-sdk/shape.ts';
 import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
-import type { Reference } from '../interpolate.ts';
-import type { Redact } from '../redact.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
+import type { LoadedPlugins, PluginChoice, PluginRequest } from './choice.ts';
+import { callFactory, type Factory, isFactory } from './factory.ts';
 import { importPlugin, inTime } from './import.ts';
-import { moduleUrl } from './source.ts';
+import { IsolatedPlugin } from './isolate/load.ts';
+import type { PluginModule } from './module-exports.ts';
+import { isPackage, moduleUrl } from './source.ts';
 
-/** A plugin that takes part, and how the configuration wants it. */
-export interface PluginChoice {
-  readonly definition: Definition;
-  /** Milliseconds per request. */
-  readonly budget: number | 'none';
-  /** Its own `config` block, validated. */
-  readonly config: unknown;
-  /** `builtin:<name>`, or as written in the configuration. */
-  readonly source: string;
-  /** Where the configuration names it. */
-  readonly path?: string;
-  readonly operator: boolean;
-}
-
-export interface PluginRequest {
-  /** What stands under `settings.plugins`, variables replaced. */
-  readonly entries: unknown;
-  readonly references: ReadonlyMap<string, Reference>;
-  readonly configFile: string;
-  readonly builtins: readonly Definition[];
-  readonly redact: Redact;
-  /** Milliseconds that a module, and then its factory, may take. */
-  readonly patience: number;
-}
-
-export interface LoadedPlugins {
-  /** Built-ins in their own order, then operators' in the order of the config. */
-  readonly choices: readonly PluginChoice[];
-  /** All whose config keys are known, with or without a usable `config` block. */
-  readonly definitions: readonly Definition[];
-  readonly findings: readonly Finding[];
-}
+export type { PluginChoice };
 
 const DEFAULT_BUDGET = 1000;
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
+
+function trusting(name: string): string {
+  return `${name}: a package that runs inside the service, where it can read the key; "isolate: true" gives a plugin without "setup" a process of its own`;
+}
 
 /** Imports, checks and configures what `settings.plugins` names. Entries of a wrong shape are left for the schema to report. */
 export async function loadPlugins(request: PluginRequest): Promise<LoadedPlugins> {
@@ -115,6 +90,8 @@ class Loading {
       this.#fail(`${path}.source`, `the built-in plugin "${name}" is configured twice`);
     } else if (entry.enabled === false && definition.required) {
       this.#fail(`${path}.enabled`, `the built-in plugin "${name}" cannot be left out`);
+    } else if (entry.isolate) {
+      this.#fail(`${path}.isolate`, 'a built-in plugin cannot be isolated: it works inside the service');
     } else {
       this.#builtins.set(name, { entry, path });
     }
@@ -145,9 +122,12 @@ class Loading {
       const made = await this.#make(entry, path);
       if (made === undefined) return;
       const { definition, config } = made;
+      const isolated = Boolean(entry.isolate);
       this.#remember(definition.name, path);
+      if (!isolated && isPackage(entry.source, this.#request.configFile))
+        this.#findings.push(warningAt(path, trusting(definition.name)));
       const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET;
-      this.#operators.push({ definition, budget, config, source: entry.source, path, operator: true });
+      this.#operators.push({ definition, budget, config, source: entry.source, path, operator: true, isolated });
     } catch (error) {
       const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
@@ -155,13 +135,24 @@ class Loading {
   }
 
   /** @throws PluginProblem, and what the plugin's own code throws. */
-  async #make(entry: PluginEntry, path: string): Promise<{ definition: Definition; config: unknown } | undefined> {
+  async #make(entry: PluginEntry, path: string): Promise<Made | undefined> {
     const { configFile, patience } = this.#request;
-    const {
-      plugin,
-      configSchema,
-      keys: exported,
-    } = await inTime(importPlugin(moduleUrl(entry.source, configFile)), patience);
+    const url = moduleUrl(entry.source, configFile);
+    if (!entry.isolate) return this.#makeOf(await inTime(importPlugin(url), patience), entry, path);
+    const isolated = await IsolatedPlugin.open(url, entry.isolate);
+    try {
+      return await this.#makeOf(await inTime(isolated.exports(), patience), entry, path, isolated);
+    } finally {
+      await isolated.close();
+    }
+  }
+
+  async #makeOf(
+    { plugin, configSchema, keys: exported }: PluginModule,
+    entry: PluginEntry,
+    path: string,
+    isolated?: IsolatedPlugin,
+  ): Promise<Made | undefined> {
     const at = `${path}.config`;
     if (isDefinition(plugin)) {
       checkDefinition(plugin);
@@ -180,7 +171,8 @@ class Loading {
     if (made === undefined) return undefined;
     this.#warn(made, path);
     const { name, hooks } = made;
-    const setup = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
+    const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
+    const setup = isolated?.behaviour(made, keys, own.value) ?? here;
     return { definition: { name, keys, setup }, config: own.value };
   }
 
@@ -235,14 +227,7 @@ class Loading {
   }
 }
 
-type Factory = (config: unknown) => unknown;
-
-function isFactory(value: unknown): value is Factory {
-  if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value)))
-    throw new PluginProblem('the default export is a class: export {name, hooks}, or a function that returns them');
-  return typeof value === 'function';
-}
-
-async function callFactory(factory: Factory, config: unknown): Promise<unknown> {
-  return await factory(config);
+interface Made {
+  readonly definition: Definition;
+  readonly config: unknown;
 }

@@ -30,6 +30,12 @@ export function moduleUrl(source: string, configFile: string): string {
   throw new PluginProblem(named ? 'there is no such package' : 'is neither a path nor the name of a package');
 }
 
+/** Whether {@link moduleUrl} takes it for the name of a package, and not for a path. */
+export function isPackage(source: string, configFile: string): boolean {
+  const isPath = /^\.\.?[/\\]/.test(source) || isAbsolute(source) || source.startsWith('#');
+  return !isPath && !isFile(resolve(dirname(configFile), source));
+}
+
 function isFile(path: string): boolean {
   return !path.includes('\0') && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }

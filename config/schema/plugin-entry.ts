@@ -16,6 +16,24 @@ export const PluginEntrySchema = Type.Object(
       }),
     ),
     config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
+    isolate: Type.Optional(
+      Type.Union(
+        [
+          Type.Boolean(),
+          Type.Object(
+            {
+              memory: Type.Integer({
+                minimum: 64,
+                maximum: 65_536,
+                description: 'MiB that the process may take; default 128',
+              }),
+            },
+            { additionalProperties: false },
+          ),
+        ],
+        { description: 'Whether it runs in a process of its own, which its budget can end; default false' },
+      ),
+    ),
     enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),
   },
   { additionalProperties: false },

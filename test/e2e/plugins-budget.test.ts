@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { afterEach, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
+import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
@@ -27,155 +28,176 @@ function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end; );
 }
 
-let upstream: Upstream;
-let service: RunningService;
+for (const isolate of [false, true]) {
+  describe(isolate ? 'isolated' : 'in the process of the service', () => {
+    const wrap = isolate ? isolatedFiles({ good, sleep, block }) : String;
+    let upstream: Upstream;
+    let service: RunningService;
 
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  upstream.on('/slow', faults.slow(700, faults.json({ price: 7 })));
-  const names = ['short', 'long', 'other', 'standard'];
-  const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, puppetFile(name)])), {
-    short: { timeout: 60 },
-    long: { timeout: 600 },
-    other: { timeout: 600 },
-  });
-  const rest = { parameters: [{ name: 'q' }], encoding: { type: 'uint256', path: '$.price' } };
-  service = await startTestService(
-    oneApi(
-      upstream.url,
-      { price: rest, slow: rest, background: { path: '/price', mode: 'async', ...rest, method: 'POST' } },
-      { api: { name: 'x' }, settings: { plugins } },
-    ),
-    { files },
-  );
-});
-tidy(() => ({ service, upstream }));
-
-const price = () => service.post('x/price', { q: 'a' });
-const verified = async (response: Response) => BigInt((await verifyEncoded(response, service.signer.address)).data);
-const exhausted = (name: string) => `Plugin "${name}" budget exhausted`;
-
-describe('a plugin out of budget drops the request (specification, Events; Errors: 403 `Plugin "<name>" budget exhausted`)', () => {
-  for (const hook of MUTATIONS) {
-    it(`${hook} that never answers; its signal aborts`, async () => {
-      acts.set(`short ${hook}`, ({ signal }) => {
-        assert.ok(signal instanceof AbortSignal);
-        notes.add('at first', signal.aborted);
-        signal.addEventListener('abort', () => notes.add('aborted', signal.aborted));
-        return new Promise(() => undefined);
+    before(async () => {
+      upstream = await startUpstream();
+      upstream.json('/price', { price: 7 });
+      upstream.on('/slow', faults.slow(700, faults.json({ price: 7 })));
+      const names = ['short', 'long', 'other', 'standard'];
+      const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, wrap(puppetFile(name))])), {
+        short: { timeout: 60, isolate },
+        long: { timeout: 600, isolate },
+        other: { timeout: 600, isolate },
+        standard: { isolate },
       });
-      await assertRefused(await price(), 403, exhausted('short'));
-      assert.deepEqual([notes.of('at first'), notes.of('aborted')], [[false], [true]]);
+      const rest = { parameters: [{ name: 'q' }], encoding: { type: 'uint256', path: '$.price' } };
+      service = await startTestService(
+        oneApi(
+          upstream.url,
+          { price: rest, slow: rest, background: { path: '/price', mode: 'async', ...rest, method: 'POST' } },
+          { api: { name: 'x' }, settings: { plugins } },
+        ),
+        { files },
+      );
     });
+    tidy(() => ({ service, upstream }));
+    afterEach(() => recovered(service));
 
-    it(`${hook} that blocks, although it returns something good`, async () => {
-      acts.set(`short ${hook}`, () => {
-        block(80);
-        return good[hook];
-      });
-      await assertRefused(await price(), 403, exhausted('short'));
-    });
+    const price = () => service.post('x/price', { q: 'a' });
+    const verified = async (response: Response) => BigInt((await verifyEncoded(response, service.signer.address)).data);
+    const exhausted = (name: string) => `Plugin "${name}" budget exhausted`;
 
-    it(`${hook} that blocks after it has waited`, async () => {
-      acts.set(`short ${hook}`, async ({ signal }) => {
-        await sleep(1);
-        block(80);
-        notes.add('signal', (signal as AbortSignal).aborted);
-        return good[hook];
-      });
-      await assertRefused(await price(), 403, exhausted('short'));
-      await notes.until('signal');
-    });
-
-    it(`${hook} that blocks and throws`, async () => {
-      acts.set(`short ${hook}`, () => {
-        block(80);
-        throw new Error('late');
-      });
-      await assertRefused(await price(), 403, exhausted('short'));
-    });
-
-    it(`${hook}: a late result and a late error land nowhere`, async () => {
-      for (const end of [() => good[hook], () => Promise.reject(new Error('late'))]) {
-        notes.clear();
-        acts.set(`short ${hook}`, async ({ signal }) => {
-          await new Promise((resolve) => (signal as AbortSignal).addEventListener('abort', resolve));
-          await sleep(20);
-          notes.add('late');
-          return end();
+    describe('a plugin out of budget drops the request (specification, Events; Errors: 403 `Plugin "<name>" budget exhausted`)', () => {
+      for (const hook of MUTATIONS) {
+        it(`${hook} that never answers; its signal aborts`, async () => {
+          acts.set(`short ${hook}`, ({ signal }) => {
+            assert.ok(signal instanceof AbortSignal);
+            notes.add('at first', signal.aborted);
+            signal.addEventListener('abort', () => notes.add('aborted', signal.aborted));
+            return new Promise(() => undefined);
+          });
+          await assertRefused(await price(), 403, exhausted('short'));
+          assert.deepEqual([notes.of('at first'), await notes.until('aborted')], [[false], [true]]);
         });
-        const called = upstream.requests.length;
-        await assertRefused(await price(), 403, exhausted('short'));
-        await notes.until('late');
-        await sleep(5);
-        const calls = hook === 'onHttpRequest' || hook === 'onBeforeApiCall' ? 0 : 1;
-        assert.equal(upstream.requests.length - called, calls);
-        acts.clear();
-        assert.equal(await verified(await price()), 7n);
+
+        it(`${hook} that blocks, although it returns something good`, async () => {
+          acts.set(
+            `short ${hook}`,
+            () => {
+              block(80);
+              return good[hook];
+            },
+            { hook },
+          );
+          await assertRefused(await price(), 403, exhausted('short'));
+        });
+
+        it(`${hook} that blocks after it has waited`, async () => {
+          acts.set(
+            `short ${hook}`,
+            async ({ signal }) => {
+              await sleep(1);
+              block(80);
+              notes.add('signal', (signal as AbortSignal).aborted);
+              return good[hook];
+            },
+            { hook },
+          );
+          await assertRefused(await price(), 403, exhausted('short'));
+          // A process that blocks is ended with the budget.
+          if (!isolate) await notes.until('signal');
+        });
+
+        it(`${hook} that blocks and throws`, async () => {
+          acts.set(`short ${hook}`, () => {
+            block(80);
+            throw new Error('late');
+          });
+          await assertRefused(await price(), 403, exhausted('short'));
+        });
+
+        it(`${hook}: a late result and a late error land nowhere`, async () => {
+          for (const end of [() => good[hook], () => Promise.reject(new Error('late'))]) {
+            notes.clear();
+            acts.set(
+              `short ${hook}`,
+              async ({ signal }) => {
+                await new Promise((resolve) => (signal as AbortSignal).addEventListener('abort', resolve));
+                await sleep(20);
+                notes.add('late');
+                return end();
+              },
+              { hook, end },
+            );
+            const called = upstream.requests.length;
+            await assertRefused(await price(), 403, exhausted('short'));
+            await notes.until('late');
+            await sleep(5);
+            const calls = hook === 'onHttpRequest' || hook === 'onBeforeApiCall' ? 0 : 1;
+            assert.equal(upstream.requests.length - called, calls);
+            acts.clear();
+            assert.equal(await verified(await price()), 7n);
+          }
+        });
       }
+
+      it('a second spent in a hook is too much where no timeout is configured (decisions: default 1000)', async () => {
+        acts.set('standard onBeforeSign', () => block(1010));
+        await assertRefused(await price(), 403, exhausted('standard'));
+        acts.set('standard onBeforeSign', () => block(300));
+        assert.equal(await verified(await price()), 7n);
+      });
+
+      it('the log names the plugin', async () => {
+        acts.set('short onBeforeSign', () => new Promise(() => undefined));
+        const response = await price();
+        await response.text();
+        const requestId = response.headers.get('x-request-id');
+        const lines = service.logs.filter(({ level, fields }) => level !== 'debug' && fields.requestId === requestId);
+        assert.match(JSON.stringify(lines), /plugin \\"short\\"/i);
+      });
     });
-  }
 
-  it('a second spent in a hook is too much where no timeout is configured (decisions: default 1000)', async () => {
-    acts.set('standard onBeforeSign', () => block(1010));
-    await assertRefused(await price(), 403, exhausted('standard'));
-    acts.set('standard onBeforeSign', () => block(300));
-    assert.equal(await verified(await price()), 7n);
+    describe('the budget is one for all its hooks in a request (specification, Events)', () => {
+      it('so that two hooks can spend it together', async () => {
+        acts.set('long onBeforeApiCall', () => block(350));
+        acts.set('long onAfterApiCall', () => block(350));
+        acts.set('long onBeforeSign', () => notes.add('too far'));
+        acts.set('long onError', ({ requestId, stage }) => notes.add(String(requestId), stage));
+        const response = await price();
+        await assertRefused(response, 403, exhausted('long'));
+        // The observer has time of its own, or nobody could be told of a spent budget.
+        assert.deepEqual(await notes.until(String(response.headers.get('x-request-id'))), ['onAfterApiCall']);
+        assert.deepEqual(notes.of('too far'), []);
+      });
+
+      it('waiting counts as much as work', async () => {
+        acts.set('long onBeforeApiCall', () => sleep(350));
+        acts.set('long onBeforeSign', () => sleep(350));
+        await assertRefused(await price(), 403, exhausted('long'));
+      });
+
+      it('but not for all plugins', async () => {
+        acts.set('long onBeforeApiCall', () => block(350));
+        acts.set('other onBeforeApiCall', () => block(350));
+        assert.equal(await verified(await price()), 7n);
+      });
+
+      it('nor for all requests', async () => {
+        acts.set('long onBeforeApiCall', () => sleep(350));
+        const answers = await Promise.all([price(), price(), price()]);
+        for (const answer of answers) assert.equal(await verified(answer), 7n);
+      });
+
+      it('waiting for the rest of the pipeline is not charged', async () => {
+        acts.set('short onBeforeApiCall', () => undefined);
+        acts.set('short onAfterApiCall', () => undefined);
+        acts.set('long onBeforeApiCall', async () => sleep(1));
+        acts.set('long onAfterApiCall', async () => sleep(1));
+        assert.equal(await verified(await service.post('x/slow')), 7n);
+      });
+    });
+
+    it('in async mode the failed record has the text (decisions, Async)', async () => {
+      acts.set('short onAfterApiCall', () => new Promise(() => undefined));
+      const submission = await submitted(await service.post('x/background'));
+      const { requestId } = submission;
+      assert.deepEqual(await finished(service, submission), { requestId, status: 'failed', error: exhausted('short') });
+    });
   });
-
-  it('the log names the plugin', async () => {
-    acts.set('short onBeforeSign', () => new Promise(() => undefined));
-    const response = await price();
-    await response.text();
-    const requestId = response.headers.get('x-request-id');
-    const lines = service.logs.filter(({ level, fields }) => level !== 'debug' && fields.requestId === requestId);
-    assert.match(JSON.stringify(lines), /plugin \\"short\\"/i);
-  });
-});
-
-describe('the budget is one for all its hooks in a request (specification, Events)', () => {
-  it('so that two hooks can spend it together', async () => {
-    acts.set('long onBeforeApiCall', () => block(350));
-    acts.set('long onAfterApiCall', () => block(350));
-    acts.set('long onBeforeSign', () => notes.add('too far'));
-    acts.set('long onError', ({ stage }) => notes.add('stage', stage));
-    await assertRefused(await price(), 403, exhausted('long'));
-    // The observer has time of its own, or nobody could be told of a spent budget.
-    assert.deepEqual(await notes.until('stage'), ['onAfterApiCall']);
-    assert.deepEqual(notes.of('too far'), []);
-  });
-
-  it('waiting counts as much as work', async () => {
-    acts.set('long onBeforeApiCall', () => sleep(350));
-    acts.set('long onBeforeSign', () => sleep(350));
-    await assertRefused(await price(), 403, exhausted('long'));
-  });
-
-  it('but not for all plugins', async () => {
-    acts.set('long onBeforeApiCall', () => block(350));
-    acts.set('other onBeforeApiCall', () => block(350));
-    assert.equal(await verified(await price()), 7n);
-  });
-
-  it('nor for all requests', async () => {
-    acts.set('long onBeforeApiCall', () => sleep(350));
-    const answers = await Promise.all([price(), price(), price()]);
-    for (const answer of answers) assert.equal(await verified(answer), 7n);
-  });
-
-  it('waiting for the rest of the pipeline is not charged', async () => {
-    acts.set('short onBeforeApiCall', () => undefined);
-    acts.set('short onAfterApiCall', () => undefined);
-    acts.set('long onBeforeApiCall', async () => sleep(1));
-    acts.set('long onAfterApiCall', async () => sleep(1));
-    assert.equal(await verified(await service.post('x/slow')), 7n);
-  });
-});
-
-it('in async mode the failed record has the text (decisions, Async)', async () => {
-  acts.set('short onAfterApiCall', () => new Promise(() => undefined));
-  const submission = await submitted(await service.post('x/background'));
-  const { requestId } = submission;
-  assert.deepEqual(await finished(service, submission), { requestId, status: 'failed', error: exhausted('short') });
-});
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { isolatedFiles } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
@@ -45,197 +46,209 @@ const witness = pluginFile(
 /** Besides `signal`, which is made when it is asked for. */
 const COMMON = ['api', 'endpoint', 'endpointId', 'requestId'];
 
-describe('what hooks get (decisions, Plugins: "Every hook\'s context has …")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  const answer = { price: 12.5, deep: { list: [1, 2] } };
+for (const isolate of [false, true]) {
+  describe(isolate ? 'isolated' : 'in the process of the service', () => {
+    const wrap = isolate ? isolatedFiles() : String;
+    describe('what hooks get (decisions, Plugins: "Every hook\'s context has …")', () => {
+      let upstream: Upstream;
+      let service: RunningService;
+      const answer = { price: 12.5, deep: { list: [1, 2] } };
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/prices/ETH', answer);
-    upstream.json('/raw', answer);
-    upstream.text('/exact', '{"price": 12345678901234567891, "deep": {"list": []}}');
-    upstream.on('/empty', faults.empty(204));
-    upstream.on('/down', faults.serverError());
-    const { files, plugins } = pluginFiles({ spy, witness });
-    const declared = [
-      { name: 'symbol', in: 'path', required: true },
-      { name: 'limit', default: 5 },
-      { name: 'unit', fixed: 'usd' },
-      { name: 'token', in: 'header', secret: true },
-      { name: 'filter', in: 'body' },
-      { name: 'absent' },
-    ];
-    service = await startTestService(
-      {
-        settings: { plugins },
-        apis: [
+      before(async () => {
+        upstream = await startUpstream();
+        upstream.json('/prices/ETH', answer);
+        upstream.json('/raw', answer);
+        upstream.text('/exact', '{"price": 12345678901234567891, "deep": {"list": []}}');
+        upstream.on('/empty', faults.empty(204));
+        upstream.on('/down', faults.serverError());
+        const { files, plugins } = pluginFiles(
+          { spy: wrap(spy), witness: wrap(witness) },
+          { spy: { isolate }, witness: { isolate } },
+        );
+        const declared = [
+          { name: 'symbol', in: 'path', required: true },
+          { name: 'limit', default: 5 },
+          { name: 'unit', fixed: 'usd' },
+          { name: 'token', in: 'header', secret: true },
+          { name: 'filter', in: 'body' },
+          { name: 'absent' },
+        ];
+        service = await startTestService(
           {
-            name: 'prices',
-            url: upstream.url,
-            auth: { type: 'apiKey', keys: ['client-key'] },
-            endpoints: [
+            settings: { plugins },
+            apis: [
               {
-                name: 'encoded',
-                path: '/prices/{symbol}',
-                method: 'POST',
-                parameters: declared,
-                encoding: { type: 'int256', path: '$.price', times: '100' },
+                name: 'prices',
+                url: upstream.url,
+                auth: { type: 'apiKey', keys: ['client-key'] },
+                endpoints: [
+                  {
+                    name: 'encoded',
+                    path: '/prices/{symbol}',
+                    method: 'POST',
+                    parameters: declared,
+                    encoding: { type: 'int256', path: '$.price', times: '100' },
+                  },
+                  { name: 'raw', path: '/raw' },
+                  { name: 'exact', path: '/exact', encoding: { type: 'uint256', path: '$.price' } },
+                  { name: 'empty', path: '/empty' },
+                  { name: 'down', path: '/down' },
+                ],
               },
-              { name: 'raw', path: '/raw' },
-              { name: 'exact', path: '/exact', encoding: { type: 'uint256', path: '$.price' } },
-              { name: 'empty', path: '/empty' },
-              { name: 'down', path: '/down' },
             ],
           },
-        ],
-      },
-      { files },
-    );
-  });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
-  beforeEach(() => notes.clear());
+          { files },
+        );
+      });
+      after(async () => {
+        await service.stop();
+        await upstream.close();
+      });
+      beforeEach(() => notes.clear());
 
-  const post = (endpoint: string, parameters?: unknown, headers: Record<string, string> = {}) =>
-    service.post(`prices/${endpoint}`, parameters, { 'X-Api-Key': 'client-key', ...headers });
-  const filter = { tags: ['a', { b: null }] };
-  const sent = { symbol: 'ETH', token: 'client-secret', filter, unit: 'eur', undeclared: 1 };
-  const common = (endpoint: string, response: Response) => ({
-    requestId: response.headers.get('x-request-id'),
-    endpointId: service.ids[`prices/${endpoint}`],
-    api: 'prices',
-    endpoint,
-  });
-
-  it('each its own members, exactly, and nothing more', async () => {
-    const response = await post('encoded', sent, { 'X-Tenant': 'Acme', 'X-Payment-Proof': 'proof' });
-    const { data } = await verifyEncoded(response, service.signer.address);
-    assert.equal(BigInt(data), 1250n);
-    await notes.until('onResponseSent');
-    const same = common('encoded', response);
-    assert.match(String(same.requestId), /^0x[0-9a-f]{64}$/);
-
-    const [request] = notes.of('onHttpRequest') as [{ headers: Record<string, string> }];
-    const { headers, ...rest } = request;
-    assert.deepEqual(rest, { ...same, parameters: sent, ip: '127.0.0.1' });
-    assert.equal(headers['x-tenant'], 'Acme');
-    assert.equal(headers['content-type'], 'application/json');
-    for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
-    assert.ok(
-      !('x-api-key' in headers) && !('x-payment-proof' in headers),
-      'credentials of the auth methods are left out',
-    );
-    assert.deepEqual(notes.of('onHttpRequest keys'), [[...COMMON, 'headers', 'ip', 'parameters'].sort()]);
-
-    const visible = { symbol: 'ETH', limit: 5, filter };
-    assert.deepEqual(notes.of('onBeforeApiCall'), [{ ...same, parameters: visible }]);
-    assert.deepEqual(notes.of('onBeforeApiCall keys'), [[...COMMON, 'parameters'].sort()]);
-
-    assert.deepEqual(notes.of('onAfterApiCall'), [
-      { ...same, parameters: visible, response: { data: answer, status: 200 } },
-    ]);
-    assert.deepEqual(notes.of('onAfterApiCall keys'), [[...COMMON, 'parameters', 'response'].sort()]);
-
-    assert.deepEqual(notes.of('onBeforeSign'), [{ ...same, data }]);
-    assert.deepEqual(notes.of('onBeforeSign keys'), [[...COMMON, 'data'].sort()]);
-
-    const [{ duration, ...seen }] = notes.of('onResponseSent') as [{ duration: number }];
-    assert.deepEqual(seen, { ...same, status: 200 });
-    assert.ok(typeof duration === 'number' && duration > 0);
-    assert.deepEqual(notes.of('onResponseSent keys'), [[...COMMON, 'duration', 'status'].sort()]);
-    assert.deepEqual(notes.of('onError'), []);
-  });
-
-  it('a signal that has not aborted in time, in every hook', async () => {
-    await (await post('encoded', sent)).text();
-    await (await post('down')).text();
-    await notes.until('onError');
-    for (const hook of HOOKS) {
-      const signals = notes.of(`${hook} signal`);
-      assert.ok(signals.length > 0, hook);
-      for (const signal of signals) assert.deepEqual(signal, [true, false], hook);
-    }
-  });
-
-  it('an error, its stage and its status in onError', async () => {
-    const response = await post('down');
-    assert.deepEqual([response.status, await response.json()], [502, { error: 'API call failed' }]);
-    assert.deepEqual(await notes.until('onError'), [{ ...common('down', response), stage: 'callApi', status: 502 }]);
-    assert.deepEqual(notes.of('onError error'), [[true, 'API call failed', []]]);
-    assert.deepEqual(notes.of('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
-    assert.deepEqual(notes.of('onResponseSent'), []);
-  });
-
-  it('an error without names for an endpoint that does not exist', async () => {
-    const url = `${service.url}/endpoints/not-an-id`;
-    const response = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' });
-    assert.deepEqual([response.status, await response.json()], [404, { error: 'Endpoint not found' }]);
-    assert.deepEqual(await notes.until('onError'), [
-      {
+      const post = (endpoint: string, parameters?: unknown, headers: Record<string, string> = {}) =>
+        service.post(`prices/${endpoint}`, parameters, { 'X-Api-Key': 'client-key', ...headers });
+      const filter = { tags: ['a', { b: null }] };
+      const sent = { symbol: 'ETH', token: 'client-secret', filter, unit: 'eur', undeclared: 1 };
+      const common = (endpoint: string, response: Response) => ({
         requestId: response.headers.get('x-request-id'),
-        endpointId: 'not-an-id',
-        api: undefined,
-        endpoint: undefined,
-        stage: 'resolve',
-        status: 404,
-      },
-    ]);
-    assert.deepEqual(notes.of('onError error'), [[true, 'Endpoint not found', []]]);
-    assert.deepEqual(notes.of('onHttpRequest'), [], 'no other hook sees such a request');
-  });
+        endpointId: service.ids[`prices/${endpoint}`],
+        api: 'prices',
+        endpoint,
+      });
 
-  it('frozen contexts: a write throws and changes nothing', async () => {
-    const response = await post('encoded', sent);
-    await verifyEncoded(response, service.signer.address);
-    await (await post('down')).text();
-    await notes.until('onError');
-    for (const hook of HOOKS) {
-      for (const outcome of notes.of(`${hook} writes`)) assert.deepEqual(outcome, ['TypeError'], hook);
-    }
-    assert.deepEqual(notes.of('onAfterApiCall response writes'), [['TypeError']]);
-    assert.deepEqual(notes.of('witness parameters')[0], { symbol: 'ETH', limit: 5, filter });
-    const [request] = upstream.requests.filter(({ path }) => path.startsWith('/prices/ETH')).slice(-1);
-    assert.equal(request?.path, '/prices/ETH?limit=5&unit=usd');
-    assert.equal(request?.headers.token, 'client-secret');
-    assert.deepEqual(JSON.parse(request?.body ?? ''), { filter });
-  });
+      it('each its own members, exactly, and nothing more', async () => {
+        const response = await post('encoded', sent, { 'X-Tenant': 'Acme', 'X-Payment-Proof': 'proof' });
+        const { data } = await verifyEncoded(response, service.signer.address);
+        assert.equal(BigInt(data), 1250n);
+        await notes.until('onResponseSent');
+        const same = common('encoded', response);
+        assert.match(String(same.requestId), /^0x[0-9a-f]{64}$/);
 
-  it('response.data is a copy: what a hook does to it neither the next hook nor the client sees', async () => {
-    const { rawData } = await verifyRaw(await post('raw'), service.signer.address);
-    assert.deepEqual(rawData, answer);
-    assert.deepEqual(notes.of('witness data'), [answer]);
-  });
+        const [request] = notes.of('onHttpRequest') as [{ headers: Record<string, string> }];
+        const { headers, ...rest } = request;
+        assert.deepEqual(rest, { ...same, parameters: sent, ip: '127.0.0.1' });
+        assert.equal(headers['x-tenant'], 'Acme');
+        assert.equal(headers['content-type'], 'application/json');
+        for (const name of Object.keys(headers)) assert.equal(name, name.toLowerCase());
+        assert.ok(
+          !('x-api-key' in headers) && !('x-payment-proof' in headers),
+          'credentials of the auth methods are left out',
+        );
+        assert.deepEqual(notes.of('onHttpRequest keys'), [[...COMMON, 'headers', 'ip', 'parameters'].sort()]);
 
-  it('a number that only was looked at is encoded digit by digit', async () => {
-    const { data } = await verifyEncoded(await post('exact'), service.signer.address);
-    assert.equal(BigInt(data), 12345678901234567891n);
-    assert.deepEqual(notes.of('witness data'), [{ price: 12345678901234567000, deep: { list: [] } }]);
-  });
+        const visible = { symbol: 'ETH', limit: 5, filter };
+        assert.deepEqual(notes.of('onBeforeApiCall'), [{ ...same, parameters: visible }]);
+        assert.deepEqual(notes.of('onBeforeApiCall keys'), [[...COMMON, 'parameters'].sort()]);
 
-  it('raw endpoints skip onBeforeSign', async () => {
-    await verifyRaw(await post('raw'), service.signer.address);
-    await notes.until('onResponseSent');
-    assert.deepEqual(notes.of('onBeforeSign'), []);
-    assert.equal(notes.of('onAfterApiCall').length, 1);
-  });
+        assert.deepEqual(notes.of('onAfterApiCall'), [
+          { ...same, parameters: visible, response: { data: answer, status: 200 } },
+        ]);
+        assert.deepEqual(notes.of('onAfterApiCall keys'), [[...COMMON, 'parameters', 'response'].sort()]);
 
-  it('the answer to an empty upstream body is null, as its client gets it', async () => {
-    const { rawData } = await verifyRaw(await post('empty'), service.signer.address);
-    assert.equal(rawData, null);
-    assert.deepEqual(notes.of('witness data'), [null]);
-  });
-});
+        assert.deepEqual(notes.of('onBeforeSign'), [{ ...same, data }]);
+        assert.deepEqual(notes.of('onBeforeSign keys'), [[...COMMON, 'data'].sort()]);
 
-describe('order and results (decisions, Plugins: "Plugins run in the order of the config")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  const add = (name: string) =>
-    pluginFile(
-      name,
-      `onHttpRequest() { note('order', '${name} onHttpRequest'); },
+        const [{ duration, ...seen }] = notes.of('onResponseSent') as [{ duration: number }];
+        assert.deepEqual(seen, { ...same, status: 200 });
+        assert.ok(typeof duration === 'number' && duration > 0);
+        assert.deepEqual(notes.of('onResponseSent keys'), [[...COMMON, 'duration', 'status'].sort()]);
+        assert.deepEqual(notes.of('onError'), []);
+      });
+
+      it('a signal that has not aborted in time, in every hook', async () => {
+        await (await post('encoded', sent)).text();
+        await (await post('down')).text();
+        await notes.until('onError');
+        for (const hook of HOOKS) {
+          const signals = notes.of(`${hook} signal`);
+          assert.ok(signals.length > 0, hook);
+          for (const signal of signals) assert.deepEqual(signal, [true, false], hook);
+        }
+      });
+
+      it('an error, its stage and its status in onError', async () => {
+        const response = await post('down');
+        assert.deepEqual([response.status, await response.json()], [502, { error: 'API call failed' }]);
+        assert.deepEqual(await notes.until('onError'), [
+          { ...common('down', response), stage: 'callApi', status: 502 },
+        ]);
+        assert.deepEqual(notes.of('onError error'), [[true, 'API call failed', []]]);
+        assert.deepEqual(notes.of('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
+        assert.deepEqual(notes.of('onResponseSent'), []);
+      });
+
+      it('an error without names for an endpoint that does not exist', async () => {
+        const url = `${service.url}/endpoints/not-an-id`;
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: '{}',
+        });
+        assert.deepEqual([response.status, await response.json()], [404, { error: 'Endpoint not found' }]);
+        assert.deepEqual(await notes.until('onError'), [
+          {
+            requestId: response.headers.get('x-request-id'),
+            endpointId: 'not-an-id',
+            api: undefined,
+            endpoint: undefined,
+            stage: 'resolve',
+            status: 404,
+          },
+        ]);
+        assert.deepEqual(notes.of('onError error'), [[true, 'Endpoint not found', []]]);
+        assert.deepEqual(notes.of('onHttpRequest'), [], 'no other hook sees such a request');
+      });
+
+      it('frozen contexts: a write throws and changes nothing', async () => {
+        const response = await post('encoded', sent);
+        await verifyEncoded(response, service.signer.address);
+        await (await post('down')).text();
+        await notes.until('onError');
+        for (const hook of HOOKS) {
+          for (const outcome of notes.of(`${hook} writes`)) assert.deepEqual(outcome, ['TypeError'], hook);
+        }
+        assert.deepEqual(notes.of('onAfterApiCall response writes'), [['TypeError']]);
+        assert.deepEqual(notes.of('witness parameters')[0], { symbol: 'ETH', limit: 5, filter });
+        const [request] = upstream.requests.filter(({ path }) => path.startsWith('/prices/ETH')).slice(-1);
+        assert.equal(request?.path, '/prices/ETH?limit=5&unit=usd');
+        assert.equal(request?.headers.token, 'client-secret');
+        assert.deepEqual(JSON.parse(request?.body ?? ''), { filter });
+      });
+
+      it('response.data is a copy: what a hook does to it neither the next hook nor the client sees', async () => {
+        const { rawData } = await verifyRaw(await post('raw'), service.signer.address);
+        assert.deepEqual(rawData, answer);
+        assert.deepEqual(notes.of('witness data'), [answer]);
+      });
+
+      it('a number that only was looked at is encoded digit by digit', async () => {
+        const { data } = await verifyEncoded(await post('exact'), service.signer.address);
+        assert.equal(BigInt(data), 12345678901234567891n);
+        assert.deepEqual(notes.of('witness data'), [{ price: 12345678901234567000, deep: { list: [] } }]);
+      });
+
+      it('raw endpoints skip onBeforeSign', async () => {
+        await verifyRaw(await post('raw'), service.signer.address);
+        await notes.until('onResponseSent');
+        assert.deepEqual(notes.of('onBeforeSign'), []);
+        assert.equal(notes.of('onAfterApiCall').length, 1);
+      });
+
+      it('the answer to an empty upstream body is null, as its client gets it', async () => {
+        const { rawData } = await verifyRaw(await post('empty'), service.signer.address);
+        assert.equal(rawData, null);
+        assert.deepEqual(notes.of('witness data'), [null]);
+      });
+    });
+
+    describe('order and results (decisions, Plugins: "Plugins run in the order of the config")', () => {
+      let upstream: Upstream;
+      let service: RunningService;
+      const add = (name: string) =>
+        pluginFile(
+          name,
+          `onHttpRequest() { note('order', '${name} onHttpRequest'); },
        onBeforeApiCall({ parameters }) {
          note('order', '${name} onBeforeApiCall');
          return { parameters: { ...parameters, q: parameters.q + '${name}', pinned: 'no', hidden: 'no', other: 'no' } };
@@ -245,61 +258,66 @@ describe('order and results (decisions, Plugins: "Plugins run in the order of th
          return { data: { ...response.data, by: [...(response.data.by ?? []), '${name}'] } };
        },
        onBeforeSign({ data }) { note('order', '${name} onBeforeSign'); return { data: data + '0${name}' }; }`,
-    );
+        );
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.text('/a', '{"n": 12345678901234567891}');
-    const { files, plugins } = pluginFiles({ b: add('b'), a: add('a'), c: add('c') });
-    const parameters = [
-      { name: 'q' },
-      { name: 'pinned', fixed: 'yes' },
-      { name: 'hidden', secret: true, default: 'kept' },
-    ];
-    service = await startTestService(
-      {
-        settings: { plugins },
-        apis: [
+      before(async () => {
+        upstream = await startUpstream();
+        upstream.text('/a', '{"n": 12345678901234567891}');
+        const { files, plugins } = pluginFiles(
+          { b: wrap(add('b')), a: wrap(add('a')), c: wrap(add('c')) },
+          { b: { isolate }, a: { isolate }, c: { isolate } },
+        );
+        const parameters = [
+          { name: 'q' },
+          { name: 'pinned', fixed: 'yes' },
+          { name: 'hidden', secret: true, default: 'kept' },
+        ];
+        service = await startTestService(
           {
-            name: 'x',
-            url: upstream.url,
-            endpoints: [
-              { name: 'encoded', path: '/a', parameters, encoding: { type: 'uint256', path: '$.n' } },
-              { name: 'raw', path: '/a', parameters },
+            settings: { plugins },
+            apis: [
+              {
+                name: 'x',
+                url: upstream.url,
+                endpoints: [
+                  { name: 'encoded', path: '/a', parameters, encoding: { type: 'uint256', path: '$.n' } },
+                  { name: 'raw', path: '/a', parameters },
+                ],
+              },
             ],
           },
-        ],
-      },
-      { files },
-    );
-  });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
-  beforeEach(() => notes.clear());
+          { files },
+        );
+      });
+      after(async () => {
+        await service.stop();
+        await upstream.close();
+      });
+      beforeEach(() => notes.clear());
 
-  it('each hook sees what the one before it returned', async () => {
-    const { rawData } = await verifyRaw(await service.post('x/raw', { q: '-' }), service.signer.address);
-    assert.deepEqual(rawData, { n: 12345678901234567000, by: ['b', 'a', 'c'] });
-    const stages = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall -bac'];
-    assert.deepEqual(
-      notes.of('order'),
-      stages.flatMap((stage) => ['b', 'a', 'c'].map((name) => `${name} ${stage}`)),
-    );
-  });
+      it('each hook sees what the one before it returned', async () => {
+        const { rawData } = await verifyRaw(await service.post('x/raw', { q: '-' }), service.signer.address);
+        assert.deepEqual(rawData, { n: 12345678901234567000, by: ['b', 'a', 'c'] });
+        const stages = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall -bac'];
+        assert.deepEqual(
+          notes.of('order'),
+          stages.flatMap((stage) => ['b', 'a', 'c'].map((name) => `${name} ${stage}`)),
+        );
+      });
 
-  it('fixed and secret values stay, undeclared ones do not reach the upstream', async () => {
-    await (await service.post('x/raw', { q: '-' })).text();
-    assert.equal(upstream.requests.at(-1)?.path, '/a?q=-bac&pinned=yes&hidden=kept');
-  });
+      it('fixed and secret values stay, undeclared ones do not reach the upstream', async () => {
+        await (await service.post('x/raw', { q: '-' })).text();
+        assert.equal(upstream.requests.at(-1)?.path, '/a?q=-bac&pinned=yes&hidden=kept');
+      });
 
-  it('what onBeforeSign returns is what gets signed and shown', async () => {
-    const response = await service.post('x/encoded', { q: '-' });
-    const { data } = await verifyEncoded(response, service.signer.address);
-    assert.equal(data.slice(66), '0b0a0c');
-    assert.deepEqual(notes.of('order').slice(-3), ['b onBeforeSign', 'a onBeforeSign', 'c onBeforeSign']);
-    // A plugin replaced the data, so the encoder got the number as standard JSON has it.
-    assert.equal(BigInt(data.slice(0, 66)), 12345678901234567000n);
+      it('what onBeforeSign returns is what gets signed and shown', async () => {
+        const response = await service.post('x/encoded', { q: '-' });
+        const { data } = await verifyEncoded(response, service.signer.address);
+        assert.equal(data.slice(66), '0b0a0c');
+        assert.deepEqual(notes.of('order').slice(-3), ['b onBeforeSign', 'a onBeforeSign', 'c onBeforeSign']);
+        // A plugin replaced the data, so the encoder got the number as standard JSON has it.
+        assert.equal(BigInt(data.slice(0, 66)), 12345678901234567000n);
+      });
+    });
   });
-});
+}

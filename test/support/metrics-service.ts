@@ -16,7 +16,10 @@ const NOWHERE = 'http://127.0.0.1:9/';
 /** The metrics of a service that uses every feature, after at least one event of each. */
 export async function scrapeEverything(): Promise<Scrape> {
   const upstream = await startUpstream({ '*': faults.json({ price: 1000 }) });
-  const { files, plugins } = pluginFiles({ watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined') });
+  const { files, plugins } = pluginFiles(
+    { watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined') },
+    { watcher: { isolate: true } },
+  );
   const encoding = { type: 'uint256', path: '$.price' };
   const terms = { type: 'x402', network: 1, rpc: NOWHERE, token: NATIVE, amount: '1', recipient: RECIPIENT };
   const service = await startTestService(

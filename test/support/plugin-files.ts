@@ -48,8 +48,32 @@ export function pluginFiles(sources: Readonly<Record<string, string>>, more: Rea
 
 type Act = (context: Readonly<Record<string, unknown>>) => unknown;
 
-/** What the hooks of a {@link puppetFile} do, by `<plugin> <hook>`; empty it before each test. */
-export const acts = new Map<string, Act>();
+type Listener = (name: string | undefined, act: Act | undefined, scope: object) => void;
+
+/** Functions by `<plugin> <hook>`; plugins in other processes are told of them, too. */
+class Acts extends Map<string, Act> {
+  readonly #listeners = new Set<Listener>();
+
+  /** @param scope what the function uses of where it stands, by name: another process has none of it. */
+  override set(name: string, act: Act, scope: object = {}): this {
+    for (const listener of this.#listeners ?? []) listener(name, act, scope);
+    return super.set(name, act);
+  }
+
+  override clear(): void {
+    for (const listener of this.#listeners) listener(undefined, undefined, {});
+    super.clear();
+  }
+
+  /** @returns what ends it. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}
+
+/** What the hooks of a {@link puppetFile} do; empty it before each test. */
+export const acts = new Acts();
 
 Reflect.set(globalThis, 'testAct', (name: string, context: Readonly<Record<string, unknown>>) =>
   acts.get(name)?.(context),

@@ -1,0 +1,38 @@
+import type { Definition, Finding } from '../../plugins-sdk/define.ts';
+import type { Reference } from '../interpolate.ts';
+import type { Redact } from '../redact.ts';
+
+/** A plugin that takes part, and how the configuration wants it. */
+export interface PluginChoice {
+  readonly definition: Definition;
+  /** Milliseconds per request. */
+  readonly budget: number | 'none';
+  /** Its own `config` block, validated. */
+  readonly config: unknown;
+  /** `builtin:<name>`, or as written in the configuration. */
+  readonly source: string;
+  /** Where the configuration names it. */
+  readonly path?: string;
+  readonly operator: boolean;
+  /** Whether it runs in a process of its own. */
+  readonly isolated?: boolean;
+}
+
+export interface PluginRequest {
+  /** What stands under `settings.plugins`, variables replaced. */
+  readonly entries: unknown;
+  readonly references: ReadonlyMap<string, Reference>;
+  readonly configFile: string;
+  readonly builtins: readonly Definition[];
+  readonly redact: Redact;
+  /** Milliseconds that a module, and then its factory, may take. */
+  readonly patience: number;
+}
+
+export interface LoadedPlugins {
+  /** Built-ins in their own order, then operators' in the order of the config. */
+  readonly choices: readonly PluginChoice[];
+  /** All whose config keys are known, with or without a usable `config` block. */
+  readonly definitions: readonly Definition[];
+  readonly findings: readonly Finding[];
+}

@@ -1,0 +1,93 @@
+import { dirname, extname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BuildFailure, Plugin } from 'esbuild';
+import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
+
+const own = fileURLToPath(import.meta.url);
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const main = fileURLToPath(new URL(`./child/main${extname(own)}`, import.meta.url));
+
+/** As where plugins are loaded into the service, the SDK is always that of the service that runs. */
+const ownSdk: Plugin = {
+  name: 'own-sdk',
+  setup(build) {
+    build.onResolve({ filter: /^signed-data-proxy(\/|$)/ }, async ({ path, kind, pluginData }) => {
+      if (pluginData === ownSdk) return undefined;
+      const found = await build.resolve(path, { kind, resolveDir: dirname(own), pluginData: ownSdk });
+      return { ...found, pluginData: undefined, sideEffects: false };
+    });
+    // What a plugin does not use of the SDK need not be loaded.
+    build.onResolve({ filter: /^\.\.?\// }, ({ path, importer }) =>
+      isOfSdk(importer) ? { path: resolve(dirname(importer), path), sideEffects: false } : undefined,
+    );
+    build.onLoad({ filter: /\.node$/ }, ({ path }) => ({ errors: [{ text: `${ADDON}${path}` }] }));
+  },
+};
+
+/** Whether a file is of the SDK, or of the kernel, which it shares with the service. */
+function isOfSdk(file: string): boolean {
+  return ['plugins-sdk/', 'kernel/'].some((folder) => file.startsWith(root + folder));
+}
+
+const ADDON = 'native addon ';
+
+/** One at a time: the bundler's own process ends with the last of them. */
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * The code of an isolated plugin's process: the plugin, what it imports, and what talks to the service, as one module.
+ * @throws PluginProblem
+ */
+export function bundlePlugin(url: string): Promise<string> {
+  const made = last.then(() => bundle(fileURLToPath(url)));
+  last = made.catch(() => undefined);
+  return made;
+}
+
+async function bundle(file: string): Promise<string> {
+  const { build, stop } = await bundler();
+  try {
+    const { outputFiles } = await build({
+      stdin: { contents: entry(file), resolveDir: dirname(file), sourcefile: 'isolated-plugin.js' },
+      // Files are named from there in what it says.
+      absWorkingDir: dirname(file),
+      bundle: true,
+      write: false,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      // As without a bundler: a tsconfig.json in a folder above must not matter.
+      tsconfigRaw: {},
+      // Packages in CommonJS require what node has.
+      banner: { js: `import { createRequire as from } from 'node:module'; const require = from('file:///plugin.js');` },
+      plugins: [ownSdk],
+      logLevel: 'silent',
+    });
+    return outputFiles[0]?.text ?? '';
+  } catch (error) {
+    throw new PluginProblem(problemOf(error));
+  } finally {
+    await stop();
+  }
+}
+
+function entry(file: string): string {
+  return `import { run } from ${JSON.stringify(main)};\nrun(() => import(${JSON.stringify(file)}));\n`;
+}
+
+async function bundler(): Promise<typeof import('esbuild')> {
+  try {
+    return await import('esbuild');
+  } catch {
+    throw new PluginProblem('cannot be isolated: the package "esbuild", which bundles it, is not installed');
+  }
+}
+
+function problemOf(error: unknown): string {
+  const { errors: [first] = [] } = error as Partial<BuildFailure>;
+  if (first === undefined) return `cannot be bundled: ${error instanceof Error ? error.message : String(error)}`;
+  if (first.text.startsWith(ADDON))
+    return `uses the ${first.text} and cannot be isolated: the process of an isolated plugin may load none`;
+  const { file, line } = first.location ?? {};
+  return `cannot be bundled: ${first.text}${file === undefined ? '' : ` (${file}:${line})`}`;
+}

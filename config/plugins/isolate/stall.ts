@@ -1,0 +1,90 @@
+import type { ProcessStats } from './process-stats.ts';
+
+/** Milliseconds after which a plugin's process that does not answer is waited for no longer, at most. */
+const PATIENCE = 50;
+
+export function patienceFor(budget: number): number {
+  return Math.min(PATIENCE, budget / 4);
+}
+
+export interface Watched {
+  /** How many frames have come from it. */
+  frames(): number;
+  /** Whether it owes an answer. */
+  owes(): boolean;
+  /** Has it answer at once, if it can. */
+  ping(): void;
+  stalled(): void;
+}
+
+/**
+ * Tells when a process cannot answer: it has run for as long as the patience without a word, although it was asked for one.
+ * That is measured in time on a processor, which a busy machine does not make longer; one that waits in a system call, which
+ * a process with something to read does not, is measured by the clock.
+ */
+export class StallWatch {
+  readonly #stats: ProcessStats;
+  readonly #patience: number;
+  readonly #watched: Watched;
+  #timer: NodeJS.Timeout | undefined;
+  #frames = -1;
+  #cpu = 0;
+  #since = 0;
+  #pingedAt: number | undefined;
+  #sleeps = 0;
+
+  constructor(stats: ProcessStats, budget: number, watched: Watched) {
+    this.#stats = stats;
+    this.#patience = patienceFor(budget);
+    this.#watched = watched;
+  }
+
+  /** To be called with each order: it ends by itself when nothing is owed. */
+  begin(): void {
+    if (this.#timer !== undefined) return;
+    this.#frames = -1;
+    this.#look();
+    this.#timer = setInterval(() => this.#look(), Math.max(2, this.#patience / 4));
+    this.#timer.unref();
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #look(): void {
+    const now = performance.now();
+    const cpu = this.#stats.cpu();
+    const frames = this.#watched.frames();
+    if (!this.#watched.owes()) this.end();
+    else if (frames !== this.#frames)
+      [this.#frames, this.#cpu, this.#since, this.#pingedAt, this.#sleeps] = [frames, cpu, now, undefined, 0];
+    else if (this.#pingedAt !== undefined) {
+      if (this.#spins(cpu - this.#cpu, now - this.#since) || this.#hangs(now)) this.#confirm();
+    } else if (Math.max(cpu - this.#cpu, now - this.#since) >= this.#patience / 2) {
+      this.#pingedAt = now;
+      this.#watched.ping();
+    }
+  }
+
+  /** What it wrote may wait to be read. */
+  #confirm(): void {
+    const { frames } = this.#watched;
+    const before = frames();
+    setImmediate(() => {
+      if (this.#timer !== undefined && frames() === before) this.#watched.stalled();
+    });
+  }
+
+  /** On a busy machine it gets little of a processor, and calls behind it wait for long: a part of the patience has to do. */
+  #spins(used: number, elapsed: number): boolean {
+    return used >= this.#patience || (elapsed >= 2 * this.#patience && used >= this.#patience / 4);
+  }
+
+  #hangs(now: number): boolean {
+    if (now - (this.#pingedAt ?? now) < PATIENCE) return false;
+    this.#sleeps = this.#stats.look().sleeps ? this.#sleeps + 1 : 0;
+    return this.#sleeps >= 3;
+  }
+}

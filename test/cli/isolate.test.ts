@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { folderWith, runCli } from './run.ts';
+import { configText } from './service-config.ts';
+import { startIn, until, urlOf } from './started.ts';
+
+/** It never gives way once it is asked to. */
+const spinning = `console.log('process', process.pid);
+export default { name: 'p', hooks: { onHttpRequest() { console.log('spins'); for (;;); } } };
+`;
+
+const settings = 'settings: { plugins: [{ source: ./p.mjs, isolate: true, timeout: 60000 }] }';
+const files = { 'c.yaml': configText('http://127.0.0.1:1', settings), 'p.mjs': spinning };
+
+describe('a service with an isolated plugin', { concurrency: 2 }, () => {
+  for (const [how, signal] of [
+    ['is killed', 'SIGKILL'],
+    ['is aborted', 'SIGABRT'],
+  ] as const) {
+    it(`that ${how} leaves no process behind`, { skip: !existsSync('/usr/bin/setpriv') }, async (t) => {
+      const { child, output, ended, ...running } = await startIn(t, files);
+      const [, id = ''] = await output(/prices\/eth (0x\w+)/);
+      const url = await urlOf({ child, output, ended, ...running });
+      const [, one, two] = await output(/plugin "p": process (\d+)[\s\S]*plugin "p": process (\d+)/);
+      const headers = { 'Content-Type': 'application/json' };
+      const asked = fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' }).catch(() => undefined);
+      await output(/plugin "p": spins/);
+      child.kill(signal);
+      await ended;
+      await until(() => !readdirSync('/proc').some((pid) => pid === one || pid === two));
+      await asked;
+    });
+  }
+
+  it('that is told to stop with its whole group ends its processes itself', async (t) => {
+    const { child, output, ended } = await startIn(t, files, {}, { ownGroup: true });
+    await output(/plugin "p" runs in a process of its own/);
+    process.kill(-(child.pid ?? assert.fail()), 'SIGTERM');
+    const { code, stdout } = await ended;
+    assert.equal(code, 0);
+    assert.doesNotMatch(stdout, /ERROR|its process/);
+  });
+
+  it('says so in the list of plugins', async (t) => {
+    const cwd = await folderWith(t, files);
+    const { code, stdout } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
+    assert.equal(code, 0);
+    assert.match(stdout, /\nonHttpRequest +fails closed\n {2}1\. p +60000 ms, isolated\n/);
+  });
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { actor, pluginActs } from '../support/plugin-acts.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { configText } from './service-config.ts';
+import { startIn, urlOf } from './started.ts';
+
+/** A service with the plugin in its own process, a small heap, and little patience with an event loop that does not turn. */
+async function startWithActor(t: TestContext) {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/eth', { price: 7 });
+  const files = {
+    'c.yaml': configText(upstream.url, 'settings: { plugins: [{ source: ./p.mjs }] }'),
+    'p.mjs': `globalThis.testNote = undefined;\n${actor}`,
+  };
+  const env = { SERVICE_WATCHDOG: '2', NODE_OPTIONS: '--max-old-space-size=160' };
+  const running = await startIn(t, files, env);
+  const [, id = ''] = await running.output(/prices\/eth (0x\w+)/);
+  const url = await urlOf(running);
+  const ask = async (act: string) => {
+    const headers = { 'Content-Type': 'application/json', 'x-act': act };
+    const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' });
+    if (response.status === 200) return '200';
+    return `${response.status} ${((await response.json()) as { error: string }).error}`;
+  };
+  return { ...running, ask };
+}
+
+describe('what a plugin in the process of the service can do to it', { concurrency: 3 }, () => {
+  it('is bounded by its budget as long as it gives way, and it can read the key', async (t) => {
+    const { ask } = await startWithActor(t);
+    for (const [act, { here }] of Object.entries(pluginActs))
+      if (here !== 'untried' && 'answer' in here) assert.equal(await ask(act), here.answer, act);
+  });
+
+  for (const [act, { here }] of Object.entries(pluginActs)) {
+    if (here === 'untried' || 'answer' in here) continue;
+    it(`${act}: the service ends`, async (t) => {
+      const { ask, ended } = await startWithActor(t);
+      await assert.rejects(ask(act));
+      const { code, signal } = await ended;
+      assert.deepEqual([code, signal], [here.code, here.signal ?? null]);
+    });
+  }
+});

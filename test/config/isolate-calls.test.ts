@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
+import { nodeOptions } from '../../config/plugins/isolate/command.ts';
+import { Isolate } from '../../config/plugins/isolate/isolate.ts';
+import { folder } from './support.ts';
+
+/** An isolated plugin without a service. */
+async function started(t: TestContext, hooks: string, budget = 10_000) {
+  const dir = await folder(t, { 'p.mjs': `export default { name: 'p', hooks: { ${hooks} } };` });
+  const logged: string[] = [];
+  const isolate = new Isolate({
+    bundle: await bundlePlugin(pathToFileURL(join(dir, 'p.mjs')).href),
+    memory: 128,
+    config: undefined,
+    budget,
+    patience: 10_000,
+    line: (text) => logged.push(text),
+    log: (level, message) => logged.push(`${level} ${message}`),
+    count: () => undefined,
+  });
+  t.after(() => isolate.stop());
+  await isolate.start();
+  return { isolate, logged };
+}
+
+/** Answers when it has been called as often as that. */
+const gathering = (count: number) =>
+  `onBeforeSign() { return new Promise((done) => { (globalThis.all ??= []).push(done); if (all.length === ${count}) for (const each of all) each({ data: '0x' }); }); }`;
+
+test('512 calls may be under way, and no more', async (t) => {
+  const { isolate } = await started(t, gathering(512));
+  const calls = Array.from({ length: 515 }, () => isolate.call('onBeforeSign', { data: '0x00' }));
+  const ends = await Promise.allSettled(calls);
+  assert.deepEqual(
+    ends.slice(0, 512).filter(({ status }) => status !== 'fulfilled'),
+    [],
+  );
+  for (const end of ends.slice(512)) {
+    assert.equal(end.status === 'rejected' && end.reason.message, '512 calls are in flight');
+  }
+});
+
+test('a call is at most 4 MiB long', async (t) => {
+  const { isolate } = await started(t, 'onBeforeSign: ({ data }) => ({ data: data.length })');
+  await assert.rejects(isolate.call('onBeforeSign', { data: 'x'.repeat(4 * 1024 * 1024) }), {
+    message: 'the call is longer than 4 MiB',
+  });
+  assert.deepEqual(await isolate.call('onBeforeSign', { data: 'x'.repeat(1 << 20) }), { data: 1 << 20 });
+});
+
+test('calls for which no budget is left make room for others', async (t) => {
+  const { isolate } = await started(t, 'onBeforeSign: () => new Promise(() => {}), onError: () => 1', 200);
+  const calls = Array.from({ length: 512 }, () => isolate.call('onBeforeSign', { data: '0x00' }));
+  for (const end of await Promise.allSettled(calls)) {
+    assert.equal(end.status === 'rejected' && end.reason.message, 'no answer within 200 ms');
+  }
+  assert.equal(await isolate.call('onError', {}), 1);
+});
+
+test('values that JSON would change arrive as what they are', async (t) => {
+  const { isolate } = await started(t, `onError: ({ what }) => new Function('return ' + what)()`);
+  const of = (what: string) => isolate.call('onError', { what });
+  assert.deepEqual(await of('({ a: [1, "ä", null, { b: true }] })'), { a: [1, 'ä', null, { b: true }] });
+  assert.equal(await of('undefined'), undefined);
+  assert.ok(Number.isNaN(Object(await of('({ data: NaN })')).data));
+  assert.equal(typeof Object(await of('({ data: [() => 1] })')).data[0], 'function');
+  assert.equal(typeof Object(await of('({ data: 1n })')).data, 'bigint');
+  assert.deepEqual(Object.keys(Object(await of('({ reject: undefined })'))), ['reject']);
+  const dated = Object(await of('({ data: new Date(0) })')).data;
+  assert.notEqual(Object.getPrototypeOf(dated), Object.prototype);
+  assert.equal(
+    await of('JSON.parse(\'{"__proto__": 1}\')').then((value) => Object.hasOwn(Object(value), '__proto__')),
+    true,
+  );
+  assert.equal(Object(await of('(() => { const a = []; a.push(a); return { data: a }; })()')).data.length, 1);
+});
+
+test('the options of node are those of its version', () => {
+  const flags = (version: string) => nodeOptions(128, version).filter((option) => /permission|net|sqlite/.test(option));
+  assert.deepEqual(flags('20.20.2'), ['--experimental-permission']);
+  assert.deepEqual(flags('22.4.0'), ['--permission']);
+  assert.deepEqual(flags('22.23.3'), ['--permission', '--no-experimental-sqlite']);
+  assert.deepEqual(flags('24.21.0'), ['--permission', '--no-experimental-sqlite']);
+  assert.deepEqual(flags('26.0.0'), ['--permission', '--allow-net', '--no-experimental-sqlite']);
+});

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { isolatedFiles, recovered } from '../support/isolated.ts';
+import { scrape } from '../support/metrics.ts';
+import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
+
+const encoding = { type: 'uint256', path: '$.price' };
+
+/** A service with one isolated plugin, whose source is given, and an upstream. */
+async function startWith(t: TestContext, source: string, entry: object = {}, more: object = {}) {
+  notes.clear();
+  const upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+  const { files, plugins } = pluginFiles({ p: source }, { p: { isolate: true, ...entry } });
+  const endpoints = { price: { encoding, parameters: [{ name: 'q' }] }, raw: { path: '/price' } };
+  const config = oneApi(upstream.url, endpoints, { settings: { plugins, ...more } });
+  const service = await startTestService(config, { files });
+  let isStopped = false;
+  const stop = async () => {
+    if (!isStopped) await service.stop();
+    isStopped = true;
+  };
+  t.after(async () => {
+    await stop();
+    await upstream.close();
+  });
+  const price = (q = '', headers = {}) => service.post('api/price', { q }, headers);
+  return { ...service, stop, config, upstream, price, service };
+}
+
+const lives = (pid: unknown) => readdirSync('/proc').includes(String(pid));
+
+async function gone(pids: readonly unknown[]): Promise<void> {
+  while (pids.some(lives)) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('an isolated plugin', () => {
+  it('does to requests what it does in the process of the service', async (t) => {
+    const { service, price } = await startWith(
+      t,
+      `import { Type } from 'signed-data-proxy/plugins-sdk';
+      export const configSchema = Type.Object({ add: Type.Integer({ default: 3 }) });
+      export default ({ add }) => ({ name: 'p', hooks: {
+        onHttpRequest: ({ headers }) => ({ reject: headers['x-no'] !== undefined, status: 418, message: 'No' }),
+        onAfterApiCall: ({ response }) => ({ data: { price: response.data.price + add } }),
+        onBeforeSign: async ({ data }) => ({ data: data + '0f' }),
+      } });`,
+    );
+    const { data } = await verifyEncoded(await price(), service.signer.address);
+    assert.equal(data, `0x${(10).toString(16).padStart(64, '0')}0f`);
+    await assertRefused(await price('', { 'x-no': '1' }), 418, 'No');
+  });
+
+  it('has its config made by a parser in its own process, whatever that makes of it', async (t) => {
+    const { service } = await startWith(
+      t,
+      `export const configSchema = { parse: (value) => new Map(Object.entries(value)) };
+      export default (config) => ({ name: 'p', hooks: { onAfterApiCall: () => ({ data: { got: config.get('list') } }) } });`,
+      { config: { list: [1, { a: null }] } },
+    );
+    const { rawData } = await verifyRaw(await service.post('api/raw'), service.signer.address);
+    assert.deepEqual(rawData, { got: [1, { a: null }] });
+  });
+
+  it('is told of the values of its keys at each endpoint', async (t) => {
+    const { upstream, ...rest } = await startWith(
+      t,
+      `export const keys = { most: { type: 'integer', default: 5 } };
+      export default { name: 'p', hooks: { onHttpRequest: (context) => ({
+        reject: true, status: 499, message: JSON.stringify([context.keys, Object.isFrozen(context.keys), 'signal' in context]),
+      }) } };`,
+    );
+    await assertRefused(await rest.price(), 499, '[{"most":5},true,true]');
+  });
+
+  it('gets a large answer as it is, and may return one', async (t) => {
+    const { service, upstream } = await startWith(
+      t,
+      pluginFile(
+        'p',
+        `onAfterApiCall({ response: { data } }) { return { data: { ...data, first: data.list[0], own: typeof Object.getOwnPropertyDescriptor(arguments[0].response, 'data').get } }; }`,
+      ),
+    );
+    const list = Array.from({ length: 20_000 }, (_, i) => `text ${i} ä`);
+    upstream.json('/price', { list });
+    const { rawData } = await verifyRaw(await service.post('api/raw'), service.signer.address);
+    assert.deepEqual(rawData, { list, first: 'text 0 ä', own: 'function' });
+  });
+
+  it('writes into the log, with its name and bounded', async (t) => {
+    const { service, price, stop } = await startWith(
+      t,
+      pluginFile(
+        'p',
+        `onError() { console.error('an error'); }, onHttpRequest() { console.log('x'.repeat(2000)); for (let i = 0; i < 200; i++) console.log(i); }`,
+      ),
+    );
+    await service.post('api/none');
+    while (!service.logs.some(({ message }) => message === 'plugin "p": an error'))
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    await verifyEncoded(await price(), service.signer.address);
+    await stop();
+    const lines = service.logs.map(({ message }) => message).filter((message) => message.startsWith('plugin "p": '));
+    assert.ok(lines.includes(`plugin "p": ${'x'.repeat(1000)}…`));
+    // One fewer, if the second of the error was over.
+    assert.match(lines.at(-1) ?? '', /^plugin "p": 10[12] more lines were dropped$/);
+  });
+
+  it('that cannot start stops the start', async (t) => {
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    let asked = 0;
+    upstream.on('/count', (_, response) => {
+      asked += 1;
+      response.end(String(asked));
+    });
+    const source = `if (await (await fetch('${upstream.url}/count')).text() === '2') throw new Error('not twice');
+      export default { name: 'p', hooks: {} };`;
+    await assert.rejects(startWith(t, source), {
+      message: 'plugin "p" cannot start: not twice',
+    });
+  });
+});
+
+describe('calls of an isolated plugin that does not answer', () => {
+  /** Spins for one value, waits for others, and is done at once with the rest. */
+  const spinning = pluginFile(
+    'p',
+    `async onHttpRequest({ parameters: { q } }) { note('began', q); if (q === 'spin') for (;;); if (q % 3 === 0) await sleep(1); }`,
+  );
+
+  it('that have not begun move to another process, and each begins exactly once', async (t) => {
+    const wrap = isolatedFiles();
+    const { service, price } = await startWith(t, wrap(spinning), { timeout: 1500 });
+    for (let round = 0; round < 3; round += 1) {
+      notes.clear();
+      const values = Array.from({ length: 60 }, (_, i) => String(i));
+      values.splice(7 + 17 * round, 0, 'spin');
+      const answers = await Promise.all(values.map(async (q) => ({ q, response: await price(q) })));
+      for (const { q, response } of answers) {
+        if (q === 'spin') await assertRefused(response, 403, 'Plugin "p" budget exhausted');
+        // Those that had begun to wait before the spin are lost with it: they began there.
+        else if (response.status !== 200) {
+          assert.equal(Number(q) % 3, 0);
+          await assertRefused(response, 403, 'Plugin "p" budget exhausted');
+        }
+      }
+      assert.deepEqual(notes.of('began').toSorted(), values.toSorted());
+      await recovered(service);
+    }
+  });
+
+  it('are counted, and so are its processes', async (t) => {
+    const { service, price } = await startWith(
+      t,
+      spinning.replace('note(', 'void ('),
+      { timeout: 300 },
+      { metrics: { port: 0 } },
+    );
+    await verifyEncoded(await price('1'), service.signer.address);
+    await price('spin');
+    await recovered(service);
+    const scraped = await scrape(service);
+    assert.deepEqual(
+      ['isolated_calls_total', 'isolated_takeovers_total', 'isolated_restarts_total'].map((name) =>
+        scraped.value(name, { plugin: 'p' }),
+      ),
+      [2, 1, 1],
+    );
+    assert.ok((scraped.value('isolated_resident_memory_bytes') ?? 0) > 20 * 1024 * 1024);
+    assert.deepEqual(
+      service.logs.filter(({ message }) => /process/.test(message)).map(({ level, message }) => `${level} ${message}`),
+      [
+        'info plugin "p" runs in a process of its own',
+        'warn plugin "p": its process does not answer: another one takes over',
+        'info plugin "p": another process is ready',
+      ],
+    );
+  });
+});
+
+describe('the processes of an isolated plugin', () => {
+  const telling = pluginFile(
+    'p',
+    `async onHttpRequest({ headers }) {
+      note('pid', process.pid);
+      if (headers['x-spin']) setTimeout(() => { note('spins'); for (;;); });
+      if (headers['x-wait']) await sleep(500);
+    }`,
+    `note('loaded', process.pid);`,
+  );
+
+  it('end with the service, whatever they do', async (t) => {
+    const { service, price, stop } = await startWith(t, isolatedFiles()(telling));
+    await verifyEncoded(await price('', { 'x-spin': '1' }), service.signer.address);
+    await notes.until('spins');
+    await stop();
+    assert.equal(notes.of('loaded').length, 3);
+    await gone(notes.of('loaded'));
+  });
+
+  it('are others after a reload, and those before it end what they have begun', async (t) => {
+    const { service, price, config } = await startWith(t, isolatedFiles()(telling), { timeout: 60_000 });
+    const waiting = price('', { 'x-wait': '1' });
+    await notes.until('pid');
+    assert.equal((await reload(service, config)).done, true);
+    await verifyEncoded(await price(), service.signer.address);
+    await verifyEncoded(await waiting, service.signer.address);
+    const [before, after] = notes.of('pid');
+    assert.notEqual(after, before);
+    await gone([before]);
+    assert.ok(lives(after));
+  });
+});

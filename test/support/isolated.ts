@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { deserialize } from 'node:v8';
+import { acts, notes } from './plugin-files.ts';
+import type { RunningService } from './service.ts';
+
+/** What functions of a test need that are sent to a plugin in another process, by the names under which they use it. */
+export type Scope = Readonly<Record<string, unknown>>;
+
+/** The same in the process of the plugin: notes go to the test, and its acts come from there. */
+const preamble = (path: string) => `
+import testAssert from 'node:assert/strict';
+import { connect as testConnect } from 'node:net';
+import { serialize as testSerialize } from 'node:v8';
+const testSocket = testConnect(${JSON.stringify(path)});
+const testActs = new Map();
+globalThis.testNote = (topic, value) => {
+  testSocket.write(testSerialize({ topic, value }).toString('base64') + '\\n');
+};
+const testNotes = { add: globalThis.testNote };
+globalThis.testAct = (name, context) => testActs.get(name)?.(context);
+await new Promise((resolve) => {
+  let rest = '';
+  testSocket.setEncoding('utf8');
+  testSocket.on('data', (text) => {
+    const lines = (rest + text).split('\\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      const { name, source } = JSON.parse(line);
+      if (name === undefined) resolve(testActs.clear());
+      else testActs.set(name, new Function('assert', 'notes', '__name', 'return ' + source)(testAssert, testNotes, (f) => f));
+    }
+  });
+});
+`;
+
+/** Source of a value that a function uses; what it uses in turn is not carried. */
+function sourceOf(value: unknown): string {
+  if (typeof value === 'function') return `(${value})`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return `({${Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}: ${sourceOf(member)}`)}})`;
+}
+
+function line(name: string, act: unknown, scope: Scope): string {
+  const names = Object.entries(scope).map(([key, value]) => `const ${key} = ${sourceOf(value)};`);
+  return `${JSON.stringify({ name, source: `(() => { ${names.join(' ')} return ${act}; })()` })}\n`;
+}
+
+/**
+ * Lets plugins of this suite run in processes of their own and yet do what {@link acts} say, and write into {@link notes}.
+ * @param scope what the acts use.
+ * @returns what makes such a plugin file of one.
+ */
+export function isolatedFiles(scope: Scope = {}): (source: string) => string {
+  const folder = mkdtempSync(join(tmpdir(), 'sdp-acts-'));
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    let rest = '';
+    sockets.add(socket);
+    socket.setEncoding('utf8');
+    socket.on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const note of lines) notes.all.push(deserialize(Buffer.from(note, 'base64')));
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    socket.write('{}\n');
+    for (const [name, act] of acts) socket.write(line(name, act, scope));
+  });
+  const path = join(folder, 'socket');
+  server.listen(path);
+  const forget = acts.listen((name, act, own) => {
+    for (const socket of sockets) socket.write(name === undefined ? '{}\n' : line(name, act, { ...scope, ...own }));
+  });
+  after(() => {
+    forget();
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    rmSync(folder, { recursive: true });
+  });
+  return (source) => preamble(path) + source;
+}
+
+/** Resolves once all processes of isolated plugins that have ended since the log began were replaced. */
+export async function recovered({ logs }: RunningService): Promise<void> {
+  const count = (text: RegExp) => logs.filter(({ message }) => text.test(message)).length;
+  const late = AbortSignal.timeout(20_000);
+  while (count(/another one takes over$|its process has ended/) > count(/another process is ready$/)) {
+    if (late.aborted) throw new Error('the processes of plugins were not replaced');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
