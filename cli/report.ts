@@ -72,7 +72,7 @@ export function report(log: Log, { first, before, after, env, key }: Reload): vo
   log.info('config reloaded');
   for (const line of endpoints) log.info(line);
   for (const line of warnings) log.warn(line);
-  if (after.plugins.some(({ operator }) => operator)) {
+  if (after.plugins.some(({ operator, isolated = false }) => operator && !isolated)) {
     log.info('plugins were set up anew; changes of their code need a restart');
   }
   const [was, is] = [signerAddressOf(before), signerAddressOf(after)];

@@ -210,7 +210,10 @@ describe('the processes of an isolated plugin', () => {
     const { service, price, config } = await startWith(t, isolatedFiles()(telling), { timeout: 60_000 });
     const waiting = price('', { 'x-wait': '1' });
     await notes.until('pid');
-    assert.equal((await reload(service, config)).done, true);
+    const { done, lines } = await reload(service, config);
+    assert.equal(done, true);
+    // Their code is read anew.
+    assert.ok(!lines.includes('info plugins were set up anew; changes of their code need a restart'), lines.join('\n'));
     await verifyEncoded(await price(), service.signer.address);
     await verifyEncoded(await waiting, service.signer.address);
     const [before, after] = notes.of('pid');
