@@ -21,7 +21,7 @@ function killAll(): void {
 
 /** A process of node that is this one's own: started when it is made, ended once, and gone when this one is gone. */
 export class OwnedProcess {
-  /** For its streams and messages. */
+  /** For its streams and messages. Whoever disconnects it will not hear of its end. */
   readonly child: ChildProcess;
   /** Resolves once it has ended and all that it sent was read; the reason is the rest of a sentence: `was ended by SIGABRT`. */
   readonly ended: Promise<string>;

@@ -249,6 +249,11 @@ describe('the process of the SDK', () => {
     );
   });
 
+  it('ends when it has lost the service', async () => {
+    const worker = spawnWorker(connection, 'process.disconnect()');
+    assert.equal(await worker.ended, 'was ended by SIGKILL');
+  });
+
   it('leaves signals to the service', async (t) => {
     const survived = "['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => process.kill(process.pid, signal))";
     assert.deepEqual(await said(t, survived), [true, true, true]);
