@@ -1,11 +1,12 @@
-import type { Worker } from 'node:worker_threads';
+import type { OwnedProcess } from '../../plugins-sdk/child-process.ts';
 import type { Job } from './job.ts';
 import type { Order, Report } from './protocol.ts';
+import { tell } from './spawn.ts';
 
 export interface PoolWorkerOptions {
-  /** Starts a thread that takes orders. */
-  readonly spawn: () => Worker;
-  /** Milliseconds after which a thread is replaced, so that it picks up rotated keys. */
+  /** Starts a process that takes orders. */
+  readonly spawn: () => OwnedProcess;
+  /** Milliseconds after which a process is replaced, so that it picks up rotated keys. */
   readonly lifetime: number;
 }
 
@@ -13,20 +14,20 @@ export interface PoolWorkerOptions {
 const FIRST_BACKOFF = 250;
 const LONGEST_BACKOFF = 30_000;
 
-/** Milliseconds after a job's deadline until its thread counts as stuck. */
+/** Milliseconds after a job's deadline until its process counts as stuck. */
 const GRACE = 100;
 
 let lastId = 0;
 
 /**
- * Runs one job at a time in a thread, which it starts when there is a job and replaces after any failure: the thread may be
- * stuck, or its keys may be old.
+ * Runs one job at a time in a process, which it starts when there is a job and replaces after any failure: it may be stuck,
+ * or its keys may be old.
  */
 export class PoolWorker {
   readonly #options: PoolWorkerOptions;
   readonly #onFree: () => void;
   readonly #endings = new Set<Promise<unknown>>();
-  #thread: Worker | undefined;
+  #process: OwnedProcess | undefined;
   #bornAt = 0;
   #current: { readonly id: number; readonly job: Job; readonly startedAt: number; guard: NodeJS.Timeout } | undefined;
   #failures = 0;
@@ -52,12 +53,12 @@ export class PoolWorker {
   /** To be called only while it is free. */
   run(job: Job): void {
     lastId += 1;
-    // An abandoned job no longer ends at its deadline, but its thread must; for other jobs the deadline comes first.
+    // An abandoned job no longer ends at its deadline, but its process must; for other jobs the deadline comes first.
     const guard = setTimeout(() => this.#fail('the worker did not end in time'), job.remaining + GRACE);
     this.#current = { id: lastId, job, startedAt: performance.now(), guard };
     try {
       if (performance.now() - this.#bornAt > this.#options.lifetime) this.#discard();
-      this.#thread ??= this.#start();
+      this.#process ??= this.#start();
       this.#tell({ kind: 'encrypt', id: lastId, task: job.task, timeout: Math.max(Math.ceil(job.remaining), 1) });
     } catch (error) {
       this.#fail(`no worker could be started: ${error instanceof Error ? error.message : String(error)}`);
@@ -65,8 +66,9 @@ export class PoolWorker {
   }
 
   /**
-   * Nobody waits for the job any more. After its deadline the thread may be stuck, and is replaced. After a client's disconnect
-   * it stays, because clients that come and go must not make it fetch the keys again and again; it only skips the relayer.
+   * Nobody waits for the job any more. After its deadline the process may be stuck, and is replaced. After a client's
+   * disconnect it stays, because clients that come and go must not make it fetch the keys again and again; it only skips the
+   * relayer.
    */
   abandon(job: Job): void {
     if (this.#current?.job !== job) return;
@@ -83,26 +85,30 @@ export class PoolWorker {
   }
 
   #tell(order: Order): void {
-    this.#thread?.postMessage(order);
+    if (this.#process) tell(this.#process, order);
   }
 
-  #start(): Worker {
-    const thread = this.#options.spawn();
-    const isMine = () => thread === this.#thread;
-    thread.on('message', (report: Report) => {
+  #start(): OwnedProcess {
+    const started = this.#options.spawn();
+    const { child, ended } = started;
+    const isMine = () => started === this.#process;
+    child.on('message', (report: Report) => {
       if (isMine()) this.#take(report);
     });
-    thread.on('error', (error: unknown) => {
-      if (isMine()) this.#fail(`the worker crashed: ${error instanceof Error ? error.message : String(error)}`);
-    });
-    thread.on('exit', (code) => {
-      if (isMine()) this.#fail(`the worker ended with code ${code}`);
+    this.#endings.add(ended);
+    ended.then((how) => {
+      this.#endings.delete(ended);
+      if (isMine()) this.#fail(`the worker ${how}`);
     });
     this.#bornAt = performance.now();
-    return thread;
+    return started;
   }
 
   #take(report: Report): void {
+    if (report.kind === 'crashed') {
+      this.#fail(`the worker crashed: ${report.reason}`);
+      return;
+    }
     if (report.id !== this.#current?.id) return;
     if (report.kind === 'failed') {
       this.#fail(report.reason);
@@ -138,10 +144,7 @@ export class PoolWorker {
   }
 
   #discard(): void {
-    const thread = this.#thread;
-    this.#thread = undefined;
-    if (thread === undefined) return;
-    const ending = thread.terminate().finally(() => this.#endings.delete(ending));
-    this.#endings.add(ending);
+    this.#process?.kill();
+    this.#process = undefined;
   }
 }

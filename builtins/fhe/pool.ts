@@ -11,7 +11,7 @@ export interface PoolOptions extends PoolWorkerOptions {
   readonly timeout: number;
 }
 
-/** A few workers with a short queue in front of them. No thread is started before the first job. */
+/** A few workers with a short queue in front of them. No process is started before the first job. */
 export class Pool {
   readonly #options: PoolOptions;
   readonly #workers: readonly PoolWorker[];

@@ -42,8 +42,9 @@ export type Order =
     }
   | { readonly kind: 'cancel'; readonly id: number };
 
-/** How an order to encrypt ended; exactly one for each. */
+/** How an order to encrypt ended, exactly one for each; or that the worker ends. */
 export type Report =
+  | { readonly kind: 'crashed'; readonly reason: string }
   | { readonly kind: 'done'; readonly id: number; readonly ciphertext: Ciphertext }
   | { readonly kind: 'failed'; readonly id: number; readonly reason: string }
   | { readonly kind: 'cancelled'; readonly id: number };

@@ -14,7 +14,7 @@ import { connectRpc } from './rpc.ts';
 /** The relayer's keys and the host chain's signers, as they were when the session began. */
 export interface Session {
   /**
-   * Blocks the thread for 12 to 15 seconds, then asks the relayer.
+   * Blocks its process for 12 to 15 seconds, then asks the relayer.
    *
    * @param timeout milliseconds for the relayer.
    * @param signal keeps the relayer from being asked, or ends that.

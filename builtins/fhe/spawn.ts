@@ -1,43 +1,51 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { OwnedProcess } from '../../plugins-sdk/child-process.ts';
 import type { Connection } from './protocol.ts';
 
 /** Megabytes of JavaScript objects; the SDK needs a tenth of it. The memory of its WebAssembly does not count. */
 const HEAP = 256;
 
-/**
- * What the thread of the SDK gets: no variable (the environment may hold secrets of other plugins), no flag of node, and
- * nowhere to write to. The SDK and its libraries write what they see fit, URLs included.
- */
-export function workerOptions(connection: Connection): WorkerOptions {
-  return {
-    name: 'fhe',
-    workerData: connection,
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP },
-  };
-}
+/** Signals to all processes of the service are the service's business; SIGUSR1 would open node's inspector. */
+const PROLOGUE = `
+process.title = 'signed-data-proxy fhe';
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1']) process.on(signal, () => undefined);
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+process.on('uncaughtException', (error) =>
+  process.send({ kind: 'crashed', reason: String(error?.message ?? error) }, () => process.exit(1)));
+`;
 
-/** Starts the thread in which the SDK is loaded. */
-export function spawnWorker(connection: Connection): Worker {
-  const worker = start(workerOptions(connection));
-  // Output that nobody reads would pile up in memory.
-  worker.stdout.resume();
-  worker.stderr.resume();
+/** Whom the service trusts by its start, its worker trusts too. */
+const trustFlags = () =>
+  [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].filter((flag) => /^--use-\w+-ca$/.test(flag));
+const trustVariables = () => {
+  const { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR } = process.env;
+  return { NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR };
+};
+
+/**
+ * Starts the process in which the SDK is loaded. It gets no other variable (the environment may hold secrets of other
+ * plugins), and has nowhere to write to: the SDK and its libraries write what they see fit, URLs included.
+ */
+export function spawnWorker(connection: Connection, program = loadWorker()): OwnedProcess {
+  const worker = new OwnedProcess([...trustFlags(), `--max-old-space-size=${HEAP}`, '-e', PROLOGUE + program], {
+    env: trustVariables(),
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+  });
+  // Arguments and variables can be read by others.
+  tell(worker, connection);
   return worker;
 }
 
+/** Whether a process that cannot be told anything has ended is said elsewhere. */
+export function tell({ child }: OwnedProcess, message: object): void {
+  if (child.connected) child.send(message, () => undefined);
+}
+
 /** The entry lies beside this file and is written in the same language. */
-function start(options: WorkerOptions): Worker {
-  if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./worker.js', import.meta.url), options);
-  // Node 20 hands no loader on to a thread.
+function loadWorker(): string {
+  const entry = (file: string) => `import(${JSON.stringify(new URL(file, import.meta.url).href)})`;
+  if (!import.meta.url.endsWith('.ts')) return entry('./worker.js');
+  // Node 20 runs no TypeScript.
   const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
-  const entry = JSON.stringify(new URL('./worker.ts', import.meta.url).href);
-  return new Worker(`import(${tsx}).then(({ register }) => (register(), import(${entry})))`, {
-    ...options,
-    eval: true,
-  });
+  return `import(${tsx}).then(({ register }) => (register(), ${entry('./worker.ts')}))`;
 }

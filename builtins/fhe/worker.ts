@@ -1,6 +1,5 @@
-/** The thread in which the SDK runs. It takes one order to encrypt at a time, and orders to cancel that one. */
+/** The process in which the SDK runs. After its connection it takes one order to encrypt at a time, and orders to cancel that one. */
 import { constants, setPriority } from 'node:os';
-import { parentPort, workerData } from 'node:worker_threads';
 import { Agent, setGlobalDispatcher } from 'undici';
 import { borrowHostNames } from '../../plugins-sdk/host-names/index.ts';
 import { boundedFetch } from './bounded-fetch.ts';
@@ -8,13 +7,11 @@ import type { Connection, Order, Report } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { openSession, type Session } from './session.ts';
 
-const connection: Connection = workerData;
 let session: Session | undefined;
 let current: { readonly id: number; readonly controller: AbortController } | undefined;
 
-/** Lowers the thread's priority, so that requests go first on busy cores. Only Linux has a priority per thread. */
+/** Lowers its priority, so that requests go first on busy cores. */
 function stepBack(): void {
-  if (process.platform !== 'linux') return;
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
@@ -22,7 +19,9 @@ function stepBack(): void {
   }
 }
 
-async function obey({ id, task, timeout }: Extract<Order, { kind: 'encrypt' }>): Promise<Report> {
+type Encrypt = Extract<Order, { kind: 'encrypt' }>;
+
+async function obey(connection: Connection, { id, task, timeout }: Encrypt): Promise<Report> {
   const controller = new AbortController();
   current = { id, controller };
   let step = 'connecting to the relayer';
@@ -41,7 +40,7 @@ async function obey({ id, task, timeout }: Extract<Order, { kind: 'encrypt' }>):
   }
 }
 
-/** The SDK's own calls must not block the threads that look names up for the whole process. */
+/** The SDK's own calls find names as the service's do. */
 function lookNamesUp(): void {
   setGlobalDispatcher(new Agent({ connect: { lookup: borrowHostNames().lookup } }));
 }
@@ -49,7 +48,10 @@ function lookNamesUp(): void {
 stepBack();
 lookNamesUp();
 globalThis.fetch = boundedFetch(globalThis.fetch);
-parentPort?.on('message', async (order: Order) => {
-  if (order.kind === 'encrypt') parentPort?.postMessage(await obey(order));
-  else if (current?.id === order.id) current.controller.abort();
+const report = (what: Report) => process.send?.(what);
+process.once('message', (connection: Connection) => {
+  process.on('message', async (order: Order) => {
+    if (order.kind === 'encrypt') report(await obey(connection, order));
+    else if (current?.id === order.id) current.controller.abort();
+  });
 });

@@ -1,45 +1,55 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
-import { Worker } from 'node:worker_threads';
 import { Pool, type PoolOptions } from '../../builtins/fhe/pool.ts';
-import type { Ciphertext, Task } from '../../builtins/fhe/protocol.ts';
-import { workerOptions } from '../../builtins/fhe/spawn.ts';
+import type { Ciphertext, Connection, Task } from '../../builtins/fhe/protocol.ts';
+import { spawnWorker } from '../../builtins/fhe/spawn.ts';
+import type { OwnedProcess } from '../../plugins-sdk/child-process.ts';
 
-/** A real thread in place of the one with the SDK; what it does with an order is its script. */
+const connection: Connection = {
+  network: 'sepolia',
+  rpcUrl: 'http://127.0.0.1:9',
+  verifier: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+};
+
+/** A real process in place of the one with the SDK; what it does with an order is its script. */
 const prelude = `
-  const { parentPort } = require('node:worker_threads');
   const done = ({ id, task }) =>
-    parentPort.postMessage({ kind: 'done', id, ciphertext: { handle: '0x' + task.value.toString(16), inputProof: '0x' } });
-  const on = (encrypt, cancel = () => {}) =>
-    parentPort.on('message', (order) => (order.kind === 'encrypt' ? encrypt(order) : cancel(order)));
+    process.send({ kind: 'done', id, ciphertext: { handle: '0x' + task.value.toString(16), inputProof: '0x' } });
+  const on = (encrypt, cancel = () => {}) => process.once('message', () =>
+    process.on('message', (order) => (order.kind === 'encrypt' ? encrypt(order) : cancel(order))));
 `;
 
 /** Takes as many milliseconds as the value says. */
 const DILIGENT = 'on((order) => setTimeout(done, Number(order.task.value), order));';
 const CRASHING = 'on(() => process.exit(3));';
 const THROWING = "on(() => { throw new Error('out of order'); });";
-const FAILING = "on(({ id }) => parentPort.postMessage({ kind: 'failed', id, reason: 'no luck' }));";
+const GREEDY = 'on(() => { const map = new Map(); for (let i = 0; ; i++) map.set(i, i); });';
+const FAILING = "on(({ id }) => process.send({ kind: 'failed', id, reason: 'no luck' }));";
 const STUCK = 'on(() => { for (;;); });';
+/** In a call that takes half an hour and hears nothing; it says so before, in a report of no job. */
+const STUCK_NATIVELY = `
+  on(() => process.send({ id: 0 }, () => require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512')));
+`;
 const OBEDIENT = `
   let current;
   on((order) => { if (order.task.value === 0n) current = order; else done(order); },
-     ({ id }) => { if (current?.id === id) parentPort.postMessage({ kind: 'cancelled', id }); });
+     ({ id }) => { if (current?.id === id) process.send({ kind: 'cancelled', id }); });
 `;
 
 interface TestPool {
   readonly pool: Pool;
-  /** Every thread that was ever started. */
-  readonly workers: Worker[];
+  /** Every process that was ever started. */
+  readonly workers: OwnedProcess[];
   encrypt(value: number, signal?: AbortSignal): Promise<Ciphertext>;
 }
 
-/** @param scripts of the first thread, the second and so on; the last one is for all further threads. */
+/** @param scripts of the first process, the second and so on; the last one is for all further ones. */
 function start(t: TestContext, scripts: readonly string[], options: Partial<PoolOptions> = {}): TestPool {
-  const workers: Worker[] = [];
+  const workers: OwnedProcess[] = [];
   const spawn = () => {
     const script = scripts[Math.min(workers.length, scripts.length - 1)] ?? '';
-    const worker = new Worker(prelude + script, { eval: true, stderr: true });
+    const worker = spawnWorker(connection, prelude + script);
     workers.push(worker);
     return worker;
   };
@@ -93,7 +103,7 @@ describe('the workers that encrypt', () => {
       DILIGENT,
     ]);
     await encrypt(1);
-    await once(workers[0] ?? assert.fail(), 'exit');
+    await workers[0]?.ended;
     assert.equal((await encrypt(2)).handle, '0x2');
     assert.equal(workers.length, 2);
   });
@@ -102,22 +112,26 @@ describe('the workers that encrypt', () => {
     let attempts = 0;
     const spawn = () => {
       attempts += 1;
-      throw new Error('no threads left');
+      throw new Error('no processes left');
     };
     const { encrypt } = start(t, [], { spawn });
-    await assert.rejects(encrypt(1), failure('no worker could be started: no threads left'));
-    await assert.rejects(encrypt(1), failure('no worker could be started: no threads left'));
+    await assert.rejects(encrypt(1), failure('no worker could be started: no processes left'));
+    await assert.rejects(encrypt(1), failure('no worker could be started: no processes left'));
     assert.equal(attempts, 2);
   });
 
   it('are ended at the deadline when they are stuck, and what waits is served by the next', async (t) => {
-    const { workers, encrypt } = start(t, [STUCK, DILIGENT], { timeout: 2000 });
-    const stuck = assert.rejects(encrypt(1), failure('not encrypted within 2000 ms'));
-    const [worker] = workers;
-    assert.ok(worker);
-    const ended = once(worker, 'exit');
-    await stuck;
-    await ended;
+    const { workers, encrypt } = start(t, [STUCK, STUCK_NATIVELY, DILIGENT], { timeout: 2000 });
+    for (const worker of [0, 1]) {
+      await assert.rejects(encrypt(1), failure('not encrypted within 2000 ms'));
+      await workers[worker]?.ended;
+    }
+    assert.equal((await encrypt(1)).handle, '0x1');
+  });
+
+  it('end without the service when they fill their heap', async (t) => {
+    const { encrypt } = start(t, [GREEDY, DILIGENT]);
+    await assert.rejects(encrypt(1), failure('the worker was ended by SIGABRT'));
     assert.equal((await encrypt(1)).handle, '0x1');
   });
 
@@ -127,7 +141,7 @@ describe('the workers that encrypt', () => {
     const gone = assert.rejects(encrypt(1, client.signal), failure('the client left'));
     client.abort();
     await gone;
-    await once(workers[0] ?? assert.fail(), 'exit');
+    await workers[0]?.ended;
     assert.equal((await encrypt(1)).handle, '0x1');
   });
 
@@ -194,35 +208,54 @@ describe('values that wait for a worker', () => {
     await running;
   });
 
-  it('fail when the service stops, and so does what runs; the threads are gone then', async (t) => {
-    const { pool, workers, encrypt } = start(t, [STUCK]);
+  it('fail when the service stops, and so does what runs; the processes are gone then', async (t) => {
+    const { pool, workers, encrypt } = start(t, [STUCK_NATIVELY]);
     const failures = [encrypt(1), encrypt(1)].map((value) => assert.rejects(value, failure('the service stops')));
-    const ended = once(workers[0] ?? assert.fail(), 'exit');
+    await once(workers[0]?.child ?? assert.fail(), 'message');
     await pool.stop();
     await Promise.all(failures);
-    await ended;
+    assert.equal(workers[0]?.child.signalCode, 'SIGKILL');
     await assert.rejects(encrypt(1), failure('the service stops'));
     assert.equal(workers.length, 1);
   });
 });
 
-describe('the thread of the SDK', () => {
-  it('sees no variable of the service, no argument and no flag', async () => {
+describe('the process of the SDK', () => {
+  const said = async (t: TestContext, expression: string): Promise<unknown> => {
+    const worker = spawnWorker(
+      connection,
+      `console.log('dropped'); process.once('message', (told) => process.send(${expression}));`,
+    );
+    t.after(() => worker.kill());
+    const [message] = await once(worker.child, 'message');
+    return message;
+  };
+
+  it('sees no variable of the service but whose certificates to trust, no argument and a limit for its heap', async (t) => {
     assert.ok(process.env.PATH);
-    const connection = {
-      network: 'sepolia',
-      rpcUrl: 'http://127.0.0.1:9',
-      verifier: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
-    } as const;
-    const script = `
-      const { parentPort, resourceLimits, workerData } = require('node:worker_threads');
-      console.log('dropped');
-      const { env, argv, execArgv } = process;
-      parentPort.postMessage({ env: { ...env }, argv: argv.slice(2), execArgv, heap: resourceLimits.maxOldGenerationSizeMb, workerData });
-    `;
-    const worker = new Worker(script, { ...workerOptions(connection), eval: true });
-    const [message] = await once(worker, 'message');
-    assert.deepEqual(message, { env: {}, argv: [], execArgv: [], heap: 256, workerData: connection });
-    await worker.terminate();
+    process.env.NODE_EXTRA_CA_CERTS = '/ca.pem';
+    t.after(() => delete process.env.NODE_EXTRA_CA_CERTS);
+    const trust = Object.entries(process.env).filter(([name]) =>
+      /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/.test(name),
+    );
+    assert.deepEqual(
+      await said(t, '{ told, env: { ...process.env }, argv: process.argv.slice(1), flag: process.execArgv[0] }'),
+      {
+        told: connection,
+        env: Object.fromEntries(trust),
+        argv: [],
+        flag: '--max-old-space-size=256',
+      },
+    );
+  });
+
+  it('ends when it has lost the service', async () => {
+    const worker = spawnWorker(connection, 'process.disconnect()');
+    assert.equal(await worker.ended, 'was ended by SIGKILL');
+  });
+
+  it('leaves signals to the service', async (t) => {
+    const survived = "['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => process.kill(process.pid, signal))";
+    assert.deepEqual(await said(t, survived), [true, true, true]);
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../support/http.ts';
 import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
@@ -10,12 +10,18 @@ import { realKeys } from './keys.ts';
 import { decodeEncrypted, handleOf, paths, type Relayer, startRelayer } from './relayer.ts';
 import { startFheService } from './service.ts';
 
-/** Threads of this process that step back for others; only Linux tells. */
+/** Children of this process that step back for others; only Linux tells. */
 function steppedBack(): number {
-  return readdirSync('/proc/self/task').filter((thread) => {
-    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1');
-    // The 19th field; the second, a name in brackets, may hold spaces.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]) > 0;
+  return readdirSync('/proc').filter((pid) => {
+    const file = `/proc/${pid}/stat`;
+    if (!/^\d+$/.test(pid) || !existsSync(file)) return false;
+    const stat = readFileSync(file, 'latin1');
+    // Parent and priority are the 4th and the 19th field; the second, a name in brackets, may hold spaces.
+    const fields = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    return fields[1] === process.pid && Number(fields[16]) > 0;
   }).length;
 }
 
@@ -102,13 +108,13 @@ describe('encrypted answers with the parameters of the real networks', () => {
     assert.equal(decrypt(Buffer.from(submission.ciphertextWithInputVerification, 'hex'), keys, 8), 9n);
   });
 
-  it('are cut off in the middle of a proof when the service stops, thread and all', async (t) => {
-    if (process.platform !== 'linux') return t.skip('only Linux tells the priority of threads');
+  it('are cut off in the middle of a proof when the service stops, process and all', async (t) => {
+    if (process.platform !== 'linux') return t.skip('only Linux tells the priority of others');
     const own = await startFheService(relayer, upstream, { fhe: { timeout: 300_000 } });
     // As many requests as it took the first time, and it is at its proof.
     const connecting = relayer.upstream.requests.findIndex(({ path }) => path === paths.submit);
     const asked = relayer.upstream.requests.length;
-    const threads = steppedBack();
+    const others = steppedBack();
     const client = new AbortController();
     const gone = fetch(`${own.url}/endpoints/${own.ids['api/small']}`, {
       method: 'POST',
@@ -117,13 +123,13 @@ describe('encrypted answers with the parameters of the real networks', () => {
       signal: client.signal,
     });
     gone.catch(() => undefined);
-    await eventually(() => (steppedBack() > threads ? true : undefined), 'the thread to step back');
+    await eventually(() => (steppedBack() > others ? true : undefined), 'the worker to step back');
     await relayer.upstream.until(
       () => relayer.upstream.requests.length >= asked + connecting && relayer.upstream.open === 0,
     );
     client.abort();
     await own.stop();
-    assert.equal(steppedBack(), threads);
+    assert.equal(steppedBack(), others);
     return undefined;
   });
 });

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { describe, it, type TestContext } from 'node:test';
+import { OwnedProcess } from '../../plugins-sdk/child-process.ts';
+import { launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { eventually } from '../support/http.ts';
+
+const SILENT = { stdio: 'ignore' } as const;
+
+function start(t: TestContext, script: string): OwnedProcess {
+  const owned = new OwnedProcess(['-e', script], SILENT);
+  t.after(() => owned.kill());
+  return owned;
+}
+
+describe('a process of its own', () => {
+  it('tells once how it ended', async (t) => {
+    assert.equal(await start(t, 'process.exit(3)').ended, 'ended with code 3');
+    assert.equal(await start(t, "process.kill(process.pid, 'SIGTERM')").ended, 'was ended by SIGTERM');
+    const killed = start(t, 'setInterval(() => undefined, 1000)');
+    killed.kill('had enough');
+    killed.kill('too late');
+    assert.equal(await killed.ended, 'had enough');
+    assert.equal(killed.child.signalCode, 'SIGKILL');
+  });
+
+  it('may be impossible to start', async () => {
+    const owned = new OwnedProcess([], { ...SILENT, cwd: '/no/such/folder' });
+    assert.match(await owned.ended, /^cannot be started: spawn .+ ENOENT$/);
+    owned.kill();
+  });
+
+  /** In a call that takes half an hour and hears nothing. */
+  const stuck = "require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512')";
+  const service = (rest: string) => `
+    import { OwnedProcess } from './plugins-sdk/child-process.ts';
+    const { child } = new OwnedProcess(['-e', ${JSON.stringify(stuck)}], { stdio: 'ignore' });
+    console.log('process', child.pid);
+    ${rest}`;
+
+  for (const [how, rest, signal] of [
+    ['exits', 'process.exit(0)', undefined],
+    ['throws', "throw new Error('oh')", undefined],
+    ['is killed', 'setInterval(() => undefined, 1000)', 'SIGKILL'],
+  ] as const) {
+    const skip = signal !== undefined && !existsSync('/usr/bin/setpriv');
+    it(`is gone with a service that ${how}, whatever it is doing`, { skip }, async (t) => {
+      const args = ['--import', 'tsx', '--input-type=module', '-e', service(rest)];
+      const { child, output, ended } = launch(t, process.execPath, args, { cwd: PACKAGE_ROOT });
+      const [, pid] = await output(/process (\d+)/);
+      if (signal !== undefined) child.kill(signal);
+      await ended;
+      await eventually(() => (isAlive(Number(pid)) ? undefined : true), 'the process to be gone');
+    });
+  }
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
