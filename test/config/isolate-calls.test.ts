@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
-import { nodeOptions } from '../../config/plugins/isolate/command.ts';
 import { Isolate } from '../../config/plugins/isolate/isolate.ts';
+import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
 import { folder } from './support.ts';
 
 /** An isolated plugin without a service. */

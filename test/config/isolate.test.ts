@@ -91,7 +91,7 @@ const only: Readonly<Record<string, [code: string, error: string, given?: Given]
   ],
   'a module that ends the process': [
     `process.exit(7); ${simple}`,
-    'plugin "./p.mjs": its process has ended: it ended with exit code 7',
+    'plugin "./p.mjs": its process has ended: it ended with code 7',
   ],
   'a schema with a function': [
     `export const configSchema = { type: 'object', check: () => true };${factory}`,

@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs';
 import { Duplex } from 'node:stream';
+import { OwnedProcess } from '../../../plugins-sdk/child-process.ts';
 import { Claims } from './claims.ts';
-import { command } from './command.ts';
 import { orderFrame, ReportReader } from './frames.ts';
+import { nodeOptions } from './node-options.ts';
 import { Output } from './output.ts';
 import { ORDERS, type Order, REPORTS, type Report, TOKEN_BYTES } from './protocol.ts';
 
@@ -17,25 +17,12 @@ export interface PeerOptions {
   readonly line: (text: string) => void;
 }
 
-/** Those that run now. */
-const peers = new Set<Peer>();
-
-let prepared = false;
-
-/** What has to be so before the first process starts. */
-function prepare(): void {
-  if (prepared) return;
-  prepared = true;
-  process.on('exit', () => {
-    for (const peer of peers) peer.kill('the service ends');
-  });
-}
-
 /** The process of an isolated plugin: started when it is made, ended once, and never heard of again. */
 export class Peer {
   readonly claims = new Claims();
   /** Resolves with the reason once everything that it sent was read. */
   readonly ended: Promise<string>;
+  readonly #own: OwnedProcess;
   readonly #child: ChildProcess;
   readonly #token = randomBytes(TOKEN_BYTES);
   #reason: string | undefined;
@@ -48,10 +35,11 @@ export class Peer {
 
   /** @param take gets what the process reports. @throws Error when no process can be started */
   constructor({ bundle, memory, line }: PeerOptions, take: (report: Report) => void) {
-    prepare();
-    this.#child = this.#spawn(memory);
-    peers.add(this);
-    this.ended = this.#watchEnd();
+    this.#own = this.#start(memory);
+    this.#child = this.#own.child;
+    this.ended = this.#own.ended.then((how) => this.#end(how));
+    // A process that has lost the way to the service is of no use.
+    this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
     const output = new Output(line);
     for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream) output.read(stream);
     const reader = new ReportReader(this.#token);
@@ -60,8 +48,6 @@ export class Peer {
     });
     for (const stream of this.#child.stdio ?? []) stream?.on('error', () => undefined);
     this.#child.stdin?.end(bundle);
-    // Where memory is short, the plugin has to go, and not the service.
-    if (this.pid !== undefined) writeFile(`/proc/${this.pid}/oom_score_adj`, '1000', () => undefined);
     this.order({ k: 'load', token: this.#token.toString('hex') });
   }
 
@@ -94,14 +80,13 @@ export class Peer {
   /** Ends the process, whatever it is doing. @param reason is what is said of it, if it is the first. */
   kill(reason: string): void {
     this.#reason ??= reason;
-    this.#child.kill('SIGKILL');
+    this.#own.kill();
   }
 
-  #spawn(memory: number): ChildProcess {
+  #start(memory: number): OwnedProcess {
     try {
-      const [file, args] = command(memory);
       const stdio = ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', this.claims.fd] as const;
-      return spawn(file, args, { env: {}, cwd: '/', stdio: [...stdio] });
+      return new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio: [...stdio] });
     } catch (error) {
       this.claims.close();
       throw error;
@@ -123,22 +108,9 @@ export class Peer {
     }
   }
 
-  #watchEnd(): Promise<string> {
-    return new Promise((resolve) => {
-      const over = (reason: string) => {
-        if (this.#isOver) return;
-        this.#isOver = true;
-        peers.delete(this);
-        this.claims.close();
-        resolve(this.#reason ?? reason);
-      };
-      this.#child.once('error', ({ message }) => over(`it cannot be started: ${message}`));
-      // All that it wrote has been read by then.
-      this.#child.once('close', (code, signal) => {
-        over(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`);
-      });
-      // A process that has lost the way to the service is of no use.
-      this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
-    });
+  #end(how: string): string {
+    this.#isOver = true;
+    this.claims.close();
+    return this.#reason ?? `it ${how}`;
   }
 }

@@ -1,6 +1,3 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-
 /** MiB that node itself takes, and the least that a plugin gets beside it. */
 const OWN = 48;
 const LEAST_HEAP = 12;
@@ -24,23 +21,4 @@ export function nodeOptions(memory: number, version = process.versions.node): st
     '--input-type=module',
     '-',
   ];
-}
-
-const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'];
-const WITH_PARENT = ['--pdeathsig', 'KILL', '--'];
-
-let setpriv: string | null | undefined;
-
-/** A program that has the kernel end another with its parent, where there is one. */
-function endsWithParent(): string | null {
-  const works = (path: string) => existsSync(path) && spawnSync(path, [...WITH_PARENT, 'true']).status === 0;
-  if (setpriv === undefined) setpriv = SETPRIV.find(works) ?? null;
-  return setpriv;
-}
-
-/** @returns the program to run, and its arguments. */
-export function command(memory: number): readonly [file: string, args: readonly string[]] {
-  const options = nodeOptions(memory);
-  const wrapper = endsWithParent();
-  return wrapper === null ? [process.execPath, options] : [wrapper, [...WITH_PARENT, process.execPath, ...options]];
 }
