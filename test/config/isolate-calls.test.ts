@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { url as inspectorUrl } from 'node:inspector';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -85,4 +86,37 @@ test('the options of node are those of its version', () => {
   assert.deepEqual(flags('22.23.3'), ['--permission', '--no-experimental-sqlite']);
   assert.deepEqual(flags('24.21.0'), ['--permission', '--no-experimental-sqlite']);
   assert.deepEqual(flags('26.0.0'), ['--permission', '--allow-net', '--no-experimental-sqlite']);
+});
+
+test('a plugin cannot signal the service as the rest of its group', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() { return new (await import('node:child_process')).ChildProcess()._handle.kill(12); }`,
+  );
+  let signals = 0;
+  const note = () => {
+    signals += 1;
+  };
+  process.on('SIGUSR2', note);
+  t.after(() => process.off('SIGUSR2', note));
+  await Promise.allSettled([isolate.call('onError', {})]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(signals, 0);
+});
+
+test('the service does not open its inspector when it is signalled', async (t) => {
+  await started(t, 'onError: () => 1');
+  process.kill(process.pid, 'SIGUSR1');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(inspectorUrl(), undefined);
+});
+
+test('a plugin cannot have V8 write files', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError({ act }) { const v8 = await import('node:v8'); return new Function('v8', act)(v8); }`,
+  );
+  for (const act of [`v8.setFlagsFromString('--redirect-code-traces')`, 'v8.setHeapSnapshotNearHeapLimit(1)']) {
+    await assert.rejects(isolate.call('onError', { act }), { stack: /an isolated plugin cannot do that/ });
+  }
 });

@@ -26,6 +26,8 @@ let prepared = false;
 function prepare(): void {
   if (prepared) return;
   prepared = true;
+  // Without a listener, that signal opens node's inspector, through which the network reaches the key.
+  process.on('SIGUSR1', () => undefined);
   process.on('exit', () => {
     for (const peer of peers) peer.kill('the service ends');
   });
@@ -101,7 +103,8 @@ export class Peer {
     try {
       const [file, args] = command(memory);
       const stdio = ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', this.claims.fd] as const;
-      return spawn(file, args, { env: {}, cwd: '/', stdio: [...stdio] });
+      // In a group of its own: node signals the whole group for a handle of a child that was never spawned.
+      return spawn(file, args, { env: {}, cwd: '/', stdio: [...stdio], detached: true });
     } catch (error) {
       this.claims.close();
       throw error;
