@@ -120,3 +120,36 @@ test('a plugin cannot have V8 write files', async (t) => {
     await assert.rejects(isolate.call('onError', { act }), { stack: /an isolated plugin cannot do that/ });
   }
 });
+
+test('a frame that is forged ends the process when it begins, however slowly it comes', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const frame = Buffer.alloc(24, 1);
+      frame.writeUInt32LE(4 << 20);
+      (await import('node:fs')).writeSync(4, frame);
+      return new Promise(() => undefined);
+    }`,
+  );
+  await assert.rejects(isolate.call('onError', {}), { stack: /it sent a forged frame$/ });
+});
+
+test('a plugin does not find the token in memory that small buffers share', async (t) => {
+  // With it, a frame that it writes counts as one of the process's own.
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const { writeSync } = await import('node:fs');
+      const pool = Buffer.from(Buffer.from('a').buffer);
+      const body = Buffer.from(JSON.stringify({ k: 'done', i: 1, r: 'forged' }));
+      const at = pool.indexOf('{"k":"loaded"');
+      const head = Buffer.alloc(4);
+      head.writeUInt32LE(16 + body.length);
+      if (at < 16) return 'not there';
+      writeSync(4, Buffer.concat([head, pool.subarray(at - 16, at), body]));
+      return new Promise(() => undefined);
+    }`,
+  );
+  const [end] = await Promise.allSettled([isolate.call('onError', {})]);
+  assert.notEqual(end.status === 'fulfilled' && end.value, 'forged');
+});
