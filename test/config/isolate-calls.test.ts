@@ -153,3 +153,30 @@ test('a plugin does not find the token in memory that small buffers share', asyn
   const [end] = await Promise.allSettled([isolate.call('onError', {})]);
   assert.notEqual(end.status === 'fulfilled' && end.value, 'forged');
 });
+
+test('a plugin cannot take memory through the file that it shares with the service', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      (await import('node:fs')).writeSync(5, Buffer.alloc(1 << 20), 0, 1 << 20, 16);
+      return new Promise(() => undefined);
+    }`,
+  );
+  await assert.rejects(isolate.call('onError', {}), { stack: /it wrote into what it shares with the service$/ });
+});
+
+test('a plugin that writes without end waits, and is not read without end', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const { writeSync } = await import('node:fs');
+      globalThis.written = 0;
+      const some = Buffer.alloc(4096, 10);
+      const end = Date.now() + 500;
+      while (Date.now() < end) try { written += writeSync(1, some); } catch { await new Promise(setImmediate); }
+      return written;
+    }`,
+  );
+  const end = await isolate.call('onError', {});
+  assert.ok(Number(end) < 2 * 1024 * 1024, `${end} bytes were read`);
+});

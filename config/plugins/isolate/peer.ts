@@ -56,6 +56,7 @@ export class Peer {
     this.ended = this.#watchEnd();
     const output = new Output(line);
     for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream) output.read(stream);
+    this.#child.once('exit', () => output.finish());
     const reader = new ReportReader(this.#token);
     this.#stream(REPORTS)?.on('data', (chunk: Buffer) => {
       if (!this.#isForged) this.#read(reader, chunk, take);
