@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { url as inspectorUrl } from 'node:inspector';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -85,4 +86,97 @@ test('the options of node are those of its version', () => {
   assert.deepEqual(flags('22.23.3'), ['--permission', '--no-experimental-sqlite']);
   assert.deepEqual(flags('24.21.0'), ['--permission', '--no-experimental-sqlite']);
   assert.deepEqual(flags('26.0.0'), ['--permission', '--allow-net', '--no-experimental-sqlite']);
+});
+
+test('a plugin cannot signal the service as the rest of its group', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() { return new (await import('node:child_process')).ChildProcess()._handle.kill(12); }`,
+  );
+  let signals = 0;
+  const note = () => {
+    signals += 1;
+  };
+  process.on('SIGUSR2', note);
+  t.after(() => process.off('SIGUSR2', note));
+  await Promise.allSettled([isolate.call('onError', {})]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(signals, 0);
+});
+
+test('the service does not open its inspector when it is signalled', async (t) => {
+  await started(t, 'onError: () => 1');
+  process.kill(process.pid, 'SIGUSR1');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(inspectorUrl(), undefined);
+});
+
+test('a plugin cannot have V8 write files', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError({ act }) { const v8 = await import('node:v8'); return new Function('v8', act)(v8); }`,
+  );
+  for (const act of [`v8.setFlagsFromString('--redirect-code-traces')`, 'v8.setHeapSnapshotNearHeapLimit(1)']) {
+    await assert.rejects(isolate.call('onError', { act }), { stack: /an isolated plugin cannot do that/ });
+  }
+});
+
+test('a frame that is forged ends the process when it begins, however slowly it comes', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const frame = Buffer.alloc(24, 1);
+      frame.writeUInt32LE(4 << 20);
+      (await import('node:fs')).writeSync(4, frame);
+      return new Promise(() => undefined);
+    }`,
+  );
+  await assert.rejects(isolate.call('onError', {}), { stack: /it sent a forged frame$/ });
+});
+
+test('a plugin does not find the token in memory that small buffers share', async (t) => {
+  // With it, a frame that it writes counts as one of the process's own.
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const { writeSync } = await import('node:fs');
+      const pool = Buffer.from(Buffer.from('a').buffer);
+      const body = Buffer.from(JSON.stringify({ k: 'done', i: 1, r: 'forged' }));
+      const at = pool.indexOf('{"k":"loaded"');
+      const head = Buffer.alloc(4);
+      head.writeUInt32LE(16 + body.length);
+      if (at < 16) return 'not there';
+      writeSync(4, Buffer.concat([head, pool.subarray(at - 16, at), body]));
+      return new Promise(() => undefined);
+    }`,
+  );
+  const [end] = await Promise.allSettled([isolate.call('onError', {})]);
+  assert.notEqual(end.status === 'fulfilled' && end.value, 'forged');
+});
+
+test('a plugin cannot take memory through the file that it shares with the service', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      (await import('node:fs')).writeSync(5, Buffer.alloc(1 << 20), 0, 1 << 20, 16);
+      return new Promise(() => undefined);
+    }`,
+  );
+  await assert.rejects(isolate.call('onError', {}), { stack: /it wrote into what it shares with the service$/ });
+});
+
+test('a plugin that writes without end waits, and is not read without end', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const { writeSync } = await import('node:fs');
+      globalThis.written = 0;
+      const some = Buffer.alloc(4096, 10);
+      const end = Date.now() + 500;
+      while (Date.now() < end) try { written += writeSync(1, some); } catch { await new Promise(setImmediate); }
+      return written;
+    }`,
+  );
+  const end = await isolate.call('onError', {});
+  assert.ok(Number(end) < 2 * 1024 * 1024, `${end} bytes were read`);
 });

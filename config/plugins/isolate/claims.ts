@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLAIM_BYTES, RETIRED_AT } from './protocol.ts';
@@ -35,6 +35,11 @@ export class Claims {
     const bytes = Buffer.alloc(8);
     readSync(this.fd, bytes, 0, 8, 0);
     return bytes.readDoubleLE(0);
+  }
+
+  /** Whether the process has written more than claims: the file takes memory, and may be of any length. */
+  get isAbused(): boolean {
+    return this.#last === undefined && fstatSync(this.fd).size !== CLAIM_BYTES;
   }
 
   /** To be called once the process has ended. */

@@ -13,10 +13,16 @@ export function orderFrame(json: string, text = ''): Buffer {
   return frame;
 }
 
+/** Bytes of a frame's length and token. */
+const HEAD = 4 + TOKEN_BYTES;
+
 /** Reads the frames of a process, which may hold whatever its plugin has written. */
 export class ReportReader {
   readonly #token: Buffer;
-  #rest: Buffer = Buffer.alloc(0);
+  /** The beginning of a frame, in the pieces in which it came: put together once only, since they may be of a byte each. */
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #needed = 4;
 
   constructor(token: Buffer) {
     this.#token = token;
@@ -24,22 +30,35 @@ export class ReportReader {
 
   /** @throws Error that says what is wrong; nothing that comes later can be trusted. */
   read(chunk: Buffer, take: (report: Report) => void): void {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    while (bytes.length >= 4) {
-      const length = bytes.readUInt32LE(0);
-      if (length > LONGEST_FRAME) throw new Error('it sent a frame of more than 4 MiB');
-      if (bytes.length < 4 + length) break;
-      take(this.#reportOf(bytes.subarray(4, 4 + length)));
-      bytes = bytes.subarray(4 + length);
+    this.#pieces.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return;
+    let bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces);
+    this.#needed = this.#bytesNeeded(bytes);
+    while (bytes.length >= this.#needed) {
+      take(reportOf(bytes.subarray(HEAD, this.#needed)));
+      bytes = bytes.subarray(this.#needed);
+      this.#needed = this.#bytesNeeded(bytes);
     }
-    this.#rest = bytes;
+    this.#pieces = bytes.length === 0 ? [] : [bytes];
+    this.#length = bytes.length;
   }
 
-  #reportOf(frame: Buffer): Report {
-    if (!frame.subarray(0, TOKEN_BYTES).equals(this.#token)) throw new Error('it sent a forged frame');
-    const report: unknown = JSON.parse(frame.toString('utf8', TOKEN_BYTES));
-    if (!isRecord(report) || typeof report.k !== 'string') throw new Error('it sent a frame that makes no sense');
-    // Only the process's own code knows the token.
-    return report as Report;
+  /** Bytes until more can be told of a frame; more than there are, unless it is there. */
+  #bytesNeeded(bytes: Buffer): number {
+    if (bytes.length < 4) return 4;
+    const length = bytes.readUInt32LE(0);
+    if (length > LONGEST_FRAME) throw new Error('it sent a frame of more than 4 MiB');
+    const token = bytes.subarray(4, HEAD);
+    if (length < TOKEN_BYTES || !token.equals(this.#token.subarray(0, token.length)))
+      throw new Error('it sent a forged frame');
+    return bytes.length < HEAD ? HEAD : 4 + length;
   }
+}
+
+function reportOf(frame: Buffer): Report {
+  const report: unknown = JSON.parse(frame.toString('utf8'));
+  if (!isRecord(report) || typeof report.k !== 'string') throw new Error('it sent a frame that makes no sense');
+  // Only the process's own code knows the token.
+  return report as Report;
 }

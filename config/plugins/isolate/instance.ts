@@ -188,6 +188,7 @@ export class Instance {
     const { memory } = this.#options;
     const taken = Math.round(this.#resident / MEBIBYTE);
     if (taken > memory) this.kill(`it took ${taken} MiB of ${memory} MiB`);
+    if (this.#peer.claims.isAbused) this.kill('it wrote into what it shares with the service');
   }
 
   #end(reason: string): string {

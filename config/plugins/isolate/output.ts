@@ -4,6 +4,8 @@ const LONGEST_LINE = 1000;
 /** Lines of a plugin that are logged within a second. */
 const MOST_LINES = 100;
 const SECOND = 1000;
+/** Characters that are read within a second: more wait in the process. */
+const MOST_READ = 1024 * 1024;
 
 /** What a plugin's process writes, line by line and bounded: the log is the service's. */
 export class Output {
@@ -11,6 +13,8 @@ export class Output {
   #since = Number.NEGATIVE_INFINITY;
   #lines = 0;
   #dropped = 0;
+  #characters = 0;
+  readonly #paused = new Map<Readable, NodeJS.Timeout>();
 
   constructor(write: (line: string) => void) {
     this.#write = write;
@@ -24,12 +28,34 @@ export class Output {
       // Of a line that never ends, what is too long is dropped as it comes.
       rest = (lines.pop() ?? '').slice(0, LONGEST_LINE + 1);
       for (const line of lines) this.#line(line);
+      this.#characters += text.length;
+      if (this.#characters > MOST_READ) this.#pause(stream);
     });
     stream.on('error', () => undefined);
     stream.on('end', () => {
       if (rest !== '') this.#line(rest);
       this.#tellDropped();
     });
+  }
+
+  /** Reads what waits yet: the process has ended. */
+  finish(): void {
+    for (const stream of this.#paused.keys()) this.#resume(stream);
+  }
+
+  #pause(stream: Readable): void {
+    stream.pause();
+    this.#paused.set(
+      stream,
+      setTimeout(() => this.#resume(stream), SECOND),
+    );
+  }
+
+  #resume(stream: Readable): void {
+    clearTimeout(this.#paused.get(stream));
+    this.#paused.delete(stream);
+    this.#characters = 0;
+    stream.resume();
   }
 
   #line(line: string): void {

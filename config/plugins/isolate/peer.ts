@@ -17,6 +17,8 @@ export interface PeerOptions {
   readonly line: (text: string) => void;
 }
 
+const ignore = () => undefined;
+
 /** The process of an isolated plugin: started when it is made, ended once, and never heard of again. */
 export class Peer {
   readonly claims = new Claims();
@@ -35,6 +37,8 @@ export class Peer {
 
   /** @param take gets what the process reports. @throws Error when no process can be started */
   constructor({ bundle, memory, line }: PeerOptions, take: (report: Report) => void) {
+    // Without a listener, that signal opens node's inspector, through which the network reaches the key.
+    if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
     this.#own = this.#start(memory);
     this.#child = this.#own.child;
     this.ended = this.#own.ended.then((how) => this.#end(how));
@@ -42,6 +46,7 @@ export class Peer {
     this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
     const output = new Output(line);
     for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream) output.read(stream);
+    this.#child.once('exit', () => output.finish());
     const reader = new ReportReader(this.#token);
     this.#stream(REPORTS)?.on('data', (chunk: Buffer) => {
       if (!this.#isForged) this.#read(reader, chunk, take);
@@ -86,7 +91,8 @@ export class Peer {
   #start(memory: number): OwnedProcess {
     try {
       const stdio = ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', this.claims.fd] as const;
-      return new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio: [...stdio] });
+      // In a group of its own: node signals the whole group for a handle of a child that was never spawned.
+      return new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio: [...stdio], detached: true });
     } catch (error) {
       this.claims.close();
       throw error;
