@@ -180,3 +180,9 @@ test('a plugin that writes without end waits, and is not read without end', asyn
   const end = await isolate.call('onError', {});
   assert.ok(Number(end) < 2 * 1024 * 1024, `${end} bytes were read`);
 });
+
+test('of what a plugin throws, the log gets 16 Ki characters', async (t) => {
+  const { isolate } = await started(t, `onError() { throw 'x'.repeat(1 << 20); }`);
+  const [end] = await Promise.allSettled([isolate.call('onError', {})]);
+  assert.equal(end.status === 'rejected' && end.reason.stack.length, 16_385);
+});

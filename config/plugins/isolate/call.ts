@@ -79,10 +79,13 @@ function membersOf(context: Readonly<Record<string, unknown>>): Sent {
   return { members, text };
 }
 
+/** Characters of what was thrown that the log gets at most. */
+const LONGEST_TEXT = 16_384;
+
 /** What a hook threw in the other process, with the text that the log gets. */
 export class RemoteError extends Error {
   constructor(text: string) {
     super();
-    this.stack = text;
+    this.stack = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
   }
 }
