@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LoadedConfig } from '../config/index.ts';
-import { configKey, type Definition, type Log, Type } from '../plugins-sdk/define.ts';
+import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Measure, Meters } from '../plugins-sdk/meters.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import {
@@ -28,8 +29,6 @@ const DOUBT = 200;
 const STOP_TIME = 5000;
 /** Milliseconds that an engine has to start: a file may be long. */
 const START_TIME = 60_000;
-
-const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 
 /** How the commands of an engine are measured. */
 type Measured = (command: keyof StateArea, outcome: 'done' | 'failed' | 'rejected', milliseconds: number) => void;
@@ -180,16 +179,22 @@ export class StateClient implements SharedState {
   }
 }
 
-/** The engine that a config asks for, not started yet; nothing where state is kept in the process. */
-export function openState({ config, plugins, hide }: LoadedConfig, services: EngineServices): StateClient | undefined {
+/** The kind of engine that a config asks for, if it asks for one and a plugin has it. */
+export function engineTypeOf({ config, plugins }: LoadedConfig): readonly [name: string, StateEngineType] | undefined {
   const chosen = stateKey.in(config);
-  if (!isRecord(chosen)) return undefined;
-  const { type: name, ...rest } = chosen;
   const types = plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
-  const [, type] = types.find(([known]) => known === name) ?? [];
-  if (type === undefined) throw new Error(`no plugin has the engine "${String(name)}"`);
+  return isRecord(chosen) ? types.find(([name]) => name === chosen.type) : undefined;
+}
+
+/** The engine that a config asks for, not started yet; nothing where state is kept in the process. */
+export function openState(loaded: LoadedConfig, services: EngineServices): StateClient | undefined {
+  const chosen = stateKey.in(loaded.config);
+  if (!isRecord(chosen)) return undefined;
+  const { type: asked, ...rest } = chosen;
+  const [name, type] = engineTypeOf(loaded) ?? [];
+  if (name === undefined || type === undefined) throw new Error(`no plugin has the engine "${String(asked)}"`);
   const engine = type.open(rest, services);
-  return new StateClient({ name: String(name), type, engine, log: services.log, hide });
+  return new StateClient({ name, type, engine, log: services.log, hide: loaded.hide });
 }
 
 /** Whether two configs ask for the same engine. */

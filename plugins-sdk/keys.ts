@@ -80,5 +80,8 @@ export const keys = {
   ),
 };
 
+/** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
+export const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
+
 /** Milliseconds of an upstream call when the API names no timeout. */
 export const DEFAULT_TIMEOUT = 10_000;

@@ -155,12 +155,15 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
 }
 
 /** Holds payments for all that any endpoint here accepts. */
-function redemptionsIn(services: Services, area: StateArea, accepted: (method: AuthMethod) => Accepted): Redemptions {
-  const { endpoints, now, shared, log, budget } = services;
+function redemptionsIn(
+  { endpoints, now, shared, log }: Services,
+  area: StateArea,
+  accepted: (method: AuthMethod) => Accepted,
+  lease: number,
+): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
   const ledger = new Ledger({ area, life, now, mayHaveLost: shared !== undefined });
-  const lease = (budget === 'none' ? BUDGET : budget) + LEASE_MARGIN;
   return new Redemptions({ payments: new Payments(area), ledger, shared, lease, now, log });
 }
 
@@ -172,7 +175,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createRpc(client, terms.rpc) };
   });
-  const redemptions = redemptionsIn(services, area, accepted);
+  const redemptions = redemptionsIn(services, area, accepted, budget + LEASE_MARGIN);
   const help = 'Proofs of payment, by what became of them';
   const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'] });
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {

@@ -1,5 +1,4 @@
 import {
-  configKey,
   type DescribedMode,
   type DescribedRoute,
   type DescribedService,
@@ -10,7 +9,7 @@ import {
   objectSchema,
   type Responses,
   refTo,
-  Type,
+  stateKey,
   textSchema,
   withMembers,
 } from '../../plugins-sdk/index.ts';
@@ -82,8 +81,6 @@ const away: Responses = {
     headers: noStore,
   },
 };
-
-const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 
 /** The route is described only where an endpoint is asynchronous. */
 export function describeAsync({ config, endpoints }: DescribedService): OpenApiPart {

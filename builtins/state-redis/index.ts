@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import { configKey, definePlugin, error, stateEngine, Type } from '../../plugins-sdk/index.ts';
+import { definePlugin, error, stateEngine, stateKey, Type } from '../../plugins-sdk/index.ts';
 import { RedisArea } from './area.ts';
 import { Connection } from './connection.ts';
 import { problemOf, RedisSchema, targetOf } from './target.ts';
@@ -18,8 +18,6 @@ const redis = stateEngine({
   },
 });
 
-/** Only for the check: the key is the config's own. */
-const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 const OwnSchema = Type.Object({ ...RedisSchema.properties, type: Type.Literal('redis') });
 
 /** Keeps state in a Redis or Valkey server, where all replicas of the service share it. */

@@ -1,22 +1,20 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
-
-const error = (path: string, message: string): Finding => ({ level: 'error', path, message });
+import { error, warning } from '../../plugins-sdk/index.ts';
+import { engineTypeOf } from '../shared-state.ts';
 
 /**
  * Whether several processes can serve a config.
  * @returns what is worth a warning. @throws ConfigErrors when they cannot.
  */
 export function checkTogether(loaded: LoadedConfig): Finding[] {
-  const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
-  const chosen = typeOfState(loaded.config);
-  const [, engine] = engines.find(([name]) => name === chosen) ?? [];
+  const [chosen, engine] = engineTypeOf(loaded) ?? [];
   if (engine?.processes === 'many') return [];
   if (engine !== undefined) {
     const message = `"${chosen}" serves one process: use another engine, or one worker`;
     throw new ConfigErrors([error('settings.state', message)]);
   }
+  const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
   const shared = engines.flatMap(([name, { processes }]) => (processes === 'many' ? [name] : []));
   const advice = `set settings.state to an engine for several processes${shared.length > 0 ? `, such as ${shared.join(' or ')}` : ''}`;
   const needs = needsOf(loaded);
@@ -26,12 +24,7 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
     );
   }
   const message = 'limits, and answers that are kept, are those of each worker without settings.state';
-  return [{ level: 'warning', path: 'server.workers', message }];
-}
-
-function typeOfState({ settings }: Readonly<Record<string, unknown>>): unknown {
-  const state = isRecord(settings) ? settings.state : undefined;
-  return isRecord(state) ? state.type : undefined;
+  return [warning('server.workers', message)];
 }
 
 /** Modes and auth methods of endpoints that must know what happened in other processes. */

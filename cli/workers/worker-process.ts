@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
+import { within } from '../../plugins-sdk/within.ts';
 import type { ProcessLog } from '../log.ts';
 import { LogSink } from '../log-sink.ts';
 import { passLines } from './lines.ts';
@@ -88,12 +89,7 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal }));
       child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
     });
-    let late: NodeJS.Timeout | undefined;
-    const patience = new Promise((resolve) => {
-      late = setTimeout(resolve, LAST_WORDS);
-    });
-    await Promise.race([closed, patience]);
-    clearTimeout(late);
+    await within(LAST_WORDS, closed, () => undefined);
     for (const end of streams) end();
     return ending;
   }
