@@ -20,6 +20,8 @@ export class MergedBuckets implements ClientBuckets {
   /** Tokens by client that the engine has not heard of. */
   #spent = new Map<string, number>();
   readonly #isAvailable: () => boolean;
+  /** Whether some of it waits since the engine was away: what was spent long ago has flowed in again since. */
+  #isLate = false;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param isAvailable whether the engine answered when it was last asked. */
@@ -57,17 +59,17 @@ export class MergedBuckets implements ClientBuckets {
 
   async #merge(): Promise<void> {
     const merges: Promise<void>[] = [];
+    this.#isLate ||= !this.#isAvailable();
     for (const [key, tokens] of this.#spent) {
       if (merges.length === BATCH || !this.#isAvailable()) break;
       this.#spent.delete(key);
-      merges.push(this.#mergeOne(key, tokens));
+      merges.push(this.#mergeOne(key, this.#isLate ? Math.min(tokens, this.#local.used(key)) : tokens));
     }
+    this.#isLate &&= this.#spent.size > 0;
     await Promise.all(merges);
   }
 
-  async #mergeOne(key: string, tokens: number): Promise<void> {
-    // What was spent long ago, while the engine was away, has flowed in again since.
-    const debt = Math.min(tokens, this.#local.used(key));
+  async #mergeOne(key: string, debt: number): Promise<void> {
     const { max, window } = this.#limit;
     try {
       const { left } = await this.#area.take(`${max}/${window} ${key}`, this.#limit, 0, debt);

@@ -122,6 +122,16 @@ describe('limits that replicas share', () => {
     assert.deepEqual(engine.debts, [5]);
   });
 
+  it('count all that was spent since the last merge, however much has flowed in meanwhile', async (t) => {
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    const { engine, replica, pass, spend } = setUp(t, { max: 10, window: 100 });
+    assert.equal(spend(replica(), 7), 7);
+    now = 100;
+    await pass(100);
+    assert.deepEqual(engine.debts, [7]);
+  });
+
   it('merge what is left when they are closed', async (t) => {
     const { engine, replica, pass, spend } = setUp(t);
     const one = replica();
