@@ -38,7 +38,8 @@ export const cors = definePlugin({
         ? []
         : [error(`server.cors.origins[${i}]`, 'is no origin such as https://example.com, without path or slash')],
     ),
-  setup({ config, credentials }) {
+  exposes: ['Retry-After', 'X-Request-Id'],
+  setup({ config, credentials, exposed: names }) {
     const allowed = origins.in(config);
     const everyone = allowed === undefined || allowed.includes('*');
     const known = new Set(allowed);
@@ -47,7 +48,7 @@ export const cors = definePlugin({
       'Access-Control-Allow-Headers': ['Content-Type', ...credentials].join(', '),
       'Access-Control-Max-Age': PREFLIGHT_SECONDS,
     };
-    const exposed = { 'Access-Control-Expose-Headers': 'Cache-Status, Retry-After, X-Request-Id' };
+    const exposed = { 'Access-Control-Expose-Headers': [...names].sort().join(', ') };
     const open = Object.freeze({ 'Access-Control-Allow-Origin': '*', ...exposed });
     const headersFor = (origin: string | undefined): Headers => {
       if (everyone) return open;

@@ -1,4 +1,4 @@
-import { type DescribedMode, definePlugin, noStore, refTo, withMembers } from '../plugins-sdk/index.ts';
+import { answerHeaders, type DescribedMode, definePlugin, noStore, refTo, withMembers } from '../plugins-sdk/index.ts';
 
 const mediaType = 'text/event-stream';
 const headers = { 'Content-Type': mediaType, 'Cache-Control': 'no-store' };
@@ -40,7 +40,10 @@ export const modeStream = definePlugin({
   setup: () => ({
     hooks: {
       deliver: {
-        stream: async (run) => ({ status: 200, headers, body: `data: ${(await run()).with(last).json}\n\n` }),
+        stream: async (run, exchange) => {
+          const body = `data: ${(await run()).with(last).json}\n\n`;
+          return { status: 200, headers: { ...answerHeaders.get(exchange), ...headers }, body };
+        },
       },
     },
   }),

@@ -16,7 +16,7 @@ import { messageOf } from './text.ts';
 export interface Surroundings
   extends Omit<
     Services,
-    'config' | 'endpoints' | 'credentials' | 'meters' | 'budget' | 'ask' | 'describe' | 'needsState'
+    'config' | 'endpoints' | 'credentials' | 'exposed' | 'meters' | 'budget' | 'ask' | 'describe' | 'needsState'
   > {
   readonly meters: MeterSet;
   /** Asks the pipeline on behalf of a plugin. */
@@ -28,7 +28,9 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
   const { log, meters, ask } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
-  const credentials = Object.freeze(loaded.plugins.flatMap(({ definition }) => definition.credentials ?? []));
+  const all = (member: 'credentials' | 'exposes') =>
+    Object.freeze([...new Set(loaded.plugins.flatMap(({ definition }) => definition[member] ?? []))]);
+  const [credentials, exposed] = [all('credentials'), all('exposes')];
   let described: ServiceDescription | undefined;
   const describe = () => {
     described ??= describeService(loaded);
@@ -46,6 +48,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
       config,
       endpoints,
       credentials,
+      exposed,
       describe,
       needsState,
       meters: metersOf(choice, meters),
@@ -71,7 +74,7 @@ function metersOf({ definition: { name }, operator, isolated }: PluginChoice, me
 }
 
 /** @throws Error when the key cannot be used, and when nothing signs. */
-export function signerAddressOf({ plugins }: LoadedConfig): Address {
+export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
   const [choice, other] = plugins.filter(({ definition }) => definition.signerAddress !== undefined);
   if (choice !== undefined && other !== undefined) {
     const names = `"${choice.definition.name}" and "${other.definition.name}"`;
@@ -82,7 +85,7 @@ export function signerAddressOf({ plugins }: LoadedConfig): Address {
       'nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"',
     );
   const { name, signerAddress } = choice.definition;
-  const address: unknown = signerAddress?.call(choice.definition, choice.config);
+  const address: unknown = signerAddress?.call(choice.definition, choice.config, config);
   if (!isAddress(address)) throw new RegistrationError(`plugin "${name}": "signerAddress" returned no address`);
   return address;
 }

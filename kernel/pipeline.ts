@@ -168,7 +168,11 @@ class RequestLifecycle {
     this.#running.add();
     try {
       // Is the answer known already?
-      const response = (await hooks.ask('lookup', parameters, exchange)) ?? (await this.#produce(parameters));
+      const known = await hooks.ask('lookup', parameters, exchange);
+      const response = known ?? (await this.#produce(parameters));
+      // May it go out? Until then nobody sees or keeps it.
+      await hooks.ask('release', response, exchange);
+      if (known === undefined) await this.#store(response);
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) {
@@ -197,11 +201,13 @@ class RequestLifecycle {
       throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
     this.#assertOpen();
     await hooks.ask('fetched', response, exchange);
-    const answer = await this.#sign(response);
-    // Keep it for others.
+    return this.#sign(response);
+  }
+
+  /** Keeps it for others. */
+  #store(response: SignedResponse): Awaitable<void> {
     this.#assertOpen();
-    await hooks.ask('store', answer, exchange);
-    return answer;
+    return this.#hooks.ask('store', response, this.#exchange);
   }
 
   async #sign(response: ApiResponse): Promise<SignedResponse> {
@@ -218,11 +224,11 @@ class RequestLifecycle {
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const signed = await hooks.ask('sign', Object.freeze({ endpointId, timestamp, data }), exchange);
-    const { node, signature } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
+    const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
     const proof = await hooks.ask('prove', exchange);
     const shown = isShown ? data : value;
-    return this.#runtime.serialize({ node, signature, endpointId, timestamp, field, value: shown, proof });
+    return this.#runtime.serialize({ node, signature, beside, endpointId, timestamp, field, value: shown, proof });
   }
 
   /** A mode may have given up without waiting: what was refused is neither signed nor kept. */

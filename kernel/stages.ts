@@ -55,6 +55,7 @@ export const stages = {
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
   prove: { kind: 'pick', takes: [], returns: 'proof', fails: 'open' },
+  release: { kind: 'gate', takes: ['signedResponse'], returns: 'allowed' },
   store: { kind: 'watch', takes: ['signedResponse'], fails: 'open', always: true },
   settle: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },
   respond: { kind: 'map', takes: ['headers'], returns: 'headers', fails: 'open', always: true },

@@ -89,6 +89,8 @@ export interface SignRequest {
 export interface Signed {
   readonly node: Hex;
   readonly signature: Hex;
+  /** Further members of the answer, by whoever signs: other signatures of the same answer. */
+  readonly beside?: Readonly<Record<string, Json>> | undefined;
 }
 
 /** All that a signed answer consists of. */

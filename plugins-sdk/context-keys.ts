@@ -1,3 +1,4 @@
+import type { Hex } from './hex.ts';
 import { ContextKey, type Exchange, type Json, type Parameters, type Refusal } from './kernel.ts';
 
 /** The client's address where a plugin knows better than the socket (a trusted proxy in front); left at `admit`. */
@@ -70,5 +71,13 @@ export interface VainWait {
 /** Left at `lookup` by the plugin that has requests wait for each other; without it there was no such wait. */
 export const vainWait = new ContextKey<VainWait>('vainWait', { once: true });
 
-/** Headers that go out with the answer itself; left at `lookup`, for modes that give the answer in their reply. */
-export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders', { once: true });
+/** Headers that go out with the answer itself, for modes that give the answer in a response. */
+export const answerHeaders = new ContextKey<Readonly<Record<string, string>>>('answerHeaders');
+
+/** Adds to {@link answerHeaders}, at any stage before the answer is there for its client. */
+export function addAnswerHeaders(exchange: Exchange, headers: Readonly<Record<string, string>>): void {
+  answerHeaders.set(exchange, { ...answerHeaders.get(exchange), ...headers });
+}
+
+/** keccak256 of the canonical JSON of what an endpoint with receipts was asked; left at `validate`, signed at `sign`. */
+export const requestHash = new ContextKey<Hex>('requestHash', { once: true });

@@ -18,6 +18,7 @@ import type {
 import type { Meters } from './meters.ts';
 import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
 import type { PublicHooks } from './public-hooks.ts';
+import type { SignerType } from './signers.ts';
 import type { States } from './state.ts';
 import type { SharedState, StateEngineType } from './state-area.ts';
 import type { Workers } from './workers.ts';
@@ -111,6 +112,8 @@ export interface Services {
   readonly node: Address;
   /** Names of the request headers that carry credentials, of all auth methods of the service. */
   readonly credentials: readonly string[];
+  /** Names of the response headers that scripts of other origins may read, of all plugins. */
+  readonly exposed: readonly string[];
   readonly log: Log;
   /** Epoch milliseconds. */
   now(): number;
@@ -196,8 +199,12 @@ export interface Definition<C = unknown> {
   /** Modes it delivers. */
   readonly modes?: readonly string[];
   readonly credentials?: readonly string[];
+  /** Response headers that scripts of other origins may read. */
+  readonly exposes?: readonly string[];
   /** Engines for `settings.state`, by type. */
   readonly engines?: Readonly<Record<string, StateEngineType>>;
+  /** Kinds of signers for `settings.signer`, by type. */
+  readonly signers?: Readonly<Record<string, SignerType>>;
   /** What of it cannot be served without state that all processes share: when the engine is away, it is refused. */
   readonly needsState?: { readonly auth?: readonly string[]; readonly modes?: readonly string[] };
   /** Its parts of the endpoint's identity. The value is hashed into the endpoint ID. */
@@ -207,8 +214,9 @@ export interface Definition<C = unknown> {
   /**
    * The address that answers are signed by, of a plugin that provides `sign` for all endpoints. Where several have one, that of
    * the first plugin is the service's: a built-in that another one replaces must be left out.
+   * @param whole the whole config file, validated.
    */
-  signerAddress?(config: C): Address;
+  signerAddress?(config: C, whole: Readonly<Record<string, unknown>>): Address;
   /** Whether, by this config, requests come through a proxy: then one connection's address is not one client's. */
   behindProxy?(config: Readonly<Record<string, unknown>>): boolean;
   /** Its part of the service's OpenAPI document, which is made without `setup`. */

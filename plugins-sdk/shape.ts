@@ -85,6 +85,11 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
   modes: [isTexts, 'a list of names'],
   credentials: [isTexts, 'a list of header names'],
+  exposes: [isTexts, 'a list of header names'],
+  signers: [
+    (value) => isRecord(value) && Object.values(value).every(isSignerType),
+    'an object of {schema, open} by type',
+  ],
   engines: [
     (value) => isRecord(value) && Object.values(value).every(isEngineType),
     'an object of {schema, processes, timeout, open} by type',
@@ -178,6 +183,10 @@ function isEngineType(value: unknown): boolean {
   // What others share may be far away, and hang.
   const isBounded = typeof timeout === 'number' ? timeout > 0 : timeout === 'none' && processes === 'one';
   return isBounded && (processes === 'one' || processes === 'many');
+}
+
+function isSignerType(value: unknown): boolean {
+  return isRecord(value) && isRecord(value.schema) && isFunction(value.open);
 }
 
 function isConfigKey(value: unknown): boolean {

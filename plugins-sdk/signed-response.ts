@@ -38,9 +38,10 @@ export const SignedResponse = {
     return SignedJson.is(value);
   },
 
-  of({ node, endpointId, timestamp, field, value, signature, proof }: SignedParts): SignedResponse {
+  of({ node, endpointId, timestamp, field, value, signature, beside, proof }: SignedParts): SignedResponse {
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
-    const tail = proof === undefined ? '' : `,"proof":${JSON.stringify(proof)}`;
+    const further = beside === undefined ? '' : `,${JSON.stringify(beside).slice(1, -1)}`;
+    const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;
     return new SignedJson(
       `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +
         `${JSON.stringify(field)}:${shown.json},"signature":"${signature}"${tail}}`,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import {
-  answerHeaders,
+  addAnswerHeaders,
   answerKey,
   ContextKey,
   configKey,
@@ -82,11 +82,11 @@ function lookupsIn(meters: Meters) {
   return {
     hit: (exchange: Exchange, ttl: number) => {
       lookups({ outcome: 'hit' }, 1);
-      answerHeaders.set(exchange, hit(ttl));
+      addAnswerHeaders(exchange, hit(ttl));
     },
     miss: (exchange: Exchange, outcome: Miss) => {
       lookups({ outcome }, 1);
-      answerHeaders.set(exchange, outcome === 'shared' ? collapsed : missed);
+      addAnswerHeaders(exchange, outcome === 'shared' ? collapsed : missed);
     },
   };
 }
@@ -151,6 +151,7 @@ export const cache = definePlugin({
   name: 'cache',
   budget: 'none',
   keys: [cacheKey],
+  exposes: ['Cache-Status'],
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, config, states, meters, shared, node, now }) {
     const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);

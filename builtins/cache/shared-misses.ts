@@ -13,10 +13,11 @@ import type { Found } from './entries.ts';
 import type { Lock, ReplicaAnswers } from './replicas.ts';
 import { type Joined, LATEST_CALL, type Leader, type Settlement, SingleFlight } from './single-flight.ts';
 
-/** What the end of a leader's request means for its followers. An answer whose client has left is not shared. */
+/** What the end of a leader's request means for its followers: nothing where its client has left, or may not have the answer. */
 function settlementOf(outcome: Outcome, { abandoned }: Exchange): Settlement<SignedResponse, Refusal> {
   if (abandoned || outcome.kind === 'abandoned') return undefined;
-  return outcome.kind === 'signed' ? { result: outcome.response } : { failure: outcome.refusal };
+  if (outcome.kind === 'signed') return { result: outcome.response };
+  return outcome.refusal.stage === 'release' ? undefined : { failure: outcome.refusal };
 }
 
 /** What a request does that misses the cache: asks the upstream, shares another's answer or failure, or is abandoned meanwhile. */

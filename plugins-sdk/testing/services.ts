@@ -30,6 +30,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     endpoints: [testEndpoint()],
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
     credentials: [],
+    exposed: [],
     log: silent,
     now: Date.now,
     states: new StateStore(),

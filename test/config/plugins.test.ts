@@ -41,6 +41,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     endpoints: [],
     node: '0x',
     credentials: [],
+    exposed: [],
     log,
     now: Date.now,
     states: new StateStore(),

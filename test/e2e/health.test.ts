@@ -114,6 +114,7 @@ describe('GET /ready: whether the service takes requests', () => {
         endpoints: [],
         node: TEST_ADDRESS,
         credentials: [],
+        exposed: [],
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
         now: Date.now,
         states: new StateStore(),

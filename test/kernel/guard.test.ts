@@ -97,6 +97,7 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   onBeforeSign: ['0x01'],
   sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
   prove: [],
+  release: ['answer'],
   settle: [{ kind: 'abandoned' }],
   store: ['answer'],
   respond: [{ vary: 'origin' }],
@@ -165,6 +166,7 @@ describe('the table of stages', () => {
       'encode',
       'encrypt',
       'sign',
+      'release',
     ]);
   });
 });
@@ -807,6 +809,7 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   encrypt: [null, '', '0x', '0x1', 1],
   sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
   prove: [null, true, 'a'],
+  release: [null, false, 1, {}],
   respond: [null, true, 'a'],
 };
 

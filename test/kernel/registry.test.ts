@@ -114,7 +114,7 @@ describe('registering', () => {
 
   it('lets any number of plugins tap the other stages', () => {
     const shared = stageNames.filter((stage) => !/^(route|authenticate|deliver)$/.test(stage));
-    assert.equal(shared.length, 20);
+    assert.equal(shared.length, 21);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
   });
@@ -178,6 +178,7 @@ describe('a sealed registry', () => {
         'onBeforeSign',
         'sign',
         'prove',
+        'release',
         'store',
         'settle',
         'respond',

@@ -1,0 +1,50 @@
+import type { Static, TSchema } from 'typebox';
+import type { Log } from './define.ts';
+import type { Address, Hex } from './hex.ts';
+import type { Awaitable } from './kernel.ts';
+import type { Statement } from './statements.ts';
+
+/** Signs in one account's name, wherever its key is. */
+export interface OpenSigner {
+  /** The account, with the EIP-55 checksum. */
+  readonly address: Address;
+  /**
+   * @param signal aborts when nobody waits for the signature any more.
+   * @returns r ‖ s ‖ v, 65 bytes: v being 27 or 28, s in the lower half of the curve order (EIP-2). Whoever asks recovers the
+   * address from it: a signer need not check what it hands on.
+   * @throws Error whose message is fit for the log.
+   */
+  sign(statement: Statement, signal: AbortSignal): Awaitable<Hex>;
+  /** Lets go of everything. */
+  close?(): Promise<void>;
+}
+
+/** What a signer gets to open itself with. */
+export interface SignerServices {
+  readonly log: Log;
+  /** Absolute path of one that is relative to the config file. */
+  path(relative: string): string;
+  /** Whether it is `settings.signer.next`. */
+  readonly isNext: boolean;
+}
+
+/** A kind of signer, as a plugin contributes it under {@link Definition.signers}. */
+export interface SignerType<S extends TSchema = TSchema> {
+  /**
+   * Schema of the object under `settings.signer`; `type`, `timeout`, `concurrency` and `next` are left out, since they are the
+   * same for all.
+   */
+  readonly schema: S;
+  /** A key in this process signs at once: there is nothing to wait for, and nothing to check. */
+  readonly local?: boolean;
+  /**
+   * Connects, logs in, asks for the address where the config does not say it.
+   * @param config validated. @throws Error that says what to do, without any secret.
+   */
+  open(config: Static<S>, services: SignerServices): Awaitable<OpenSigner>;
+}
+
+/** Checks the types of a kind of signer; returns it as it is. */
+export function signerType<S extends TSchema>(type: SignerType<S>): SignerType {
+  return type;
+}

@@ -1,0 +1,99 @@
+import { personalDigest } from './eip191.ts';
+import type { Hex } from './hex.ts';
+import { toBytes, toHex } from './hex.ts';
+import { keccak256 } from './keccak.ts';
+
+/** The JSON of `eth_signTypedData_v4` (EIP-712). */
+export interface TypedData {
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+  readonly primaryType: string;
+  readonly domain: Readonly<Record<string, string>>;
+  readonly message: Readonly<Record<string, string>>;
+}
+
+interface Signable {
+  /** What the elliptic-curve signature is of: 32 bytes, keccak256 of the preimage. */
+  readonly hash: Uint8Array;
+  /** For signers that hash what they sign themselves. */
+  preimage(): Uint8Array;
+}
+
+/** An EIP-191 personal message (version 0x45) of 32 bytes. */
+export interface PersonalStatement extends Signable {
+  readonly kind: 'personal';
+  readonly digest: Uint8Array;
+}
+
+/** EIP-712 typed data. */
+export interface TypedStatement extends Signable {
+  readonly kind: 'typed';
+  data(): TypedData;
+}
+
+/** What the service has its signer sign, and nothing else: an answer, or the receipt of one. */
+export type Statement = PersonalStatement | TypedStatement;
+
+/** @throws RangeError unless the digest has 32 bytes. */
+export function personalStatement(digest: Uint8Array): PersonalStatement {
+  const preimage = () => Buffer.concat([Buffer.from('\x19Ethereum Signed Message:\n32', 'latin1'), digest]);
+  return { kind: 'personal', digest, hash: personalDigest(digest), preimage };
+}
+
+/** What a receipt binds together: what was asked, of which endpoint, what was answered, and when. */
+export interface Receipt {
+  readonly endpointId: Hex;
+  /** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": {…}}`. */
+  readonly requestHash: Hex;
+  /** keccak256 of `data`; of a raw answer the hash that is signed. */
+  readonly dataHash: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+}
+
+const DOMAIN = { name: 'Signed Data Receipt', version: '1' };
+const DOMAIN_FIELDS = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+];
+const FIELDS = [
+  { name: 'endpointId', type: 'bytes32' },
+  { name: 'requestHash', type: 'bytes32' },
+  { name: 'dataHash', type: 'bytes32' },
+  { name: 'timestamp', type: 'uint256' },
+];
+
+const hashOfText = (text: string) => keccak256(Buffer.from(text, 'utf8'));
+const signature = (name: string, fields: typeof FIELDS) =>
+  `${name}(${fields.map((field) => `${field.type} ${field.name}`).join(',')})`;
+
+const TYPE_HASH = hashOfText(signature('Receipt', FIELDS));
+const DOMAIN_SEPARATOR = keccak256(
+  Buffer.concat([
+    hashOfText(signature('EIP712Domain', DOMAIN_FIELDS)),
+    hashOfText(DOMAIN.name),
+    hashOfText(DOMAIN.version),
+  ]),
+);
+
+/**
+ * A receipt as EIP-712 typed data: domain `{name: 'Signed Data Receipt', version: '1'}`, type
+ * `Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)`.
+ */
+export function receiptStatement({ endpointId, requestHash, dataHash, timestamp }: Receipt): TypedStatement {
+  const struct = Buffer.alloc(160);
+  struct.set(TYPE_HASH, 0);
+  struct.set(toBytes(endpointId), 32);
+  struct.set(toBytes(requestHash), 64);
+  struct.set(toBytes(dataHash), 96);
+  struct.writeBigUInt64BE(BigInt(timestamp), 152);
+  const bytes = Buffer.concat([Buffer.from('1901', 'hex'), DOMAIN_SEPARATOR, keccak256(struct)]);
+  const message = { endpointId, requestHash, dataHash, timestamp: String(timestamp) };
+  const types = { EIP712Domain: DOMAIN_FIELDS, Receipt: FIELDS };
+  const data = () => ({ types, primaryType: 'Receipt', domain: DOMAIN, message });
+  return { kind: 'typed', hash: keccak256(bytes), preimage: () => bytes, data };
+}
+
+/** The 65 bytes of a signature in hex: r ‖ s ‖ v, v being 27 or 28. @param recoveryId 0 or 1. */
+export function signatureHex(rs: Uint8Array, recoveryId: number): Hex {
+  return `${toHex(rs)}${recoveryId === 0 ? '1b' : '1c'}`;
+}
