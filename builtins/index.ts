@@ -1,4 +1,4 @@
-import type { Definition, Signer } from '../plugins-sdk/index.ts';
+import type { Definition, Signing } from '../plugins-sdk/index.ts';
 import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
@@ -19,16 +19,16 @@ import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestBody } from './request-body.ts';
-import { signEip191 } from './sign-eip191.ts';
+import { signEip191 } from './sign-eip191/index.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.
- * @param signer asked once, when the plugins are set up; a command that serves nothing needs none.
+ * @param signing what signs; a command that serves nothing needs none.
  */
-export function builtins(signer?: () => Signer): Definition[] {
+export function builtins(signing?: Signing): Definition[] {
   return [
     stateFile,
     stateRedis,
@@ -47,7 +47,7 @@ export function builtins(signer?: () => Signer): Definition[] {
     encodeAbiPlugin,
     encodeRaw,
     fhe,
-    signEip191(signer),
+    signEip191(signing),
     tlsProof,
     modeSync,
     modeAsync,

@@ -39,6 +39,7 @@ export * from './public-hooks.ts';
 export { randomId } from './random-id.ts';
 export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
 export type { Signer } from './signer.ts';
+export type { SignerRole } from './signer-variables.ts';
 export * from './signers.ts';
 export { type Closable, StateKey, type States } from './state.ts';
 export * from './state-area.ts';
