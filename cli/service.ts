@@ -66,8 +66,7 @@ export async function startService(
   options: ServiceOptions & { readonly log: Log; readonly place?: Place },
 ): Promise<Service> {
   const { file, env, log, place } = options;
-  const path = (relative: string) => resolve(dirname(file), relative);
-  const signers = new Signers(env, { log, path });
+  const signers = Signers.beside(file, env, log);
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
   const load = async (variables: Environment, announces: boolean) => {
     const loaded = await loadConfig({ file, env: variables, builtins: own });
@@ -81,6 +80,7 @@ export async function startService(
   if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
+  const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, place);
   const url = await service.start(loaded);

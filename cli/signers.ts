@@ -1,4 +1,6 @@
+import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../config/index.ts';
+import type { Log } from '../plugins-sdk/define.ts';
 import { signerKey } from '../plugins-sdk/keys.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
@@ -33,10 +35,15 @@ export class Signers implements Signing {
   #variables: Environment;
 
   /** @param env of the start: a key that it has stays for as long as the process lives. */
-  constructor(env: Environment, services: Omit<SignerServices, 'role'>) {
+  private constructor(env: Environment, services: Omit<SignerServices, 'role'>) {
     this.#env = env;
     this.#variables = env;
     this.#services = services;
+  }
+
+  /** For a config file, to which paths are relative. */
+  static beside(file: string, env: Environment, log: Log): Signers {
+    return new Signers(env, { log, path: (relative) => resolve(dirname(file), relative) });
   }
 
   key(role: SignerRole): Signer {
