@@ -3,14 +3,27 @@ import { Check } from 'typebox/value';
 import {
   type AuthMethod,
   authPath,
+  type BucketLimit,
   type CheckContext,
+  type ClientBuckets,
+  type Closable,
+  clientBuckets,
+  clientName,
   definePlugin,
   type EndpointDraft,
+  type Exchange,
   error,
   type Finding,
   isHeaderValue,
+  type Measure,
+  millisecondsSchema,
   perMethod,
   Refusal,
+  refTo,
+  type Services,
+  StateKey,
+  type Static,
+  type TokenTake,
   Type,
   warning,
 } from '../plugins-sdk/index.ts';
@@ -21,26 +34,72 @@ const refusals = {
   missing: () => new Refusal(401, 'Missing X-Api-Key header'),
   wrong: () => new Refusal(401, 'Invalid API key'),
 };
-const schema = Type.Object(
-  { keys: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description: 'Keys that are accepted' }) },
+const Limit = Type.Object(
+  {
+    window: millisecondsSchema('Milliseconds in which max requests are allowed'),
+    max: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window' }),
+  },
+  { additionalProperties: false, description: 'For all keys of that name together; default none' },
+);
+const NamedKey = Type.Object(
+  {
+    name: Type.String({ pattern: '^[\\w.@-]{1,64}$', description: 'Whose key it is, for the log and the metrics' }),
+    key: Type.String({ minLength: 1 }),
+    rateLimit: Type.Optional(Limit),
+  },
   { additionalProperties: false },
 );
+const schema = Type.Object(
+  {
+    keys: Type.Array(Type.Union([Type.String({ minLength: 1 }), NamedKey]), {
+      minItems: 1,
+      description: 'Keys that are accepted, each with the name of the client if you like',
+    }),
+  },
+  { additionalProperties: false },
+);
+type Key = Static<typeof schema>['keys'][number];
+
+function named(key: Key): Partial<Static<typeof NamedKey>> & { readonly key: string } {
+  return typeof key === 'string' ? { key } : key;
+}
 
 /** Characters from which a key cannot be found by trying: 16 random hex digits are 64 bits. */
 const SHORTEST = 16;
 
-/** @param seen methods that were looked at: endpoints share the keys of their API. */
-function shortKeys(endpoint: EndpointDraft, seen: Set<AuthMethod>): Finding[] {
+function checkKey(at: string, key: string): Finding[] {
+  if (key.trim() !== key || !isHeaderValue(key))
+    return [error(at, 'can never match: a header holds no such character there')];
+  const message = `has fewer than ${SHORTEST} characters and can be guessed: use a random one, such as 32 hex digits`;
+  return key.length < SHORTEST ? [warning(at, message)] : [];
+}
+
+/** What is known of keys that were looked at: by their text whose they are, and by the client's name its limit. */
+interface Seen {
+  readonly methods: Set<AuthMethod>;
+  readonly limits: Map<string, string>;
+}
+
+/** Endpoints share the keys of their API. */
+function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
   return endpoint.auth.flatMap((given, index) => {
     const { type, ...method } = given;
-    if (seen.has(given) || type !== 'apiKey' || !Check(schema, method)) return [];
-    seen.add(given);
-    return method.keys.flatMap((key, i) => {
-      const at = `${authPath(endpoint, index)}.keys[${i}]`;
-      if (key.trim() !== key || !isHeaderValue(key))
-        return [error(at, 'can never match: a header holds no such character there')];
-      const message = `has fewer than ${SHORTEST} characters and can be guessed: use a random one, such as 32 hex digits`;
-      return key.length < SHORTEST ? [warning(at, message)] : [];
+    if (methods.has(given) || type !== 'apiKey' || !Check(schema, method)) return [];
+    methods.add(given);
+    return method.keys.flatMap((item, i) => {
+      const path = `${authPath(endpoint, index)}.keys[${i}]`;
+      const { name, key, rateLimit } = named(item);
+      const limit = JSON.stringify([rateLimit?.window, rateLimit?.max]);
+      const other = name === undefined ? limit : (limits.get(name) ?? limit);
+      if (name !== undefined) limits.set(name, other);
+      const twice = method.keys.slice(0, i).some((before) => named(before).key === key);
+      return [
+        ...checkKey(name === undefined ? path : `${path}.key`, key),
+        ...(twice ? [error(path, 'is the same key as one before it')] : []),
+        ...(other === limit
+          ? []
+          : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
+      ];
     });
   });
 }
@@ -58,6 +117,81 @@ function comparable(key: string): Buffer {
   return bytes;
 }
 
+interface Accepted {
+  readonly bytes: Buffer;
+  readonly name?: string | undefined;
+  /** Takes from the bucket of the client, where it has one. */
+  readonly take?: () => TokenTake | Promise<TokenTake>;
+}
+
+/** A client that is known by its name draws from one bucket, whichever of its keys it uses. */
+class KeyLimits {
+  readonly #buckets = new Map<string, ClientBuckets & Partial<Closable>>();
+
+  of(limit: BucketLimit, shared: Services['shared']): ClientBuckets {
+    const text = `${limit.max}/${limit.window}`;
+    const buckets = this.#buckets.get(text) ?? clientBuckets(limit, shared, 'api-keys');
+    this.#buckets.set(text, buckets);
+    return buckets;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#buckets.values()].map(async (buckets) => buckets.close?.()));
+  }
+}
+
+const kept = new StateKey<KeyLimits>('api keys');
+
+function limited({ allowed, retryAfter }: TokenTake): boolean {
+  if (allowed) return false;
+  const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
+  throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
+}
+
+/** @param counted requests of clients with a name. @returns the check of a sent key. */
+function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
+  const limits = services.states.keep(kept, '', () => new KeyLimits());
+  const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
+    keys.map(named).map(({ key, name, rateLimit }): Accepted => {
+      if (name === undefined || rateLimit === undefined) return { bytes: comparable(key), name };
+      const buckets = limits.of(rateLimit, services.shared);
+      return { bytes: comparable(key), name, take: () => buckets.take(name) };
+    }),
+  );
+  return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
+    const sent = exchange.headers[HEADER];
+    if (sent === undefined) throw refusals.missing();
+    const given = comparable(sent);
+    const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
+    if (match === undefined) throw refusals.wrong();
+    const { name: client, take } = match;
+    if (client === undefined) return true;
+    clientName.set(exchange, client);
+    const letIn = (taken: TokenTake): true => {
+      counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
+      limited(taken);
+      return true;
+    };
+    const taken = take?.() ?? { allowed: true, retryAfter: 0 };
+    return taken instanceof Promise ? taken.then(letIn) : letIn(taken);
+  };
+}
+
+const tooMany = {
+  description: 'Too many requests by this client',
+  errors: ['Too Many Requests'],
+  headers: { 'Retry-After': refTo('headers', 'RetryAfter') },
+};
+
+/** The keys with a name that any endpoint accepts. */
+function namedIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
+  return endpoints.flatMap(({ auth }) =>
+    auth.flatMap(({ type, ...method }) =>
+      type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
+    ),
+  );
+}
+
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
 export const authApiKey = definePlugin({
   name: 'auth-api-key',
@@ -65,10 +199,10 @@ export const authApiKey = definePlugin({
   auth: { apiKey: schema },
   credentials: [NAME],
   check({ endpoints }: CheckContext) {
-    const seen = new Set<AuthMethod>();
-    return endpoints.flatMap((endpoint) => shortKeys(endpoint, seen));
+    const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
+    return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
   },
-  openapi: () => ({
+  openapi: ({ endpoints }) => ({
     auth: {
       apiKey: {
         scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
@@ -77,26 +211,19 @@ export const authApiKey = definePlugin({
             description: 'The key is missing or wrong',
             errors: Object.values(refusals).map((refusal) => refusal().message),
           },
+          ...(namedIn(endpoints).some(({ rateLimit }) => rateLimit) && { 429: tooMany }),
         },
         title: 'API key',
       },
     },
   }),
-  setup({ endpoints }) {
-    const accepted = perMethod(endpoints, 'apiKey', schema, ({ keys }) => keys.map(comparable));
-    return {
-      hooks: {
-        authenticate: {
-          apiKey: (method, { headers }) => {
-            const sent = headers[HEADER];
-            if (sent === undefined) throw refusals.missing();
-            const given = comparable(sent);
-            const matches = accepted(method).filter((known) => timingSafeEqual(known, given));
-            if (matches.length === 0) throw refusals.wrong();
-            return true;
-          },
-        },
-      },
-    };
+  setup(services) {
+    const help = 'Requests by clients whose API key has a name: accepted, or limited by the limit of the key';
+    const labels = ['client', 'outcome'] as const;
+    const counted =
+      namedIn(services.endpoints).length > 0
+        ? services.meters.counter({ name: 'api_key_requests_total', help, labels })
+        : undefined;
+    return { hooks: { authenticate: { apiKey: checkerOf(services, counted) } } };
   },
 });

@@ -1,6 +1,7 @@
 import {
   type CallEvent,
   ContextKey,
+  clientName,
   definePlugin,
   type Exchange,
   type Log,
@@ -23,8 +24,12 @@ function response(log: Log, exchange: Exchange, status: number): void {
   const { requestId, method, route, resolved } = exchange;
   const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
   const what = resolved === undefined ? `${method} ${route}` : resolved.id;
-  const endpoint = resolved === undefined ? undefined : `${resolved.api}/${resolved.name}`;
-  log.info(`${what} ${status} ${milliseconds}ms`, endpoint === undefined ? { requestId } : { requestId, endpoint });
+  const client = clientName.get(exchange);
+  log.info(`${what} ${status} ${milliseconds}ms`, {
+    requestId,
+    ...(resolved && { endpoint: `${resolved.api}/${resolved.name}` }),
+    ...(client !== undefined && { client }),
+  });
 }
 
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */

@@ -9,6 +9,12 @@ export function clientIp(exchange: Exchange): string {
   return clientAddress.get(exchange) ?? exchange.socketAddress;
 }
 
+/**
+ * Who is asking, by the operator's own name for that client; left at `authenticate` by the plugin that let it in. It stands in the log,
+ * so it must be no secret.
+ */
+export const clientName = new ContextKey<string>('clientName');
+
 /** The bytes of the body as the client sent them, for those who check a signature over them; left at `read`. */
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
