@@ -53,7 +53,7 @@ const schema = Type.Object(
   {
     keys: Type.Array(Type.Union([Type.String({ minLength: 1 }), NamedKey]), {
       minItems: 1,
-      description: 'Keys that are accepted, each with the name of the client if you like',
+      description: 'Keys that are accepted: texts, or mappings with the name of the client',
     }),
   },
   { additionalProperties: false },

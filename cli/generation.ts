@@ -166,6 +166,7 @@ function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
     const fields = {
       requestId,
       endpointId: resolved?.id,
+      endpoint: resolved && `${resolved.api}/${resolved.name}`,
       stage,
       status,
       reason: reason === undefined ? undefined : hide(reason),

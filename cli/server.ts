@@ -43,9 +43,9 @@ const LEAVE_DELAY = 250;
 
 /** The lines that say why the config of a reload cannot be used. */
 export function faultsOf(error: unknown): string[] {
-  const lines = messageOf(error).split('\n');
+  const lines = error instanceof ConfigErrors ? error.lines : messageOf(error).split('\n');
   const isOfConfig = error instanceof ConfigErrors || error instanceof Unreadable;
-  return isOfConfig ? lines : [...lines, 'the plugins of the new config cannot be used'];
+  return isOfConfig ? [...lines] : [...lines, 'the plugins of the new config cannot be used'];
 }
 
 type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;

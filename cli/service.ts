@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
-import { loadConfig } from '../config/index.ts';
+import { type LocatedFinding, loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
@@ -70,8 +70,12 @@ export async function startService(
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
   const load = async (variables: Environment, announces: boolean) => {
     const loaded = await loadConfig({ file, env: variables, builtins: own });
-    const warnings = [...loaded.warnings, ...(place === undefined ? [] : checkTogether(loaded))];
-    for (const { path, message } of announces ? warnings : []) log.warn(path === '' ? message : `${path}: ${message}`);
+    const warnings: readonly LocatedFinding[] = [
+      ...loaded.warnings,
+      ...(place === undefined ? [] : checkTogether(loaded)),
+    ];
+    for (const { path, message, where } of announces ? warnings : [])
+      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
     await signers.open(loaded, variables);
     return loaded;
   };

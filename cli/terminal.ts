@@ -13,12 +13,12 @@ export function complain(label: string, lines: readonly string[]): Promise<void>
 
 /** What went wrong, one line per error, without stacks. */
 export function describeError(error: unknown): string[] {
-  if (hasFindings(error)) return error.message.split('\n').filter((line) => line !== '');
+  if (hasLines(error)) return [...error.lines];
   const text = error instanceof Error ? error.message || error.name : String(error);
   return [text.replace(/\s*\n\s*/g, ' ').trim()];
 }
 
-/** An error that carries all findings of a config file, its message having one line for each. */
-function hasFindings(error: unknown): error is Error {
-  return error instanceof Error && 'findings' in error && Array.isArray(error.findings);
+/** An error that carries all findings of a config file, a line for each. */
+function hasLines(error: unknown): error is Error & { readonly lines: readonly string[] } {
+  return error instanceof Error && 'lines' in error && Array.isArray(error.lines);
 }

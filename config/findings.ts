@@ -3,13 +3,20 @@ import { lineage, printable, walk } from '../plugins-sdk/schema/path.ts';
 
 export { errorAt, warningAt } from '../plugins-sdk/schema/finding.ts';
 
+/** A finding, and for people the line of the file and the endpoint that it is about. */
+export interface LocatedFinding extends Finding {
+  readonly where?: string;
+}
+
 /** Thrown when a configuration cannot be used. Its message has one line per error: `<path>: <message>`. */
 export class ConfigErrors extends Error {
   override readonly name = 'ConfigErrors';
   /** The errors, and the warnings found beside them. */
-  readonly findings: Finding[];
+  readonly findings: LocatedFinding[];
+  /** One line per error, which says where it is. */
+  readonly lines: readonly string[];
 
-  constructor(findings: readonly Finding[]) {
+  constructor(findings: readonly LocatedFinding[]) {
     super(
       findings
         .filter(({ level }) => level === 'error')
@@ -17,12 +24,18 @@ export class ConfigErrors extends Error {
         .join('\n'),
     );
     this.findings = [...findings];
+    this.lines = findings.filter(({ level }) => level === 'error').map(locatedLine);
   }
 }
 
 /** A finding as one line of text. */
 export function findingLine({ path, message }: Finding): string {
   return printable(path === '' ? message : `${path}: ${message}`);
+}
+
+/** A finding as one line of text that ends with where it is. */
+export function locatedLine(finding: LocatedFinding): string {
+  return finding.where === undefined ? findingLine(finding) : `${findingLine(finding)} (${printable(finding.where)})`;
 }
 
 /** Sorts findings by where in the file they belong, and drops repetitions. */

@@ -3,7 +3,7 @@ import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { runChecks } from './checks.ts';
 import { checkNames } from './endpoints.ts';
-import { ConfigErrors, errorAt, inFileOrder, warningAt } from './findings.ts';
+import { ConfigErrors, errorAt, inFileOrder, type LocatedFinding, warningAt } from './findings.ts';
 import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
@@ -11,7 +11,7 @@ import { hiding, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
 import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
-import { readConfigFile } from './yaml.ts';
+import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 
 export interface LoadOptions {
   /** Absolute path of the YAML file. */
@@ -35,7 +35,7 @@ export interface LoadedConfig {
   readonly explained: readonly { readonly endpoint: Endpoint; readonly text: string }[];
   /** Those that take part: built-ins in their order, then operators' in the order of the file. */
   readonly plugins: readonly PluginChoice[];
-  readonly warnings: readonly Finding[];
+  readonly warnings: readonly LocatedFinding[];
   /** Hides the values of variables in the text of an error. */
   readonly hide: (text: string) => string;
 }
@@ -82,7 +82,9 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...literalDollars(tree),
   ];
   const ordered = inFileOrder(findings, tree).map((finding) => {
-    return { ...finding, message: redactMessage(finding.message, source.values) };
+    const message = redactMessage(finding.message, source.values);
+    const where = placeOf(tree, finding.path);
+    return { ...finding, message, ...(where && { where }) };
   });
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
   return {
@@ -92,6 +94,16 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     warnings: ordered,
     hide: hiding(source.values),
   };
+}
+
+/** `prices/eth, line 12`: what a path means in the file. */
+function placeOf(tree: Tree, path: string): string {
+  const [, api, endpoint] = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\])?/.exec(path) ?? [];
+  const block = api === undefined ? undefined : Reflect.get(Object(tree.apis), api);
+  const inner = endpoint === undefined ? undefined : Reflect.get(Object(Object(block).endpoints), endpoint);
+  const names = [block, inner].flatMap((each) => (isRecord(each) && typeof each.name === 'string' ? [each.name] : []));
+  const line = lineIn(tree, path);
+  return [...(names.length > 0 ? [names.join('/')] : []), ...(line === undefined ? [] : [`line ${line}`])].join(', ');
 }
 
 function unsetVariables({ references }: Interpolated, allowed: boolean): Finding[] {

@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { keepsDigits } from '../plugins-sdk/numbers.ts';
+import { childPath } from '../plugins-sdk/schema/path.ts';
 
 /** Aliases count as often as they are used. */
 const MAX_VALUES = 100_000;
@@ -16,6 +17,8 @@ interface Anchored {
 export class TreeBuilder {
   readonly findings: Finding[] = [];
   readonly #at: (offset: number, message: string) => Finding;
+  /** Where in the text each value stands, by its config path; what an alias stands for has the place of the alias. */
+  readonly offsets = new Map<string, number>();
   readonly #anchors = new Map<string, Anchored>();
   #values = 0;
 
@@ -23,22 +26,22 @@ export class TreeBuilder {
     this.#at = at;
   }
 
-  build(node: unknown): unknown {
+  build(node: unknown, path = ''): unknown {
     const before = this.#values++;
     if (this.#values > MAX_VALUES) {
       this.#report(node, `more than ${MAX_VALUES} values, aliases counted each time`);
       return null;
     }
-    const value = this.#value(node);
+    const value = this.#value(node, path);
     if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
       this.#anchors.set(node.anchor, { value, size: this.#values - before });
     }
     return value;
   }
 
-  #value(node: unknown): unknown {
-    if (isMap(node)) return this.#mapping(node);
-    if (isSeq(node)) return node.items.map((item) => this.build(item));
+  #value(node: unknown, path: string): unknown {
+    if (isMap(node)) return this.#mapping(node, path);
+    if (isSeq(node)) return node.items.map((item, index) => this.#member(childPath(path, index), item, item));
     if (isScalar(node)) return this.#scalar(node);
     if (!isAlias(node)) return null;
     const anchored = this.#anchors.get(node.source);
@@ -47,7 +50,13 @@ export class TreeBuilder {
     return anchored?.value ?? null;
   }
 
-  #mapping(map: YAMLMap): unknown {
+  /** @param at the node that shows where it is. */
+  #member(path: string, at: unknown, value: unknown): unknown {
+    if (isScalar(at) || isMap(at) || isSeq(at) || isAlias(at)) this.offsets.set(path, at.range?.[0] ?? 0);
+    return this.build(value, path);
+  }
+
+  #mapping(map: YAMLMap, path: string): unknown {
     const entries = new Map<string, unknown>();
     for (const { key, value } of map.items) {
       const name = isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
@@ -55,7 +64,7 @@ export class TreeBuilder {
       // Validators do not see it among an object's own keys.
       else if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
       else if (entries.has(name)) this.#report(key, `duplicate key "${name}"`);
-      else entries.set(name, this.build(value));
+      else entries.set(name, this.#member(childPath(path, name), key, value));
     }
     return Object.fromEntries(entries);
   }

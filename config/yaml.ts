@@ -1,6 +1,16 @@
-import { Composer, type CST, type Document, isMap, Lexer, LineCounter, type ParsedNode, Parser } from 'yaml';
+import {
+  Composer,
+  type CST,
+  type Document,
+  isMap,
+  Lexer,
+  LineCounter,
+  type ParsedNode,
+  Parser,
+  type YAMLError,
+} from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 import { TreeBuilder } from './tree.ts';
@@ -10,6 +20,8 @@ const MAX_DEPTH = 64;
 const MAX_STACK = MAX_DEPTH + 2;
 /** One mistake in YAML often causes many more messages further down. */
 const MAX_SYNTAX_ERRORS = 5;
+/** Messages among which mistakes with variables are looked for. */
+const MAX_EXAMINED = 50;
 
 /** What a configuration file says, before interpolation. */
 export type Tree = Readonly<Record<string, unknown>>;
@@ -40,8 +52,7 @@ export function parseConfig(text: string, file: string): Tree {
     return errorAt(`${file}:${line}:${col}`, message);
   };
   const document = parse(text, lines, at);
-  const problems = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_ERRORS);
-  refuse(problems.map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), lineAt(text, offset)))));
+  refuse(syntaxErrors([...document.errors, ...document.warnings], text, at));
   if (document.contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
   if (!isMap(document.contents)) {
     throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
@@ -49,7 +60,24 @@ export function parseConfig(text: string, file: string): Tree {
   const builder = new TreeBuilder(at);
   const tree = builder.build(document.contents);
   refuse(builder.findings);
-  return isRecord(tree) ? tree : {};
+  const found = isRecord(tree) ? tree : {};
+  places.set(found, (path) => {
+    const offset = builder.offsets.get(path);
+    return offset === undefined ? undefined : lines.linePos(offset).line;
+  });
+  return found;
+}
+
+/** For each file that was read, the line of a value by its config path. */
+const places = new WeakMap<Tree, (path: string) => number | undefined>();
+
+/** The line of a file at which the value of a config path stands, or the nearest value that holds it. */
+export function lineIn(tree: Tree, path: string): number | undefined {
+  for (const ancestor of lineage(path)) {
+    const line = places.get(tree)?.(ancestor);
+    if (line !== undefined) return line;
+  }
+  return undefined;
 }
 
 function refuse(findings: readonly Finding[]): void {
@@ -92,16 +120,39 @@ function* boundedTokens(text: string, lines: LineCounter, at: At): Generator<CST
   yield* parser.end();
 }
 
-function lineAt(text: string, offset: number): string {
+function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
+  const bare = errors.slice(0, MAX_EXAMINED).flatMap(({ pos: [offset] }) => {
+    const found = bareVariable(text, offset);
+    if (found === undefined) return [];
+    return [at(found.offset, `write ${found.text} in quotes: without them { begins a mapping`)];
+  });
+  // What the parser says beside is about what it has made of them.
+  const unique = [...new Map(bare.map((finding) => [finding.path, finding])).values()];
+  if (unique.length > 0) return unique.slice(0, MAX_SYNTAX_ERRORS);
+  return errors
+    .slice(0, MAX_SYNTAX_ERRORS)
+    .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message))));
+}
+
+/** Characters of a line in which a mistake is looked for, on either side of where the parser stumbled. */
+const NEAR = 1000;
+
+/** A variable without quotes in a flow collection, in the line of the offset: one mistake, which the parser stumbles over again and again. */
+function bareVariable(text: string, offset: number): { readonly offset: number; readonly text: string } | undefined {
+  const begin = Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - NEAR);
   const end = text.indexOf('\n', offset);
-  return text.slice(text.lastIndexOf('\n', offset - 1) + 1, end === -1 ? text.length : end);
+  const line = text.slice(begin, Math.min(end === -1 ? text.length : end, offset + NEAR));
+  const found = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/.exec(
+    line,
+  );
+  if (found?.[1] === undefined) return undefined;
+  return { offset: begin + found.index + found[0].length - found[1].length, text: found[1] };
 }
 
 /** The mistakes that this file's own syntax invites, with what to write instead. */
-function withCure(message: string, line: string): string {
+function withCure(message: string): string {
   if (message.startsWith('Alias cannot')) return `${message}: write * in quotes, '*'`;
   if (message.startsWith('Plain value cannot start')) return `${message}: write the value in quotes`;
-  if (/[[{,:]\s*\$\{/.test(line)) return `${message}: write values with \${…} in quotes`;
   return message;
 }
 

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../config/index.ts';
+import { loadConfig, locatedLine } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
 import { workersOf } from '../listener.ts';
 import { definitions } from '../service.ts';
@@ -24,10 +24,7 @@ export async function validateConfig(given: Given): Promise<number> {
     const line = escapeUnprintable(`${endpoint.api}/${endpoint.name} ${endpoint.id}`);
     return given.flag('explain') ? [line, `  ${texts.get(endpoint)}`] : [line];
   });
-  await complain(
-    'warning',
-    warnings.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)),
-  );
+  await complain('warning', warnings.map(locatedLine));
   await print(lines.map((line) => `${line}\n`).join(''));
   return 0;
 }

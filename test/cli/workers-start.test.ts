@@ -58,7 +58,7 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
 
   it('server.workers that is no number of them', async (t) => {
     const ended = await startTwo(t, configText().replace('port: 0', 'port: 0, workers: 0'), PLUGIN, []);
-    assert.deepEqual(ended, failed('server.workers: must be at least 1'));
+    assert.deepEqual(ended, failed('server.workers: must be at least 1 (line 2)'));
   });
 
   it('what needs state that is shared, and none is', async (t) => {

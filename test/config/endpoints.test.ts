@@ -128,6 +128,6 @@ test('warnings of checks are handed over', async (t) => {
     setup: () => ({}),
   };
   assert.deepEqual((await load(t, config(), { builtins: [...builtins, warner] })).warnings, [
-    { level: 'warning', path: 'apis[0].endpoints[0]', message: 'hm' },
+    { level: 'warning', path: 'apis[0].endpoints[0]', message: 'hm', where: 'prices/latest, line 8' },
   ]);
 });

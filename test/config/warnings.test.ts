@@ -63,9 +63,9 @@ apis:
     assert.match(stdout, /^a\/e 0x[0-9a-f]{64}\n$/);
     assert.equal(
       stderr,
-      `warning: apis[0].auth.keys[0]: ${message}
-warning: apis[0].auth.keys[1]: the variable UNSET is not set
-warning: apis[0].auth.keys[2]: ${message}
+      `warning: apis[0].auth.keys[0]: ${message} (a, line 5)
+warning: apis[0].auth.keys[1]: the variable UNSET is not set (a, line 5)
+warning: apis[0].auth.keys[2]: ${message} (a, line 5)
 `,
     );
   });

@@ -178,9 +178,18 @@ test('a byte order mark does not matter', async (t) => {
 test('what this file invites one to forget comes with its cure', () => {
   const at = (text: string) => syntaxErrors(`a: 1\n${text}\n`).split('\n')[0];
   assert.equal(at('type: *'), "c.yaml:2:7: Alias cannot be an empty string: write * in quotes, '*'");
+  assert.equal(at(`keys: [\${KEY}]`), `c.yaml:2:8: write \${KEY} in quotes: without them { begins a mapping`);
   assert.equal(
-    at(`keys: [\${KEY}]`),
-    `c.yaml:2:9: Missing , or : between flow sequence items: write values with \${…} in quotes`,
+    syntaxErrors(`h: {Authorization: Bearer \${KEY}, b: c}\nk: [\${ONE}, x]\nu: { url: https://\${HOST}/v1 }\nz: 1\n`),
+    [
+      `c.yaml:1:20: write Bearer \${KEY} in quotes: without them { begins a mapping`,
+      `c.yaml:2:5: write \${ONE} in quotes: without them { begins a mapping`,
+      `c.yaml:3:11: write https://\${HOST}/v1 in quotes: without them { begins a mapping`,
+    ].join('\n'),
+  );
+  assert.equal(
+    syntaxErrors(`u: { url: https://\${HOST}/v1 }\n`),
+    `c.yaml:1:11: write https://\${HOST}/v1 in quotes: without them { begins a mapping`,
   );
   assert.equal(
     at('url: @x'),
