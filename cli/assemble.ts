@@ -10,6 +10,7 @@ import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 import { checkBehaviour } from '../plugins-sdk/shape.ts';
 import { stateNeeds } from './shared-state.ts';
+import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
 
 /** What a set of plugins needs besides its config. */
@@ -33,7 +34,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
   const [credentials, exposed] = [all('credentials'), all('exposes')];
   let described: ServiceDescription | undefined;
   const describe = () => {
-    described ??= describeService(loaded);
+    described ??= describeService({ ...loaded, version: packageVersion() });
     return described;
   };
   const needsState = stateNeeds(

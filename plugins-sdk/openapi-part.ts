@@ -96,6 +96,10 @@ export interface OpenApiPart {
   readonly auth?: Readonly<Record<string, DescribedAuth>>;
   readonly modes?: Readonly<Record<string, DescribedMode>>;
   readonly routes?: readonly DescribedRoute[];
+  /** Members of the Info Object in place of the service's own words. */
+  readonly info?: { readonly title?: string; readonly description?: string };
+  /** Server Objects; without any, the server is where the document is. */
+  readonly servers?: readonly OpenApiObject[];
   /** Refusals of whatever is behind the stage `admit`. */
   readonly admit?: Responses;
   /** Kinds of answers that it encodes: the member with the value, as schemas by name. */

@@ -17,6 +17,8 @@ import { ResponseBook } from './openapi-responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {
+  /** Of the service's program. */
+  readonly version: string;
   readonly plugins: readonly { readonly definition: Definition; readonly config: unknown }[];
 }
 
@@ -65,12 +67,14 @@ class DocumentBuilder {
   }
 
   build(): OpenApiObject {
-    const { config, endpoints } = this.#source;
+    const { endpoints, version } = this.#source;
     this.#describeAnswers();
+    const info = { title: 'Signed-data proxy', version, description: ABOUT };
+    const servers = this.#parts.flatMap(({ value }) => value.servers ?? []);
     return {
       openapi: '3.1.0',
-      info: { title: 'Signed-data proxy', version: String(config.version), description: ABOUT },
-      servers: [{ url: '/' }],
+      info: Object.assign(info, ...this.#parts.map(({ value }) => value.info)),
+      servers: servers.length > 0 ? servers : [{ url: '/' }],
       tags: [...new Set(endpoints.map(({ api }) => api))].map((name) => ({ name })),
       paths: this.#paths(),
       components: {

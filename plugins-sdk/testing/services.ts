@@ -40,7 +40,12 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     phase: () => 'serving',
     describe: () =>
-      describeService({ config: given.config, endpoints: given.endpoints, plugins: [{ definition, config }] }),
+      describeService({
+        config: given.config,
+        endpoints: given.endpoints,
+        plugins: [{ definition, config }],
+        version: '0.0.0',
+      }),
     ...services,
   };
   return given;

@@ -90,7 +90,7 @@ async function assertValid(document: object): Promise<void> {
 }
 
 async function documentOf(config: Readonly<Record<string, unknown>>, env: Readonly<Record<string, string>> = {}) {
-  return describeService(await loadObject(config, env)).document;
+  return describeService({ ...(await loadObject(config, env)), version: '1.2.3' }).document;
 }
 
 describe('the OpenAPI document of a running service', () => {
@@ -337,7 +337,10 @@ describe('the OpenAPI document of a config', () => {
     const file = join(PACKAGE_ROOT, 'examples/configs/complete.yaml');
     const { code, stdout, stderr } = await runCli(t, ['openapi', '-c', file]);
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^warning: apis\[0\]\.headers\.Authorization: the variable PRICE_API_KEY is not set$/m);
+    assert.match(
+      stderr,
+      /^warning: apis\[0\]\.headers\.Authorization: the variable PRICE_API_KEY is not set \(prices, line \d+\)$/m,
+    );
     const document = JSON.parse(stdout);
     await assertValid(document);
     const posts = Object.values<{ post?: { summary: string } }>(document.paths).flatMap(
@@ -366,7 +369,10 @@ apis:
       'some.env': 'OTHER=api.example\n',
     });
     const { stdout, stderr } = await runCli(t, ['openapi', '-c', 'c.yaml', '--env', 'some.env'], { cwd });
-    assert.match(stderr, /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST$/m);
+    assert.match(
+      stderr,
+      /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST \(a\/e, line 3\)$/m,
+    );
     const { paths, tags } = JSON.parse(stdout);
     assert.deepEqual([Object.keys(paths).length, tags], [2, [{ name: 'b' }]]);
   });

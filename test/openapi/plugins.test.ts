@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describeService } from '../../plugins-sdk/openapi.ts';
-import { loadObject } from '../support/config.ts';
+import { errorsOf, loadObject } from '../support/config.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { Described } from './document.ts';
@@ -214,7 +214,7 @@ describe('a plugin that is left out', () => {
     const left = ['rate-limit', 'auth-x402', 'mode-async', 'mode-stream', 'tls-proof', 'health'];
     const plugins = left.map((name) => ({ source: `builtin:${name}`, enabled: false }));
     const loaded = await loadObject({ settings: { plugins }, apis });
-    const described = new Described(describeService(loaded).document);
+    const described = new Described(describeService({ ...loaded, version: '1.2.3' }).document);
     await assertValid(described);
     assert.deepEqual(Object.keys(described.at('paths') as object), [`/endpoints/${loaded.endpoints[0]?.id}`]);
     const words = /"429"|Too Many Requests|Payment|x402|Async|Frame|Proof/;
@@ -287,5 +287,45 @@ describe('plugins that contradict each other', () => {
     await assert.rejects(startWith({}, "export default { name: 'p', openapi: {}, setup: () => ({}) };"), {
       message: 'settings.plugins[0].source: plugin "./p0.mjs": its "openapi" must be a function',
     });
+  });
+});
+
+describe('settings.openapi', () => {
+  const apis = [
+    { name: 'a', url: 'https://example.com', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/' }] },
+  ];
+  const documentOf = async (openapi: unknown) => {
+    const loaded = await loadObject({ settings: { openapi }, apis });
+    return describeService({ ...loaded, version: '1.2.3' }).document;
+  };
+
+  it('may say what the service is called, what it is about, and where it is', async () => {
+    const details = {
+      title: 'Prices',
+      description: 'Of assets.',
+      servers: ['https://a.example/v1/', 'https://b.example'],
+    };
+    const { info, servers } = await documentOf(details);
+    assert.deepEqual(info, { title: 'Prices', version: '1.2.3', description: 'Of assets.' });
+    assert.deepEqual(servers, [{ url: 'https://a.example/v1' }, { url: 'https://b.example' }]);
+  });
+
+  it('says so in the words of the service where it is only switched on', async () => {
+    const { info, servers } = await documentOf(true);
+    assert.equal(Object(info).title, 'Signed-data proxy');
+    assert.equal(Object(info).version, '1.2.3');
+    assert.deepEqual(servers, [{ url: '/' }]);
+  });
+
+  it('is checked', async () => {
+    for (const wrong of [
+      'yes',
+      { title: '' },
+      { servers: [] },
+      { servers: ['ftp://x'] },
+      { servers: ['https://x?y'] },
+      { titel: 'x' },
+    ])
+      assert.notDeepEqual(await errorsOf({ settings: { openapi: wrong }, apis }), [], JSON.stringify(wrong));
   });
 });
