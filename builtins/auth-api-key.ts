@@ -219,11 +219,12 @@ export const authApiKey = definePlugin({
   }),
   setup(services) {
     const help = 'Requests by clients whose API key has a name: accepted, or limited by the limit of the key';
+    const initial = namedIn(services.endpoints).flatMap(({ name: client, rateLimit }) =>
+      (rateLimit ? ['accepted', 'limited'] : ['accepted']).map((outcome) => ({ client, outcome })),
+    );
     const labels = ['client', 'outcome'] as const;
-    const counted =
-      namedIn(services.endpoints).length > 0
-        ? services.meters.counter({ name: 'api_key_requests_total', help, labels })
-        : undefined;
+    const spec = { name: 'api_key_requests_total', help, labels, initial };
+    const counted = initial.length > 0 ? services.meters.counter(spec) : undefined;
     return { hooks: { authenticate: { apiKey: checkerOf(services, counted) } } };
   },
 });

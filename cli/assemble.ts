@@ -17,7 +17,16 @@ import { messageOf } from './text.ts';
 export interface Surroundings
   extends Omit<
     Services,
-    'config' | 'endpoints' | 'credentials' | 'exposed' | 'meters' | 'budget' | 'ask' | 'describe' | 'needsState'
+    | 'config'
+    | 'version'
+    | 'endpoints'
+    | 'credentials'
+    | 'exposed'
+    | 'meters'
+    | 'budget'
+    | 'ask'
+    | 'describe'
+    | 'needsState'
   > {
   readonly meters: MeterSet;
   /** Asks the pipeline on behalf of a plugin. */
@@ -47,6 +56,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     const services: Services = {
       ...surroundings,
       config,
+      version: packageVersion(),
       endpoints,
       credentials,
       exposed,

@@ -24,10 +24,18 @@ const STOP_TIME = 5000;
 /** Milliseconds that a plugin has to start. */
 const START_TIME = 30_000;
 
+/** How the last reload went. */
+export interface LastReload {
+  readonly succeeded: boolean;
+  /** Unix seconds at which a config last came into force. */
+  readonly inForceSince: number;
+}
+
 /** What all generations of a service have in common. */
 interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'shared'> {
   readonly meters: MeterRegistry;
   readonly shared?: StateClient | undefined;
+  readonly lastReload: () => LastReload;
 }
 
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
@@ -46,7 +54,12 @@ export class Generation {
   #stopped: Promise<void> | undefined;
 
   /** @param release lets go of what is its own. @param before whose state is taken over. @throws RegistrationError */
-  constructor(loaded: LoadedConfig, surroundings: Shared, release: () => Promise<void>, before?: Generation) {
+  constructor(
+    loaded: LoadedConfig,
+    { lastReload, ...surroundings }: Shared,
+    release: () => Promise<void>,
+    before?: Generation,
+  ) {
     this.loaded = loaded;
     this.#release = release;
     this.#log = surroundings.log;
@@ -57,6 +70,7 @@ export class Generation {
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),
     );
+    measureReloads(this.#meters, lastReload);
     const failed = failureLog(this.#log, loaded.hide);
     try {
       const plugins = assemble(loaded, {
@@ -159,6 +173,18 @@ function measuring(state: StateClient | undefined, meters: MeterSet): () => void
   if (state === undefined) return () => undefined;
   const measured = stateMeters(meters.of('settings.state', UNBOUNDED), state);
   return () => state.measureWith(measured);
+}
+
+/** Under the names that Prometheus has for its own. */
+function measureReloads(meters: MeterSet, last: () => LastReload): void {
+  const { gauge } = meters.of('service', UNBOUNDED);
+  const help = {
+    succeeded: 'Whether the last reload succeeded: 1 or 0',
+    since: 'Unix time at which a config last came into force',
+  };
+  gauge({ name: 'config_last_reload_successful', help: help.succeeded, across: 'min' }, () => Number(last().succeeded));
+  const name = 'config_last_reload_success_timestamp_seconds';
+  gauge({ name, help: help.since, across: 'min' }, () => last().inForceSince);
 }
 
 function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {

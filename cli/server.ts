@@ -9,7 +9,7 @@ import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { signerAddressOf } from './assemble.ts';
 import { drain, leave } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
-import { Generation } from './generation.ts';
+import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { announce, report } from './report.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
@@ -66,6 +66,7 @@ export class Server {
   /** What it started with: where it listens, whatever later configs say. */
   #first: LoadedConfig | undefined;
   #phase: Phase = 'starting';
+  #lastReload: LastReload = { succeeded: true, inForceSince: 0 };
   #reloading: Promise<boolean> = Promise.resolve(true);
   /** The part of a reload that has plugins to stop if it fails. */
   #replacing: Promise<unknown> = Promise.resolve();
@@ -144,6 +145,15 @@ export class Server {
 
   async prepare(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
     if (this.#isStopping()) return undefined;
+    try {
+      return await this.#prepareAnew(variables, announces);
+    } catch (error) {
+      this.#lastReload = { ...this.#lastReload, succeeded: false };
+      throw error;
+    }
+  }
+
+  async #prepareAnew(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
     const env = await read(variables);
     const loaded = await this.#load(env, announces);
     if (this.#isStopping()) return undefined;
@@ -176,6 +186,7 @@ export class Server {
       throw error;
     }
     const abort = async () => {
+      this.#lastReload = { ...this.#lastReload, succeeded: false };
       await next.stop(0);
       await next.letGo(this.#generations);
     };
@@ -209,12 +220,14 @@ export class Server {
     const node = signerAddressOf(loaded);
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, shared, workers] = [this.#meters, this.#state, this.#place?.workers];
-    const surroundings = { node, log, now: Date.now, meters, shared, workers, phase: () => this.#phase };
+    const lastReload = () => this.#lastReload;
+    const surroundings = { node, log, now: Date.now, meters, shared, workers, lastReload, phase: () => this.#phase };
     const release = () => this.#signers.release(loaded.config);
     return [new Generation(loaded, surroundings, release, before), say];
   }
 
   #install(generation: Generation): void {
+    this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000 };
     this.#generation = generation;
     this.#generations.add(generation);
   }

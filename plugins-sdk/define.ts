@@ -108,6 +108,8 @@ export interface Services {
   /** The whole validated configuration; read it through config keys. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly endpoints: readonly Endpoint[];
+  /** Of the service's program. */
+  readonly version: string;
   /** The signer's address. */
   readonly node: Address;
   /** Names of the request headers that carry credentials, of all auth methods of the service. */

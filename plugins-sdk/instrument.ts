@@ -5,6 +5,8 @@ export interface MeterSpec<L extends string = string> {
   readonly help: string;
   /** Names of the labels, in snake case. What they hold must be of bounded variety, never of a client's choice. */
   readonly labels?: readonly L[];
+  /** Of a counter: values of labels that are known beforehand. Their series are there at 0, so that their first event is an increase. */
+  readonly initial?: readonly Readonly<Record<L, string>>[];
   /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
   readonly buckets?: readonly number[];
   /** Of a gauge: what the values of several workers make together; default their sum. */
@@ -15,7 +17,7 @@ const ACROSS = ['sum', 'min', 'max', 'average'] as const;
 type Across = (typeof ACROSS)[number];
 
 /** An instrument as a sink gets it. */
-export interface Instrument extends MeterSpec {
+export interface Instrument extends Omit<MeterSpec, 'initial'> {
   /** Most combinations of label values that are kept apart. */
   readonly series: number;
 }

@@ -49,6 +49,7 @@ interface Exported extends Described {
 /** One of a set of plugins. */
 interface Meter extends Described {
   readonly plugin: string;
+  readonly initial: readonly Labels[];
   read: () => number;
   /** Absent while the set is not in force. */
   exported?: Exported;
@@ -173,21 +174,13 @@ export class MeterSet {
       if (own.size >= instruments && !own.has(instrument.name)) {
         throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
       }
-      const meter = this.#ask({ kind, plugin, instrument, read: nothing });
+      const meter = this.#ask({ kind, plugin, instrument, initial: spec.initial ?? [], read: nothing });
       own.add(instrument.name);
       return meter;
     };
     const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec): Measure => {
       const meter = ask(kind, spec);
-      return (labels, value) => {
-        const { exported } = meter;
-        if (exported === undefined) return;
-        try {
-          exported.measure(labels, value);
-        } catch (error) {
-          this.#registry.sinkFailed(exported, error);
-        }
-      };
+      return (labels, value) => this.#measure(meter, labels, value);
     };
     return {
       counter: (spec) => measuring('counter', spec),
@@ -202,8 +195,22 @@ export class MeterSet {
   /** Has the set take the place of the one before: gauges are read here from now on. */
   commit(): void {
     this.#committed = true;
-    for (const meter of this.#meters.values()) meter.exported = this.#registry.export(meter);
+    for (const meter of this.#meters.values()) this.#export(meter);
     this.#registry.commit();
+  }
+
+  #export(meter: Meter): void {
+    meter.exported = this.#registry.export(meter);
+    if (meter.kind === 'counter') for (const labels of meter.initial) this.#measure(meter, labels, 0);
+  }
+
+  #measure({ exported }: Meter, labels: Labels, value: number): void {
+    if (exported === undefined) return;
+    try {
+      exported.measure(labels, value);
+    } catch (error) {
+      this.#registry.sinkFailed(exported, error);
+    }
   }
 
   /** The present value of a gauge; of one that is not here there is nothing to read. */
@@ -231,7 +238,7 @@ export class MeterSet {
   #add(meter: Meter, names: readonly string[]): Meter {
     this.#meters.set(meter.instrument.name, meter);
     for (const name of names) this.#taken.set(name, meter);
-    if (this.#committed) meter.exported = this.#registry.export(meter);
+    if (this.#committed) this.#export(meter);
     return meter;
   }
 }

@@ -177,7 +177,8 @@ function behaviour(services: Services, area: StateArea): Behaviour {
   });
   const redemptions = redemptionsIn(services, area, accepted, budget + LEASE_MARGIN);
   const help = 'Proofs of payment, by what became of them';
-  const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'] });
+  const initial = ['redeemed', 'refused', 'limited', 'refunded', 'kept'].map((outcome) => ({ outcome }));
+  const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'], initial });
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.

@@ -78,7 +78,8 @@ const MISSES =
 
 /** Counts look-ups, and says in the answer's headers what they came to. */
 function lookupsIn(meters: Meters) {
-  const lookups = meters.counter({ name: 'cache_lookups_total', help: MISSES, labels: ['outcome'] });
+  const initial = ['hit', 'miss', 'shared', 'abandoned'].map((outcome) => ({ outcome }));
+  const lookups = meters.counter({ name: 'cache_lookups_total', help: MISSES, labels: ['outcome'], initial });
   return {
     hit: (exchange: Exchange, ttl: number) => {
       lookups({ outcome: 'hit' }, 1);

@@ -70,14 +70,14 @@ export const metrics = definePlugin({
   keys: [metricsKey],
   check,
   setup(services) {
-    const { config, states, meters, log, workers } = services;
+    const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
-    const traffic = new Traffic(meters);
+    const traffic = new Traffic(meters, endpoints);
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
     // Apart from the server: counters go on when the port changes.
-    const recording = states.keep(keptRecording, '', () => new Recording(log));
+    const recording = states.keep(keptRecording, '', () => new Recording(log, services.version));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
     return {
       start: async () => {

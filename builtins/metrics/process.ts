@@ -16,9 +16,10 @@ const GC_KINDS = new Map<unknown, string>([
 /**
  * Memory, CPU, files, event loop and garbage collection, under the names that dashboards for Node and for the
  * Prometheus client libraries know. The library's own collection cannot be stopped: its observers would outlive it.
+ * @param version of the service.
  * @returns what ends the observation.
  */
-export function observeProcess(registry: Registry): () => void {
+export function observeProcess(registry: Registry, version: string): () => void {
   const registers = [registry];
   const gauge: MakeGauge = (name, help, read, aggregator = 'sum') =>
     new Gauge({
@@ -45,14 +46,13 @@ export function observeProcess(registry: Registry): () => void {
   gauge('nodejs_heap_size_total_bytes', 'Size of the heap', () => process.memoryUsage().heapTotal);
   gauge('nodejs_heap_size_used_bytes', 'Used part of the heap', () => process.memoryUsage().heapUsed);
   gauge('nodejs_external_memory_bytes', 'Memory of objects outside the heap', () => process.memoryUsage().external);
-  const version = new Gauge({
-    name: 'nodejs_version_info',
-    help: 'Version of Node.js; always 1',
-    labelNames: ['version'],
-    registers,
-    aggregator: 'first',
+  const about = (name: string, help: string, labels: Readonly<Record<string, string>>) =>
+    new Gauge({ name, help, labelNames: Object.keys(labels), registers, aggregator: 'first' }).set(labels, 1);
+  about('nodejs_version_info', 'Version of Node.js; always 1', { version: process.version });
+  about('signed_data_proxy_build_info', 'Version of the service, and of Node.js; always 1', {
+    version,
+    node: process.version,
   });
-  version.set({ version: process.version }, 1);
   observeFiles(gauge);
   const stops = [observeEventLoop(gauge), observeCollections(registry)];
   return () => {

@@ -29,9 +29,9 @@ export class Recorder implements MeterSink {
   readonly #told = new Set<string>();
   #closed = false;
 
-  constructor(log: Log) {
+  constructor(log: Log, version: string) {
     this.#log = log;
-    this.#stopObserving = observeProcess(this.#registry);
+    this.#stopObserving = observeProcess(this.#registry, version);
   }
 
   /** All of it in Prometheus's text format, version 0.0.4. @param workers what they measure is added up. */

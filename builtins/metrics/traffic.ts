@@ -1,4 +1,4 @@
-import type { CallEvent, Exchange, Measure, Meters, Outcome, StageEvent } from '../../plugins-sdk/index.ts';
+import type { CallEvent, Endpoint, Exchange, Measure, Meters, Outcome, StageEvent } from '../../plugins-sdk/index.ts';
 
 /** Seconds of a stage: most do a few microseconds of work, some make a call. */
 const STAGE_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];
@@ -9,13 +9,23 @@ function seconds(milliseconds: number): number {
   return milliseconds / 1000;
 }
 
+const ENDPOINT_ROUTE = '/endpoints/:endpointId';
+const OUTCOMES = ['signed', 'refused', 'abandoned'];
+const CALLS = ['done', 'failed', 'exhausted'];
+
+function labelsOf({ api, name, mode }: Pick<Endpoint, 'api' | 'name' | 'mode'>) {
+  return { api, endpoint: name, mode };
+}
+
 /** The endpoint that a request is for; empty texts until one is known. */
 function endpointLabels({ resolved }: Exchange) {
-  return { api: resolved?.api ?? '', endpoint: resolved?.name ?? '', mode: resolved?.mode ?? '' };
+  return labelsOf(resolved ?? { api: '', name: '', mode: '' });
 }
 
 /** Counts and times requests, stages and calls of plugins. No label holds what a client chose. */
 export class Traffic {
+  /** Plugins at stages that have been called. */
+  readonly #called = new Set<string>();
   /** Entries of a budget's account that are counted. */
   readonly #counted = new WeakMap<object, number>();
   readonly #requests: Measure<'route' | 'api' | 'endpoint' | 'mode' | 'status'>;
@@ -26,11 +36,16 @@ export class Traffic {
   readonly #pluginSeconds: Measure<'plugin' | 'stage'>;
   readonly #budgetUsed: Measure<'plugin' | 'stage'>;
 
-  constructor(meters: Meters) {
+  constructor(meters: Meters, endpoints: readonly Endpoint[]) {
     this.#requests = meters.counter({
       name: 'requests_total',
       help: 'HTTP requests by what they asked for and the status of the response; 499: the client left before it',
       labels: ['route', 'api', 'endpoint', 'mode', 'status'],
+      initial: endpoints.flatMap((endpoint) =>
+        [endpoint.mode === 'async' ? '202' : '200', '500', '502', '503'].map((status) => {
+          return { route: ENDPOINT_ROUTE, ...labelsOf(endpoint), status };
+        }),
+      ),
     });
     this.#requestSeconds = meters.histogram({
       name: 'request_duration_seconds',
@@ -41,6 +56,7 @@ export class Traffic {
       name: 'outcomes_total',
       help: 'How requests for an endpoint ended, those in the background included: signed, refused or abandoned by the client',
       labels: ['api', 'endpoint', 'mode', 'outcome'],
+      initial: endpoints.flatMap((endpoint) => OUTCOMES.map((outcome) => ({ ...labelsOf(endpoint), outcome }))),
     });
     this.#stageSeconds = meters.histogram({
       name: 'stage_duration_seconds',
@@ -85,6 +101,7 @@ export class Traffic {
     if (budget === undefined && stage === 'deliver') return;
     this.#pluginCalls({ plugin, stage, outcome }, 1);
     if (budget === undefined) return;
+    this.#begin(plugin, stage);
     // A call for which nothing was left has no entry of its own.
     const { spent, total, remaining } = budget;
     for (const entry of spent.slice(this.#counted.get(budget) ?? 0)) {
@@ -92,5 +109,13 @@ export class Traffic {
     }
     this.#counted.set(budget, spent.length);
     this.#budgetUsed({ plugin, stage }, Math.min((total - remaining) / total, 1));
+  }
+
+  /** What a plugin's calls may come to is there at 0 from its first one on. */
+  #begin(plugin: string, stage: string): void {
+    const key = `${stage} ${plugin}`;
+    if (this.#called.has(key)) return;
+    this.#called.add(key);
+    for (const outcome of CALLS) this.#pluginCalls({ plugin, stage, outcome }, 0);
   }
 }

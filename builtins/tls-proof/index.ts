@@ -162,6 +162,7 @@ export const tlsProof = definePlugin({
       name: 'tls_proofs_total',
       help: 'TLS proofs that were asked for: attached, failed, or abandoned by the client',
       labels: ['outcome'],
+      initial: ['attached', 'failed', 'abandoned'].map((outcome) => ({ outcome })),
     });
     const attempt = async (exchange: Exchange, matches: readonly ResponseMatch[], signal: AbortSignal) => {
       try {

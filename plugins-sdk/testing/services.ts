@@ -28,6 +28,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
   const given: Services = {
     config: {},
     endpoints: [testEndpoint()],
+    version: '0.0.0',
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
     credentials: [],
     exposed: [],
@@ -44,7 +45,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
         config: given.config,
         endpoints: given.endpoints,
         plugins: [{ definition, config }],
-        version: '0.0.0',
+        version: given.version,
       }),
     ...services,
   };

@@ -42,6 +42,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     node: '0x',
     credentials: [],
     exposed: [],
+    version: '0.0.0',
     log,
     now: Date.now,
     states: new StateStore(),

@@ -115,6 +115,7 @@ describe('GET /ready: whether the service takes requests', () => {
         node: TEST_ADDRESS,
         credentials: [],
         exposed: [],
+        version: '0.0.0',
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
         now: Date.now,
         states: new StateStore(),

@@ -16,7 +16,7 @@ function block(milliseconds: number): void {
 
 function observed() {
   const registry = new Registry();
-  const stop = observeProcess(registry);
+  const stop = observeProcess(registry, '1.2.3');
   return { stop, scrape: async () => new Scrape(await registry.metrics()) };
 }
 
