@@ -12,9 +12,11 @@ export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';
 export * from './http-client/index.ts';
+export * from './http-target.ts';
 export { LongResponse } from './json/long-response.ts';
 export { JsonLimitError } from './json/scan.ts';
 export { isDeeperThan } from './json/skip.ts';
+export * from './json-rpc.ts';
 export { keccak256 } from './keccak.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
@@ -33,12 +35,15 @@ export {
   withMembers,
 } from './openapi-components.ts';
 export type * from './openapi-part.ts';
+export { optionalPackage } from './optional-package.ts';
 export * from './prepare.ts';
 export * from './probes.ts';
 export * from './public-hooks.ts';
 export { randomId } from './random-id.ts';
 export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
+export * from './signatures.ts';
 export type { Signer } from './signer.ts';
+export * from './signer-settings.ts';
 export * from './signers.ts';
 export { type Closable, StateKey, type States } from './state.ts';
 export * from './state-area.ts';
