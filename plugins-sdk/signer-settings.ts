@@ -21,9 +21,9 @@ export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
 type Place = Pick<SignerServices, 'isNext'>;
 
-/** Config path of one of a signer's settings, as its errors name it. */
-export function signerSetting({ isNext }: Place, name: string): string {
-  return `settings.signer.${isNext ? 'next.' : ''}${name}`;
+/** Config path of a signer, or of one of its settings, as its errors name it. */
+export function signerSetting({ isNext }: Place, name?: string): string {
+  return ['settings.signer', ...(isNext ? ['next'] : []), ...(name === undefined ? [] : [name])].join('.');
 }
 
 /** The address of a signer whose config has to say it. @throws Error when its checksum is wrong (EIP-55). */
