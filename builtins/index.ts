@@ -20,6 +20,10 @@ import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191.ts';
+import { signerAwsKms } from './signer-aws-kms.ts';
+import { signerJsonRpc } from './signer-json-rpc.ts';
+import { signerPkcs11 } from './signer-pkcs11/index.ts';
+import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
@@ -47,6 +51,10 @@ export function builtins(signer?: () => Signer): Definition[] {
     encodeAbiPlugin,
     encodeRaw,
     fhe,
+    signerJsonRpc,
+    signerWeb3signer,
+    signerAwsKms,
+    signerPkcs11,
     signEip191(signer),
     tlsProof,
     modeSync,

@@ -3,7 +3,8 @@ import { verifyMessage, verifyTypedData } from 'ethers';
 import type { Definition, OpenSigner, SignerServices } from '../../plugins-sdk/index.ts';
 import { personalStatement, receiptStatement, type Statement, toHex } from '../../plugins-sdk/index.ts';
 
-const never = new AbortController().signal;
+/** One that nobody aborts. */
+const never = () => new AbortController().signal;
 
 /** Both kinds of statements, of 32 bytes each. */
 export function statementsOf(digest: Uint8Array): [Statement, Statement] {
@@ -30,7 +31,7 @@ export function signerOf(statement: Statement, signature: string): string {
 /** Has both kinds of statements of a digest signed and checks the signatures as strictly as a contract would. */
 export async function assertSigns(signer: OpenSigner, digest: Uint8Array): Promise<void> {
   for (const statement of statementsOf(digest)) {
-    const signature = await signer.sign(statement, never);
+    const signature = await signer.sign(statement, never());
     assert.match(signature, /^0x[0-9a-f]{64}[0-7][0-9a-f]{63}1[bc]$/);
     assert.equal(signerOf(statement, signature), signer.address);
   }
@@ -54,7 +55,7 @@ export async function openSigner(
 }
 
 /** The message of the error that signing the digest 0x11… ends with. */
-export async function refusalOf(signer: OpenSigner, signal: AbortSignal = never): Promise<string> {
+export async function refusalOf(signer: OpenSigner, signal = never()): Promise<string> {
   const [statement] = statementsOf(new Uint8Array(32).fill(17));
   try {
     await signer.sign(statement, signal);
