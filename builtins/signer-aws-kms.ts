@@ -10,9 +10,7 @@ import {
   parseDerSignature,
   RequestFailure,
   recoverableSignature,
-  type SignerServices,
   type Static,
-  signerSetting,
   signerType,
   Type,
 } from '../plugins-sdk/index.ts';
@@ -105,10 +103,8 @@ async function addressOfKey({ GetPublicKeyCommand }: Kms, kms: KMSClient, KeyId:
   return addressOfSpki(PublicKey);
 }
 
-async function open(config: Static<typeof Schema>, services: SignerServices): Promise<OpenSigner> {
-  const { keyId: KeyId, region, endpoint } = config;
-  const at = signerSetting(services);
-  const library = await optionalPackage(() => import('@aws-sdk/client-kms'), `${at} ${MISSING}`);
+async function open({ keyId: KeyId, region, endpoint }: Static<typeof Schema>): Promise<OpenSigner> {
+  const library = await optionalPackage(() => import('@aws-sdk/client-kms'), MISSING);
   const client = createHttpClient();
   const where = { region, ...(endpoint === undefined ? {} : { endpoint }) };
   const kms = new library.KMSClient({ ...where, maxAttempts: ATTEMPTS, requestHandler: requestHandler(client) });
@@ -129,7 +125,7 @@ async function open(config: Static<typeof Schema>, services: SignerServices): Pr
     };
   } catch (error) {
     await client.close();
-    throw new Error(`${at}: ${error instanceof Error ? error.message : error}`);
+    throw error;
   }
 }
 

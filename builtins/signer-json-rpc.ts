@@ -13,7 +13,6 @@ import {
   type JsonRpcLimits,
   normalizedSignature,
   type OpenSigner,
-  type SignerServices,
   type Statement,
   signerType,
   toHex,
@@ -50,9 +49,9 @@ async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcL
 
 const isUnknown = (error: unknown) => error instanceof JsonRpcFailure && error.code === NO_SUCH_METHOD;
 
-function open(config: HttpSignerConfig, services: SignerServices): OpenSigner {
-  const address = configuredAddress(services, config.address);
-  const target = configuredTarget(services, config);
+function open(config: HttpSignerConfig): OpenSigner {
+  const address = configuredAddress(config.address);
+  const target = configuredTarget(config);
   const client = createHttpClient();
   const rpc = createJsonRpc(client, target, LARGEST_ANSWER);
   let dialects = [askWallet, askClef];

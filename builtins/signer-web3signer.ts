@@ -12,8 +12,6 @@ import {
   normalizedSignature,
   type OpenSigner,
   RequestFailure,
-  type SignerServices,
-  signerSetting,
   signerType,
   toBytes,
   toHex,
@@ -75,18 +73,22 @@ function parseKeys(text: string): string[] {
 
 const addressOf = (key: string) => addressOfPublicKey(toBytes(`0x04${key.slice(2)}`));
 
-/** The name under which web3signer signs with the key of an address: the key, as it lists it. */
+/** The name under which web3signer signs with the key of an address: the key, as it lists it. @throws Error naming the setting. */
 async function identifierOf(client: HttpClient, target: HttpTarget, address: Address): Promise<string> {
   const list = { method: 'GET', path: 'publicKeys', timeout: PATIENCE, maxBytes: LONGEST_LIST } as const;
-  const keys = parseKeys(await ask(client, target, list));
+  const keys = await ask(client, target, list)
+    .then(parseKeys)
+    .catch((error: unknown) => {
+      throw new Error(`url: ${error instanceof Error ? error.message : error}`);
+    });
   const identifier = keys.find((key) => addressOf(key) === address);
-  if (identifier === undefined) throw new Error(`none of its ${keys.length} keys is that of ${address}`);
+  if (identifier === undefined) throw new Error(`address: none of the ${keys.length} keys there is that of ${address}`);
   return identifier;
 }
 
-async function open(config: HttpSignerConfig, services: SignerServices): Promise<OpenSigner> {
-  const address = configuredAddress(services, config.address);
-  const target = configuredTarget(services, config);
+async function open(config: HttpSignerConfig): Promise<OpenSigner> {
+  const address = configuredAddress(config.address);
+  const target = configuredTarget(config);
   const client = createHttpClient();
   try {
     const path = `sign/${await identifierOf(client, target, address)}`;
@@ -103,7 +105,7 @@ async function open(config: HttpSignerConfig, services: SignerServices): Promise
     };
   } catch (error) {
     await client.close();
-    throw new Error(`${signerSetting(services, 'url')}: web3signer: ${error instanceof Error ? error.message : error}`);
+    throw error;
   }
 }
 

@@ -44,6 +44,7 @@ export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
 export * from './signatures.ts';
 export type { Signer } from './signer.ts';
 export * from './signer-settings.ts';
+export type { SignerRole } from './signer-variables.ts';
 export * from './signers.ts';
 export { type Closable, StateKey, type States } from './state.ts';
 export * from './state-area.ts';

@@ -1,6 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { defaultBackend, ecdsaOf } from './ecdsa.ts';
-import { addressOfPublicKey, CURVE_ORDER } from './eip191.ts';
+import { addressOfPublicKey, CURVE_ORDER, recoverFromHash } from './eip191.ts';
 import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { signatureHex } from './statements.ts';
 
@@ -54,17 +53,17 @@ export function normalizedSignature(signature: unknown): Hex {
  */
 export function recoverableSignature(hash: Uint8Array, rs: Uint8Array, address: Address): Hex {
   const { rs: low } = lowS(rs);
-  const recoveryId = [0, 1].find((id) => recovered(hash, low, id) === address);
-  if (recoveryId === undefined) throw new Error(`the signature is not by ${address}`);
-  return signatureHex(low, recoveryId);
+  const signature = [0, 1].map((recoveryId) => signatureHex(low, recoveryId)).find((each) => isBy(address, hash, each));
+  if (signature === undefined) throw new Error(`the signature is not by ${address}`);
+  return signature;
 }
 
-function recovered(hash: Uint8Array, rs: Uint8Array, recoveryId: number): Address | undefined {
+function isBy(address: Address, hash: Uint8Array, signature: Hex): boolean {
   try {
-    return addressOfPublicKey(ecdsaOf(defaultBackend).recover(hash, rs, recoveryId));
+    return recoverFromHash(hash, signature) === address;
   } catch {
     // Not every r is the x of a point.
-    return undefined;
+    return false;
   }
 }
 

@@ -1,4 +1,4 @@
-import { type SignerServices, type Static, signerSetting, Type } from '../../plugins-sdk/index.ts';
+import { type Static, Type } from '../../plugins-sdk/index.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 export const Schema = Type.Object(
@@ -38,9 +38,9 @@ export function nameOf(error: unknown): string {
 }
 
 /** Says which setting to look at; the PIN is in no error. */
-export function explained(error: unknown, services: SignerServices): Error {
+export function explained(error: unknown): Error {
   const name = nameOf(error);
   const setting = SETTINGS.find(([pattern]) => pattern.test(name))?.[1] ?? 'module';
   const failure = error instanceof TokenFailure ? error : new TokenFailure(setting, `the module says ${name}`);
-  return new Error(`${signerSetting(services, failure.setting)}: ${failure.message}`);
+  return new Error(`${failure.setting}: ${failure.message}`);
 }

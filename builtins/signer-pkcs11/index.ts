@@ -5,7 +5,6 @@ import {
   optionalPackage,
   recoverableSignature,
   type SignerServices,
-  signerSetting,
   signerType,
 } from '../../plugins-sdk/index.ts';
 import { within } from '../../plugins-sdk/within.ts';
@@ -17,14 +16,13 @@ const MISSING = 'needs a package that is not installed, or not built: npm instal
 /** Milliseconds for signatures under way when the signer is closed. */
 const PATIENCE = 2000;
 
-async function open(config: Config, services: SignerServices): Promise<OpenSigner> {
-  const missing = `${signerSetting(services)} ${MISSING}`;
-  const { default: library } = await optionalPackage(() => import('pkcs11js'), missing);
+async function open(config: Config, { path }: SignerServices): Promise<OpenSigner> {
+  const { default: library } = await optionalPackage(() => import('pkcs11js'), MISSING);
   const opened = () => {
     try {
-      return useModule(library, services.path(config.module));
+      return useModule(library, path(config.module));
     } catch (error) {
-      throw explained(error, services);
+      throw explained(error);
     }
   };
   const module = opened();
@@ -40,14 +38,14 @@ async function open(config: Config, services: SignerServices): Promise<OpenSigne
     const address = token.address();
     const sign = async (hash: Uint8Array, signal: AbortSignal): Promise<Hex> => {
       const rs = await token.sign(hash, signal).catch((error: unknown) => {
-        throw signal.aborted ? signal.reason : explained(error, services);
+        throw signal.aborted ? signal.reason : explained(error);
       });
       return recoverableSignature(hash, rs, address);
     };
     return { address, sign: ({ hash }, signal) => sign(hash, signal), close };
   } catch (error) {
     await close();
-    throw explained(error, services);
+    throw explained(error);
   }
 }
 

@@ -24,6 +24,11 @@ const env: OptionSpec = {
   value: 'path',
   description: 'Variables file (default: .env, where there is one)',
 };
+const signerConfig: OptionSpec = {
+  ...config,
+  required: false,
+  description: 'YAML config file whose settings.signer it is (default: the key in the environment)',
+};
 const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
 const watch: OptionSpec = {
   long: 'watch',
@@ -77,7 +82,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'address',
     description: "Print the signer's address",
-    options: [env],
+    options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
@@ -128,7 +133,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'identity show',
     description: 'Print the DNS record that names the signer',
-    options: [domain, env],
+    options: [domain, signerConfig, env],
     run: async (given) => (await import('./identity-show.ts')).showIdentity(given),
   },
   {

@@ -240,8 +240,9 @@ ${helpOption}`,
     ],
     [
       'identity show',
-      'identity show -d <domain> [--env <path>]',
+      'identity show -d <domain> [-c <file>] [--env <path>]',
       `  -d, --domain <domain>  Domain of the API; the record stands at _node.<domain>
+  -c, --config <file>    YAML config file whose settings.signer it is (default: the key in the environment)
   --env <path>           Variables file (default: .env, where there is one)
   -h, --help             Display this message
 `,
@@ -275,8 +276,11 @@ ${helpOption}`,
     ],
     [
       'address',
-      'address [--env <path>]',
-      '  --env <path>  Variables file (default: .env, where there is one)\n  -h, --help    Display this message\n',
+      'address [-c <file>] [--env <path>]',
+      `  -c, --config <file>  YAML config file whose settings.signer it is (default: the key in the environment)
+  --env <path>         Variables file (default: .env, where there is one)
+  -h, --help           Display this message
+`,
     ],
   ];
   for (const [command, usage, options] of usages) {

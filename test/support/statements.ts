@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { verifyMessage, verifyTypedData } from 'ethers';
-import type { Definition, OpenSigner, SignerServices } from '../../plugins-sdk/index.ts';
+import type { Definition, OpenSigner } from '../../plugins-sdk/index.ts';
 import { personalStatement, receiptStatement, type Statement, toHex } from '../../plugins-sdk/index.ts';
 
 /** One that nobody aborts. */
@@ -37,21 +38,12 @@ export async function assertSigns(signer: OpenSigner, digest: Uint8Array): Promi
   }
 }
 
-/** Services as an opened signer gets them. */
-export function signerServices(isNext = false): SignerServices {
+/** Opens the one kind of signer that a plugin contributes. */
+export async function openSigner(plugin: Definition, config: unknown): Promise<OpenSigner> {
+  const [type] = Object.values(plugin.signers ?? {});
   const silent = () => {};
   const log = { debug: silent, info: silent, warn: silent, error: silent };
-  return { log, path: (relative) => relative, isNext };
-}
-
-/** Opens the one kind of signer that a plugin contributes. */
-export async function openSigner(
-  plugin: Definition,
-  config: unknown,
-  services = signerServices(),
-): Promise<OpenSigner> {
-  const [type] = Object.values(plugin.signers ?? {});
-  return type === undefined ? assert.fail('no signer') : type.open(config, services);
+  return type === undefined ? assert.fail('no signer') : type.open(config, { log, path: resolve, role: 'current' });
 }
 
 /** The message of the error that signing the digest 0x11… ends with. */

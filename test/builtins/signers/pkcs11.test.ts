@@ -6,16 +6,16 @@ import pkcs11 from 'pkcs11js';
 import { signerPkcs11 } from '../../../builtins/signer-pkcs11/index.ts';
 import { outputWithout } from '../../support/hide.ts';
 import { CURVES, createSoftHsm, type SoftHsm } from '../../support/softhsm.ts';
-import { assertSigns, openSigner, refusalOf, signerServices } from '../../support/statements.ts';
+import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
 
 const digest = new Uint8Array(32).fill(7);
 
 describe('the signer pkcs11 with SoftHSM', () => {
   let hsm: SoftHsm;
   let addresses: Readonly<Record<string, string>>;
-  const openAt = (config: object = {}, services = signerServices()) => {
+  const openAt = (config: object = {}) => {
     const all = { module: hsm.module, token: 'vault', label: 'answers', pin: hsm.pin, ...config };
-    return openSigner(signerPkcs11, all, services);
+    return openSigner(signerPkcs11, all);
   };
 
   before(() => {
@@ -44,7 +44,7 @@ describe('the signer pkcs11 with SoftHSM', () => {
   });
 
   it('shares its module with another one, whichever is closed first', async () => {
-    const [one, other] = await Promise.all([openAt(), openAt({ label: 'next' }, signerServices(true))]);
+    const [one, other] = await Promise.all([openAt(), openAt({ label: 'next' })]);
     assert.deepEqual([one.address, other.address], [addresses.answers, addresses.next]);
     await Promise.all([assertSigns(one, digest), assertSigns(other, digest)]);
     await one.close?.();
@@ -53,14 +53,14 @@ describe('the signer pkcs11 with SoftHSM', () => {
     await other.close?.();
     await assertSigns(again, digest);
     await again.close?.();
-    assert.equal(await refusalOf(again), 'settings.signer.module: the signer is closed');
+    assert.equal(await refusalOf(again), 'module: the signer is closed');
     const fresh = await openAt();
     await assertSigns(fresh, digest);
     await fresh.close?.();
   });
 
   it('closes after what is under way', async () => {
-    const closed = 'Error: settings.signer.module: the signer is closed';
+    const closed = 'Error: module: the signer is closed';
     const signer = await openAt();
     const under = [1, 2, 3, 4, 5, 6].map((byte) =>
       assertSigns(signer, new Uint8Array(32).fill(byte)).then(() => closed, String),
@@ -94,7 +94,7 @@ describe('the signer pkcs11 with SoftHSM', () => {
         library.C_CloseSession(session);
       });
     setPin(hsm.pin, 'another');
-    const refused = 'settings.signer.pin: the module says CKR_PIN_INCORRECT';
+    const refused = 'pin: the module says CKR_PIN_INCORRECT';
     assert.equal(await refusalOf(signer), refused);
     setPin('another', hsm.pin);
     assert.equal(await refusalOf(signer), refused);
@@ -108,13 +108,13 @@ describe('the signer pkcs11 with SoftHSM', () => {
     hsm.meddle('vault', (library, slot) => library.C_CloseAllSessions(slot));
     await signer.close?.();
     renameSync(hsm.tokens, `${hsm.tokens}.away`);
-    const text = 'settings.signer.token: no token has this label, there are: none';
+    const text = 'token: no token has this label, there are: none';
     const said = await openAt().then(
       () => assert.fail(),
       ({ message }) => message,
     );
     renameSync(`${hsm.tokens}.away`, hsm.tokens);
-    assert.match(said, new RegExp(`^(${text}|settings\\.signer\\.module: the module says CKR_GENERAL_ERROR)$`));
+    assert.match(said, new RegExp(`^(${text}|module: the module says CKR_GENERAL_ERROR)$`));
     const again = await openAt();
     await assertSigns(again, digest);
     await again.close?.();
@@ -136,16 +136,13 @@ describe('the signer pkcs11 with SoftHSM', () => {
   ];
   for (const [what, config, text] of unopened) {
     it(`is not opened with ${what}, and shows no PIN`, async () => {
-      for (const isNext of [false, true]) {
-        const said: string = await openAt(config, signerServices(isNext)).then(
-          () => assert.fail('it was opened'),
-          ({ message }) => message,
-        );
-        const setting = `settings.signer.${isNext ? 'next.' : ''}`;
-        const sorted = (list: string) => list.split(/[:,] /).sort();
-        assert.deepEqual(sorted(said), sorted(`${setting}${text}`));
-        assert.ok(!said.includes('geheim'));
-      }
+      const said: string = await openAt(config).then(
+        () => assert.fail('it was opened'),
+        ({ message }) => message,
+      );
+      const sorted = (list: string) => list.split(/[:,] /).sort();
+      assert.deepEqual(sorted(said), sorted(text));
+      assert.ok(!said.includes('geheim'));
       const good = await openAt();
       await assertSigns(good, digest);
       await good.close?.();
@@ -154,8 +151,8 @@ describe('the signer pkcs11 with SoftHSM', () => {
 
   it('says which package it needs', () => {
     const program = `import { signerPkcs11 } from './builtins/signer-pkcs11/index.ts';
-      await signerPkcs11.signers.pkcs11.open({}, { isNext: true }).catch((error) => console.log(error.message));`;
-    const text = 'settings.signer.next needs a package that is not installed, or not built: npm install pkcs11js@2\n';
+      await signerPkcs11.signers.pkcs11.open({}, {}).catch((error) => console.log(error.message));`;
+    const text = 'needs a package that is not installed, or not built: npm install pkcs11js@2\n';
     assert.equal(outputWithout('pkcs11js', program), text);
   });
 
