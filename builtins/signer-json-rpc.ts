@@ -11,13 +11,13 @@ import {
   type JsonRpc,
   JsonRpcFailure,
   type JsonRpcLimits,
+  LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
   type Statement,
   signerType,
   toHex,
 } from '../plugins-sdk/index.ts';
-import { LONGEST_TIMER } from '../plugins-sdk/timer.ts';
 
 type Question = readonly [method: string, params: readonly unknown[]];
 

@@ -9,6 +9,7 @@ import {
   type HttpSignerConfig,
   HttpSignerSchema,
   type HttpTarget,
+  LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
   RequestFailure,
@@ -16,7 +17,6 @@ import {
   toBytes,
   toHex,
 } from '../plugins-sdk/index.ts';
-import { LONGEST_TIMER } from '../plugins-sdk/timer.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;

@@ -50,6 +50,7 @@ export { type Closable, StateKey, type States } from './state.ts';
 export * from './state-area.ts';
 export * from './statements.ts';
 export { steadyClock } from './steady-clock.ts';
+export { LONGEST_TIMER } from './timer.ts';
 export * from './token-buckets.ts';
 export { warmUp } from './warm-up.ts';
 export type { Workers } from './workers.ts';

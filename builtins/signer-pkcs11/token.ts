@@ -1,6 +1,5 @@
 import type { Handle, PKCS11 } from 'pkcs11js';
-import { type Address, addressOfPublicKey, Semaphore } from '../../plugins-sdk/index.ts';
-import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
+import { type Address, addressOfPublicKey, LONGEST_TIMER, Semaphore } from '../../plugins-sdk/index.ts';
 import { type Config, type Library, nameOf, TokenFailure } from './failure.ts';
 
 /** Signatures at a time: libuv has four threads, and names and files need one too. */
