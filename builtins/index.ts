@@ -18,6 +18,7 @@ import { modeSync } from './mode-sync.ts';
 import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
+import { receipt } from './receipt.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191/index.ts';
 import { stateFile } from './state-file/index.ts';
@@ -46,6 +47,7 @@ export function builtins(signing?: Signing): Definition[] {
     callApi,
     encodeAbiPlugin,
     encodeRaw,
+    receipt,
     fhe,
     signEip191(signing),
     tlsProof,
