@@ -1,7 +1,8 @@
 import {
   CanonicalJsonError,
-  configKey,
+  type CheckContext,
   type DescribedService,
+  declaredParameters,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -9,6 +10,7 @@ import {
   error,
   type Finding,
   type Hex,
+  isCovered,
   jcs,
   keccak256,
   keys,
@@ -19,26 +21,15 @@ import {
   Refusal,
   refTo,
   requestHash,
-  Type,
   toHex,
 } from '../plugins-sdk/index.ts';
-
-const receiptKey = configKey(
-  'shared',
-  'receipt',
-  Type.Optional(
-    Type.Boolean({ description: 'Signs beside each answer for which parameters it was given; default false' }),
-  ),
-);
 
 /** An endpoint, be it identified or not. */
 type Blocks = Pick<Endpoint, 'own' | 'shared'>;
 
-/** The declared parameters that a receipt covers, each with its index in the config. */
-function coveredOf(endpoint: Blocks) {
-  return (keys.parameters.of(endpoint) ?? [])
-    .map((parameter, index) => ({ ...parameter, index }))
-    .filter(({ fixed, secret }) => fixed === undefined && secret !== true);
+/** Without those of one name twice. */
+function coveredNames(endpoint: Blocks): readonly string[] {
+  return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
 }
 
 /** The reserved parameters with which clients choose what the operator leaves open. */
@@ -50,13 +41,13 @@ function reservedOf(endpoint: Blocks): readonly string[] {
 }
 
 /** Parameters of one name share a client's value, but not their defaults: two requests could have one hash. */
-function check(endpoint: EndpointDraft): Finding[] {
-  if (receiptKey.of(endpoint) !== true) return [];
-  const covered = coveredOf(endpoint);
-  return covered.flatMap(({ name, default: fallback, index }) => {
+function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  if (keys.receipt.of(endpoint) !== true) return [];
+  const covered = declaredParameters(endpoint, context).filter(isCovered);
+  return covered.flatMap(({ at, name, default: fallback }) => {
     if (fallback === undefined || covered.filter((other) => other.name === name).length === 1) return [];
     const message = `another parameter is named "${name}": a receipt cannot tell whether this was sent`;
-    return [error(`${endpoint.path}.parameters[${index}].default`, message)];
+    return [error(`${at}.default`, message)];
   });
 }
 
@@ -87,7 +78,7 @@ function hashOfRequest(declared: Parameters, reserved: readonly string[], { para
 }
 
 function describe({ endpoints }: DescribedService): OpenApiPart {
-  if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
+  if (!endpoints.some((endpoint) => keys.receipt.of(endpoint))) return {};
   const hash = (description: string) => ({ ...refTo('schemas', 'Bytes32'), description });
   const Receipt = objectSchema(
     'For which parameters the answer was given, on endpoints whose operator has receipts made. `signature` is the EIP-712 ' +
@@ -103,8 +94,8 @@ function describe({ endpoints }: DescribedService): OpenApiPart {
     schemas: { Receipt },
     signed: { optional: { receipt: refTo('schemas', 'Receipt') } },
     operation: (endpoint) => {
-      if (receiptKey.of(endpoint) !== true) return undefined;
-      const errors = coveredOf(endpoint).map(({ name }) => `Invalid parameter: ${name}`);
+      if (keys.receipt.of(endpoint) !== true) return undefined;
+      const errors = coveredNames(endpoint).map((name) => `Invalid parameter: ${name}`);
       const responses = errors.length === 0 ? {} : { responses: { 400: { errors } } };
       return { remark: 'with a receipt', ...responses };
     },
@@ -117,7 +108,8 @@ const NAMED = 3;
 /** Where clients choose what is asked, and nobody has decided whether answers should tell. */
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const open = endpoints.filter(
-    (endpoint) => receiptKey.of(endpoint) === undefined && coveredOf(endpoint).length + reservedOf(endpoint).length > 0,
+    (endpoint) =>
+      keys.receipt.of(endpoint) === undefined && coveredNames(endpoint).length + reservedOf(endpoint).length > 0,
   );
   if (open.length === 0) return undefined;
   const names = open.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
@@ -132,14 +124,14 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 export const receipt = definePlugin({
   name: 'receipt',
   budget: 'none',
-  keys: [receiptKey],
-  check: ({ endpoints }) => endpoints.flatMap(check),
+  keys: [keys.receipt],
+  check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
   openapi: describe,
   setup({ endpoints }) {
-    if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
+    if (!endpoints.some((endpoint) => keys.receipt.of(endpoint))) return {};
     const reservedAt = perEndpoint(endpoints, (endpoint) =>
-      receiptKey.of(endpoint) === true ? reservedOf(endpoint) : undefined,
+      keys.receipt.of(endpoint) === true ? reservedOf(endpoint) : undefined,
     );
     return {
       hooks: {

@@ -78,7 +78,19 @@ export const keys = {
       ),
     ),
   ),
+  receipt: configKey(
+    'shared',
+    'receipt',
+    Type.Optional(
+      Type.Boolean({ description: 'Signs beside each answer for which parameters it was given; default false' }),
+    ),
+  ),
 };
+
+/** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
+export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
+  return fixed === undefined && secret !== true;
+}
 
 /** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
 export const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
