@@ -19,6 +19,7 @@ import {
   type Parameters,
   perEndpoint,
   Refusal,
+  receiptKey,
   refTo,
   requestHash,
   toHex,
@@ -42,7 +43,7 @@ function reservedOf(endpoint: Blocks): readonly string[] {
 
 /** Parameters of one name share a client's value, but not their defaults: two requests could have one hash. */
 function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
-  if (keys.receipt.of(endpoint) !== true) return [];
+  if (receiptKey.of(endpoint) !== true) return [];
   const covered = declaredParameters(endpoint, context).filter(isCovered);
   return covered.flatMap(({ at, name, default: fallback }) => {
     if (fallback === undefined || covered.filter((other) => other.name === name).length === 1) return [];
@@ -78,7 +79,7 @@ function hashOfRequest(declared: Parameters, reserved: readonly string[], { para
 }
 
 function describe({ endpoints }: DescribedService): OpenApiPart {
-  if (!endpoints.some((endpoint) => keys.receipt.of(endpoint))) return {};
+  if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
   const hash = (description: string) => ({ ...refTo('schemas', 'Bytes32'), description });
   const Receipt = objectSchema(
     'For which parameters the answer was given, on endpoints whose operator has receipts made. `signature` is the EIP-712 ' +
@@ -94,7 +95,7 @@ function describe({ endpoints }: DescribedService): OpenApiPart {
     schemas: { Receipt },
     signed: { optional: { receipt: refTo('schemas', 'Receipt') } },
     operation: (endpoint) => {
-      if (keys.receipt.of(endpoint) !== true) return undefined;
+      if (receiptKey.of(endpoint) !== true) return undefined;
       const errors = coveredNames(endpoint).map((name) => `Invalid parameter: ${name}`);
       const responses = errors.length === 0 ? {} : { responses: { 400: { errors } } };
       return { remark: 'with a receipt', ...responses };
@@ -109,7 +110,7 @@ const NAMED = 3;
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const open = endpoints.filter(
     (endpoint) =>
-      keys.receipt.of(endpoint) === undefined && coveredNames(endpoint).length + reservedOf(endpoint).length > 0,
+      receiptKey.of(endpoint) === undefined && coveredNames(endpoint).length + reservedOf(endpoint).length > 0,
   );
   if (open.length === 0) return undefined;
   const names = open.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
@@ -124,14 +125,14 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
 export const receipt = definePlugin({
   name: 'receipt',
   budget: 'none',
-  keys: [keys.receipt],
+  keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
   openapi: describe,
   setup({ endpoints }) {
-    if (!endpoints.some((endpoint) => keys.receipt.of(endpoint))) return {};
+    if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
     const reservedAt = perEndpoint(endpoints, (endpoint) =>
-      keys.receipt.of(endpoint) === true ? reservedOf(endpoint) : undefined,
+      receiptKey.of(endpoint) === true ? reservedOf(endpoint) : undefined,
     );
     return {
       hooks: {

@@ -78,13 +78,6 @@ export const keys = {
       ),
     ),
   ),
-  receipt: configKey(
-    'shared',
-    'receipt',
-    Type.Optional(
-      Type.Boolean({ description: 'Signs beside each answer for which parameters it was given; default false' }),
-    ),
-  ),
 };
 
 /** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */

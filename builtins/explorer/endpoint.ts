@@ -1,4 +1,4 @@
-import { type Endpoint, isCovered, type Json, keys } from '../../plugins-sdk/index.ts';
+import { type Endpoint, isCovered, type Json, keys, receiptKey } from '../../plugins-sdk/index.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -76,6 +76,6 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
       ...(times === '*' ? (['_times'] as const) : []),
     ],
     ...(encoding === undefined ? {} : { encoding }),
-    ...(keys.receipt.of(endpoint) === true ? { receipt: coveredNames(endpoint) } : {}),
+    ...(receiptKey.of(endpoint) === true ? { receipt: coveredNames(endpoint) } : {}),
   };
 }
