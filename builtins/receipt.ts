@@ -17,7 +17,6 @@ import {
   type OpenApiPart,
   objectSchema,
   type Parameters,
-  perEndpoint,
   Refusal,
   receiptKey,
   refTo,
@@ -130,14 +129,13 @@ export const receipt = definePlugin({
   recommend,
   openapi: describe,
   setup({ endpoints }) {
-    if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
-    const reservedAt = perEndpoint(endpoints, (endpoint) =>
-      receiptKey.of(endpoint) === true ? reservedOf(endpoint) : undefined,
-    );
+    const asking = endpoints.filter((endpoint) => receiptKey.of(endpoint) === true);
+    if (asking.length === 0) return {};
+    const reservedAt = new Map(asking.map((endpoint) => [endpoint, reservedOf(endpoint)]));
     return {
       hooks: {
         validate: (parameters, exchange) => {
-          const reserved = reservedAt(exchange.endpoint);
+          const reserved = reservedAt.get(exchange.endpoint);
           if (reserved !== undefined) requestHash.set(exchange, hashOfRequest(parameters, reserved, exchange));
         },
       },
