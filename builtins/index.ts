@@ -18,6 +18,7 @@ import { modeSync } from './mode-sync.ts';
 import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
+import { receipt } from './receipt.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191/index.ts';
 import { signerAwsKms } from './signer-aws-kms.ts';
@@ -50,6 +51,7 @@ export function builtins(signing?: Signing): Definition[] {
     callApi,
     encodeAbiPlugin,
     encodeRaw,
+    receipt,
     fhe,
     signerJsonRpc,
     signerWeb3signer,

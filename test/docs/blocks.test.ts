@@ -22,6 +22,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/getting-started.md': 'test/docs/pages.test.ts',
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
+  'docs/receipts.md': 'test/docs/receipts.test.ts',
   'docs/operations.md': 'test/docs/pages.test.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
