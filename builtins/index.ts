@@ -18,8 +18,13 @@ import { modeSync } from './mode-sync.ts';
 import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
+import { receipt } from './receipt.ts';
 import { requestBody } from './request-body.ts';
 import { signEip191 } from './sign-eip191/index.ts';
+import { signerAwsKms } from './signer-aws-kms.ts';
+import { signerJsonRpc } from './signer-json-rpc.ts';
+import { signerPkcs11 } from './signer-pkcs11/index.ts';
+import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
@@ -46,7 +51,12 @@ export function builtins(signing?: Signing): Definition[] {
     callApi,
     encodeAbiPlugin,
     encodeRaw,
+    receipt,
     fhe,
+    signerJsonRpc,
+    signerWeb3signer,
+    signerAwsKms,
+    signerPkcs11,
     signEip191(signing),
     tlsProof,
     modeSync,

@@ -80,6 +80,11 @@ export const keys = {
   ),
 };
 
+/** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
+export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
+  return fixed === undefined && secret !== true;
+}
+
 /** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
 export const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
 

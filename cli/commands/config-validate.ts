@@ -25,6 +25,10 @@ export async function validateConfig(given: Given): Promise<number> {
     return given.flag('explain') ? [line, `  ${texts.get(endpoint)}`] : [line];
   });
   await complain('warning', warnings.map(locatedLine));
+  await complain(
+    'recommendation',
+    loaded.plugins.flatMap(({ definition }) => definition.recommend?.(endpoints) ?? []),
+  );
   await print(lines.map((line) => `${line}\n`).join(''));
   return 0;
 }

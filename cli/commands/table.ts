@@ -41,6 +41,11 @@ const workers: OptionSpec = {
 };
 const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
 const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
+const parameters: OptionSpec = {
+  long: 'parameters',
+  value: 'json',
+  description: 'What must have been asked; the answer needs a receipt',
+};
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
 const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
 const ownConfig: OptionSpec = {
@@ -127,7 +132,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'verify',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
-    options: [node, endpointId, maxAge],
+    options: [node, endpointId, parameters, maxAge],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
   {

@@ -268,9 +268,10 @@ ${helpOption}`,
     ['generate-mnemonic', 'generate-mnemonic', '  -h, --help  Display this message\n'],
     [
       'verify',
-      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--max-age <seconds>]',
+      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--parameters <json>] [--max-age <seconds>]',
       `  --node <address>     Signer that must have signed
   --endpoint-id <id>   Endpoint that must have answered
+  --parameters <json>  What must have been asked; the answer needs a receipt
   --max-age <seconds>  Refuse an older answer
 ${helpOption}`,
     ],
