@@ -46,7 +46,7 @@ function leaves(value: unknown, path = ''): string[] {
 }
 
 describe('the files that are generated from the schema', () => {
-  for (const path of [SCHEMA, REFERENCE]) {
+  for (const path of [SCHEMA, REFERENCE, 'docs/stages.md']) {
     it(`${path} is what npm run docs writes`, async () => {
       assert.equal(await read(path), generatedFiles().get(path));
     });

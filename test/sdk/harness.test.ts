@@ -455,11 +455,14 @@ describe('a definition', () => {
   it('is stopped at the end of the test whose context it has, whatever becomes of the test', async () => {
     const ends: (() => Promise<void>)[] = [];
     let stopped = 0;
-    const plugin = definePlugin({ name: 'p', setup: () => ({ stop: () => void (stopped += 1) }) });
+    const stop = () => {
+      stopped += 1;
+    };
+    const plugin = definePlugin({ name: 'p', setup: () => ({ stop }) });
     await testPlugin(plugin, { t: { after: (end) => ends.push(end) } });
     const failing = definePlugin({
       name: 'q',
-      setup: () => ({ start: () => Promise.reject(new Error('no')), stop: () => void (stopped += 1) }),
+      setup: () => ({ start: () => Promise.reject(new Error('no')), stop }),
     });
     await assert.rejects(testPlugin(failing, { t: { after: (end) => ends.push(end) } }), { message: 'no' });
     assert.equal(stopped, 0);
