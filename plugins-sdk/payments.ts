@@ -1,9 +1,16 @@
-import { randomId, type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { Refusal } from './kernel.ts';
+import { randomId } from './random-id.ts';
+import { type StateArea, StateUnavailable } from './state-area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {
   readonly payment: string;
   readonly token: string;
+}
+
+/** The payment could not be looked up: no fault of the client's. @param reason for the log. */
+export function paymentUnavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
 }
 
 const MOST_REFUNDS = 3;
