@@ -1,57 +1,38 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
-import {
-  type Account,
-  exactTerms,
-  type Market,
-  openMarket,
-  PRICE,
-  payingFetch,
-  settledAs,
-  startFacilitator,
-  type TestFacilitator,
-} from '../support/x402-exact.ts';
+import { type Account, PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
 
 describe('x402-exact: what the public client library buys', () => {
-  let chain: Chain;
-  let market: Market;
-  let facilitator: TestFacilitator;
-  let upstream: Upstream;
+  let shop: Shop;
   let service: RunningService;
   let alice: Account;
 
   before(async () => {
-    chain = await startChain();
-    [market, upstream] = await Promise.all([openMarket(chain), startUpstream()]);
-    facilitator = await startFacilitator(market);
-    upstream.json('/p', { price: 7 });
-    alice = await market.wallet(1_000_000n);
-    const encoding = { type: 'uint256', path: '$.price' };
-    const endpoints = [
-      { name: 'sync', path: '/p', encoding },
-      { name: 'stream', path: '/p?stream', mode: 'stream', encoding },
-      { name: 'async', path: '/p?async', mode: 'async', encoding },
-      { name: 'cached', path: '/p?cached', cache: { maxAge: 600_000 }, encoding },
-    ];
-    const auth = exactTerms(market, facilitator.url);
-    service = await startTestService({ apis: [{ name: 'a', url: upstream.url, auth, endpoints }] });
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+    const endpoints = {
+      sync: {},
+      stream: { mode: 'stream' },
+      async: { mode: 'async' },
+      cached: { cache: { maxAge: 600_000 } },
+    };
+    service = await startTestService(shop.config(endpoints));
   });
   after(async () => {
     await service?.stop();
-    await Promise.all([upstream?.close(), facilitator?.close()]);
-    await chain?.stop();
+    await shop?.close();
   });
 
-  const balances = async () => [await market.balance(alice.address), await market.balance(RECIPIENT)] as const;
+  const balances = async () =>
+    [await shop.market.balance(alice.address), await shop.market.balance(RECIPIENT)] as const;
   const buy = (endpoint: string) =>
-    payingFetch(alice, market)(endpointUrl(service, `a/${endpoint}`), {
+    payingFetch(alice, shop.market)(endpointUrl(service, `a/${endpoint}`), {
       method: 'POST',
       headers: JSON_HEADERS,
       body: '{}',
@@ -64,9 +45,9 @@ describe('x402-exact: what the public client library buys', () => {
   };
   const assertSettled = async (response: Pick<Response, 'headers'>) => {
     const { transaction, ...settled } = settledAs(response);
-    const network = market.network;
+    const { network } = shop.market;
     assert.deepEqual(settled, { success: true, network, payer: alice.address, amount: String(PRICE) });
-    const receipt = await chain.provider.getTransactionReceipt(transaction);
+    const receipt = await shop.chain.provider.getTransactionReceipt(transaction);
     assert.equal(receipt?.status, 1);
   };
 
@@ -98,7 +79,7 @@ describe('x402-exact: what the public client library buys', () => {
   });
 
   it('an answer out of the cache: each payer pays', async () => {
-    const before = upstream.requests.length;
+    const before = shop.upstream.requests.length;
     await costs(2n * PRICE, async () => {
       const [one, other] = [await buy('cached'), await buy('cached')];
       await assertSettled(one);
@@ -107,7 +88,7 @@ describe('x402-exact: what the public client library buys', () => {
       assert.match(other.headers.get('cache-status') ?? '', /; hit;/);
       assert.equal(await one.text(), await other.text());
     });
-    assert.equal(upstream.requests.length, before + 1);
+    assert.equal(shop.upstream.requests.length, before + 1);
   });
 
   it('one of several that ask at once pays for itself alone', async () => {
