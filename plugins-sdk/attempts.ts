@@ -1,7 +1,7 @@
 import { clientKey } from './client-address.ts';
 import { clientIp } from './context-keys.ts';
 import { type ConfigKey, configKey, type Services, Type } from './define.ts';
-import { ContextKey, type Exchange, Refusal } from './kernel.ts';
+import { ContextKey, type Exchange, type Refusal } from './kernel.ts';
 import { millisecondsSchema } from './keys.ts';
 import { clientBuckets } from './merged-buckets.ts';
 import { StateKey } from './state.ts';
@@ -17,7 +17,7 @@ export interface AttemptsOptions {
   /** Of its buckets. */
   readonly name: string;
   /** What a client that has tried too often is told. */
-  readonly text: string;
+  refusal(): Refusal;
 }
 
 /** Milliseconds in which a client has its attempts, where the config does not say. */
@@ -28,11 +28,11 @@ export class Attempts {
   readonly keys: readonly ConfigKey[];
   readonly #limitIn: (config: Services['config']) => { readonly max: number; readonly window: number };
   readonly #name: string;
-  readonly #text: string;
+  readonly #refusal: () => Refusal;
   readonly #kept: StateKey<ClientBuckets>;
   readonly #drawn: ContextKey<TokenTake>;
 
-  constructor({ path, what, max: most, name, text }: AttemptsOptions) {
+  constructor({ path, what, max: most, name, refusal }: AttemptsOptions) {
     const window = configKey(
       'server',
       `${path}.window`,
@@ -47,19 +47,19 @@ export class Attempts {
     this.keys = [window, max];
     this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? WINDOW });
     this.#name = name;
-    this.#text = text;
+    this.#refusal = refusal;
     this.#kept = new StateKey(`${name} buckets`);
     this.#drawn = new ContextKey(`${name} draw`);
   }
 
-  /** @returns what draws for a request, and throws a refusal (401) where too much was drawn. */
+  /** @returns what draws for a request, and throws where too much was drawn. */
   in({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
     const limit = this.#limitIn(config);
     const buckets = states.keep(this.#kept, JSON.stringify(limit), () => clientBuckets(limit, shared, this.#name));
     return async (exchange) => {
       const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
       this.#drawn.set(exchange, take);
-      if (!take.allowed) throw new Refusal(401, this.#text);
+      if (!take.allowed) throw this.#refusal();
     };
   }
 

@@ -1,4 +1,3 @@
-import { Refusal } from './kernel.ts';
 import { randomId } from './random-id.ts';
 import { type StateArea, StateUnavailable } from './state-area.ts';
 
@@ -6,11 +5,6 @@ import { type StateArea, StateUnavailable } from './state-area.ts';
 export interface Ticket {
   readonly payment: string;
   readonly token: string;
-}
-
-/** The payment could not be looked up: no fault of the client's. @param reason for the log. */
-export function paymentUnavailable(reason: string): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
 }
 
 const MOST_REFUNDS = 3;

@@ -13,7 +13,7 @@ import {
   MemoryArea,
   perEndpoint,
   perMethod,
-  type Refusal,
+  Refusal,
   type Services,
   StateKey,
 } from '../../plugins-sdk/index.ts';
@@ -37,7 +37,7 @@ const SETTLE_PART = 2 / 3;
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
-  text: 'Too many x402 verification attempts — slow down',
+  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
 });
 
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
@@ -56,6 +56,10 @@ const claims = new ContextKey<Claim>('x402-exact claim');
 /** The payment that a request has been let in for. */
 const purchases = new ContextKey<Purchase>('x402-exact purchase');
 
+function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
+  return auth.some(({ type }) => type === TYPE);
+}
+
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 export const authX402Exact = definePlugin({
   name: NAME,
@@ -65,12 +69,12 @@ export const authX402Exact = definePlugin({
   // The public client libraries send the second one by mistake: without leave a browser would not send the request.
   credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
+  isAnnounced: (endpoints) => endpoints.some(isPaid),
   needsState: { auth: [TYPE] },
   check: checkAllTerms,
-  openapi: () => described,
+  openapi: ({ endpoints }) => (endpoints.some(isPaid) ? described : {}),
   setup(services) {
-    const paid = services.endpoints.some(({ auth }) => auth.some(({ type }) => type === TYPE));
-    return paid ? behaviour(services) : {};
+    return services.endpoints.some(isPaid) ? behaviour(services) : {};
   },
 });
 

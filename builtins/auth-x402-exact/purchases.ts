@@ -5,9 +5,10 @@ import {
   isRefusal,
   type Log,
   type Measure,
+  Refusal,
   StateUnavailable,
 } from '../../plugins-sdk/index.ts';
-import { type Payments, paymentUnavailable, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
+import { type Payments, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
@@ -60,7 +61,7 @@ export class Purchases {
       if (!(await payments.reserve(ticket, this.#life(payment)))) throw offer.refusal(USED);
       const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
       if (reason !== undefined) throw offer.refusal(reason);
-      if (isOver()) throw paymentUnavailable('the request ended before the payment was verified');
+      if (isOver()) throw unavailable('the request ended before the payment was verified');
       return { ticket, payment, facilitator, offer, isSettling: false };
     } catch (error) {
       await this.#release(ticket);
@@ -87,7 +88,7 @@ export class Purchases {
       counted({ outcome: 'unknown' }, 1);
       log.error('it is not known whether a payment was settled', detailsOf(purchase, exchange, error.message));
       await this.#giveBack(purchase);
-      throw paymentUnavailable(error.message);
+      throw unavailable(error.message);
     }
     const { response } = settlement;
     const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
@@ -147,6 +148,11 @@ function payloadOf({ requirements, signature, authorization }: Payment, { resour
   return { x402Version: 2, resource, accepted: requirements, payload };
 }
 
+/** Nobody could tell: no fault of the client's. */
+function unavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
+}
+
 /** With which an operator finds the payment on the chain. */
 function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string) {
   const { requirements, authorization } = payment;
@@ -158,5 +164,5 @@ function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string)
 function refusalOf(error: unknown): unknown {
   if (isRefusal(error)) return error;
   const isKnown = error instanceof StateUnavailable || error instanceof FacilitatorFailure;
-  return isKnown ? paymentUnavailable(error.message) : error;
+  return isKnown ? unavailable(error.message) : error;
 }

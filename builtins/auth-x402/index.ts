@@ -17,13 +17,13 @@ import {
   StateKey,
   sentRequest,
 } from '../../plugins-sdk/index.ts';
-import { Payments, paymentUnavailable, type Ticket } from '../../plugins-sdk/payments.ts';
+import { Payments, type Ticket } from '../../plugins-sdk/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { Redemptions } from './redemptions.ts';
+import { Redemptions, unavailable } from './redemptions.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
@@ -32,7 +32,7 @@ const HEADER = 'x-payment-proof';
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
-  text: 'Too many x402 verification attempts — slow down',
+  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
 });
 
 /** Milliseconds per request for this plugin. */
@@ -76,7 +76,7 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
     return mined;
   } catch (error) {
-    throw error instanceof RpcFailure ? paymentUnavailable(error.message) : error;
+    throw error instanceof RpcFailure ? unavailable(error.message) : error;
   }
 }
 
@@ -158,7 +158,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     const verify = async () => {
       const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
       checkPayment(mined, accepted(method).terms, signer, now());
-      if (isOver()) throw paymentUnavailable('the request ended before the payment was verified');
+      if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
     const ticket = await redemptions.redeem(payment, verify, isOver);

@@ -1,5 +1,5 @@
 import { isRefusal, type Log, Refusal, type SharedState, StateUnavailable } from '../../plugins-sdk/index.ts';
-import { type Payments, paymentUnavailable, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
+import { type Payments, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
 import type { Mined } from './chain.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
@@ -22,6 +22,11 @@ const LOOK = 1000;
 /** Milliseconds between two tries to give a payment back, and how often it is tried. */
 const RETRY = 1000;
 const RETRIES = 120;
+
+/** The payment could not be looked up: no fault of the client's. */
+export function unavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
+}
 
 function alreadyUsed(): Refusal {
   return new Refusal(401, 'Payment already used');
@@ -74,7 +79,7 @@ export class Redemptions {
   async redeem(payment: string, verify: () => Promise<Mined>, isOver = () => false): Promise<Ticket> {
     const { payments, ledger, lease, shared } = this.#options;
     const [doubt] = shared?.doubts() ?? [];
-    if (doubt !== undefined) throw paymentUnavailable(doubt);
+    if (doubt !== undefined) throw unavailable(doubt);
     const ticket = ticketFor(payment);
     let mayBeRedeemed = false;
     const giveBack = async (error: unknown): Promise<never> => {
@@ -91,7 +96,7 @@ export class Redemptions {
       this.#checkAge(minedAt, terms);
       mayBeRedeemed = true;
       if (!(await payments.confirm(ticket, this.#remaining(minedAt, terms)))) throw alreadyUsed();
-      if (isOver()) throw paymentUnavailable('the request ended before the payment was redeemed');
+      if (isOver()) throw unavailable('the request ended before the payment was redeemed');
       return ticket;
     } catch (error) {
       return giveBack(error);
@@ -164,5 +169,5 @@ export class Redemptions {
 /** @throws Refusal in place of a failure of the state. */
 function refuse(error: unknown): never {
   if (isRefusal(error) || !(error instanceof StateUnavailable)) throw error;
-  throw paymentUnavailable(error.message);
+  throw unavailable(error.message);
 }

@@ -249,7 +249,7 @@ describe('plugins', { concurrency: 4 }, () => {
       ]);
     const order =
       'admit resolve read onHttpRequest authenticate validate deliver lookup onBeforeApiCall callApi onAfterApiCall fetched encode encrypt';
-    const rest = 'onBeforeSign sign prove store settle respond onResponseSent onError';
+    const rest = 'onBeforeSign sign prove release store settle respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
       `${order} ${rest}`.split(' '),
