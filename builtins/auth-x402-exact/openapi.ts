@@ -1,7 +1,6 @@
 import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/index.ts';
 
 const schema = (name: string) => refTo('schemas', name);
-const header = (name: string) => refTo('headers', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
 const amount = textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token');
 
@@ -37,10 +36,6 @@ const headers = {
     description: 'The body as base64 (`PaymentRequired` of x402, version 2)',
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
-  PaymentResponse: {
-    description: 'What became of the payment: `SettlementResponse` of x402, version 2, as base64',
-    schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
-  },
 };
 
 const scheme = {
@@ -67,11 +62,7 @@ export const described: OpenApiPart = {
           description:
             'Pay, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
           schema: schema('ExactPaymentRequired'),
-          headers: {
-            ...noStore,
-            'PAYMENT-REQUIRED': header('PaymentRequired'),
-            'PAYMENT-RESPONSE': header('PaymentResponse'),
-          },
+          headers: { ...noStore, 'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired') },
         },
       },
       title: 'payment by wallet (x402, version 2)',

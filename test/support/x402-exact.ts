@@ -6,7 +6,8 @@ import { ExactEvmScheme as ExactFacilitator } from '@x402/evm/exact/facilitator'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { Contract, ContractFactory, hexlify, randomBytes } from 'ethers';
 import { createWalletClient, defineChain, type Hex, http, publicActions } from 'viem';
-import { nonceManager, privateKeyToAccount } from 'viem/accounts';
+import { privateKeyToAccount } from 'viem/accounts';
+import { createNonceManager, jsonRpc } from 'viem/nonce';
 import type { Chain } from './chain.ts';
 import type { RunningService } from './service.ts';
 import { compile } from './solidity.ts';
@@ -101,6 +102,7 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
     nativeCurrency,
     rpcUrls: { default: { http: [chain.url] } },
   });
+  const nonceManager = createNonceManager({ source: jsonRpc() });
   const account = privateKeyToAccount(payer(chain, 6).privateKey as Hex, { nonceManager });
   const client = createWalletClient({ account, chain: local, transport, pollingInterval: 20 }).extend(publicActions);
   type Signer = Parameters<typeof toFacilitatorEvmSigner>[0];
