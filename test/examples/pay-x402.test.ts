@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { launch } from '../cli/run.ts';
+import { launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { blocksOf, readPage } from '../support/docs.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -72,6 +73,35 @@ describe('the example client that pays with the public library', () => {
     ] as const)
       assert.deepEqual(await run(t, endpoint), { code: 1, stdout: '', stderr: `${text}\n` });
     assert.equal(await balance(), had);
+  });
+
+  it('the lines in docs/auth-x402-exact.md buy one, too', async (t) => {
+    const had = await balance();
+    const [block] = blocksOf(await readPage('docs/auth-x402-exact.md')).filter(({ language }) => language === 'ts');
+    const changes = {
+      ' as `0x${string}`': '',
+      "'eip155:8453'": `'${shop.market.network}'`,
+      // Without a word from its owner the library pays in well-known tokens only.
+      'fromConfig({': 'fromConfig({ spendControls: false,',
+      "'0x…';": `'${service.ids['a/sync']}';`,
+      'https://service.example': service.url,
+      "'0x…'": `'${TEST_ADDRESS}'`,
+    };
+    const code = Object.entries(changes).reduce((text, [from, to]) => {
+      assert.ok(text.includes(from), from);
+      return text.replace(from, to);
+    }, block?.text ?? '');
+    const args = [
+      '--import',
+      import.meta.resolve('tsx'),
+      '--input-type=module',
+      '-e',
+      `${code}\nconsole.log(verified);`,
+    ];
+    const { ended } = launch(t, process.execPath, args, { cwd: PACKAGE_ROOT, env: { PAYER_PRIVATE_KEY: alice.key } });
+    const { stdout, stderr } = await ended;
+    assert.match(stdout, /ok: true/, stderr);
+    assert.equal(await balance(), had + PRICE);
   });
 
   it('shows no answer of another signer', async (t) => {
