@@ -20,7 +20,12 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
 
   before(async () => {
     shop = await openShop();
-    config = shop.config({ sync: {}, cached: { cache: { maxAge: 600_000 } }, async: { mode: 'async' } });
+    config = shop.config({
+      sync: {},
+      cached: { cache: { maxAge: 600_000 } },
+      async: { mode: 'async' },
+      shared: { cache: { maxAge: 600_000 } },
+    });
     service = await startTestService(config);
     alice = await shop.market.wallet(1_000_000n);
   });
@@ -131,6 +136,28 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
     const bought = await send(await payloadFor(service, 'a/cached', alice), 'a/cached');
     assert.match(bought.headers.get('cache-status') ?? '', /fwd=miss/);
     assert.equal(BigInt((await verifyEncoded(bought, TEST_ADDRESS)).data), 8n);
+  });
+
+  it('nor has anybody else, who waits for the same answer, to do with it', async () => {
+    shop.upstream.json('/p', { price: 8 });
+    const carol = await shop.market.wallet(PRICE);
+    const [hers, mine] = [await payloadFor(service, 'a/shared', carol), await payloadFor(service, 'a/shared', alice)];
+    const [had, calls, verified] = [await balance(), shop.upstream.requests.length, shop.facilitator.asked('/verify')];
+    shop.upstream.on('/p', async (...args) => {
+      if (shop.upstream.requests.length > calls + 1) return faults.json({ price: 8 })(...args);
+      await shop.facilitator.until(
+        () => shop.facilitator.asked('/verify') > verified + 1 && shop.facilitator.open === 0,
+      );
+      await shop.market.empty(carol);
+      return faults.json({ price: 9 })(...args);
+    });
+    const first = send(hers, 'a/shared');
+    await shop.upstream.until(() => shop.upstream.requests.length > calls);
+    const second = await send(mine, 'a/shared');
+    assert.equal(BigInt((await verifyEncoded(second, TEST_ADDRESS)).data), 8n);
+    assert.equal((await first).status, 402);
+    assert.equal(await balance(), had - PRICE);
+    assert.equal(shop.upstream.requests.length, calls + 2);
   });
 
   it('nor does one of an async request, whose record says why', async () => {
