@@ -1,4 +1,4 @@
-import type { Definition, Signer } from '../plugins-sdk/index.ts';
+import type { Definition, Signing } from '../plugins-sdk/index.ts';
 import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
@@ -19,17 +19,22 @@ import { modeSync } from './mode-sync.ts';
 import { openapi } from './openapi.ts';
 import { parameters } from './parameters/index.ts';
 import { rateLimit } from './rate-limit.ts';
+import { receipt } from './receipt.ts';
 import { requestBody } from './request-body.ts';
-import { signEip191 } from './sign-eip191.ts';
+import { signEip191 } from './sign-eip191/index.ts';
+import { signerAwsKms } from './signer-aws-kms.ts';
+import { signerJsonRpc } from './signer-json-rpc.ts';
+import { signerPkcs11 } from './signer-pkcs11/index.ts';
+import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.
- * @param signer asked once, when the plugins are set up; a command that serves nothing needs none.
+ * @param signing what signs; a command that serves nothing needs none.
  */
-export function builtins(signer?: () => Signer): Definition[] {
+export function builtins(signing?: Signing): Definition[] {
   return [
     stateFile,
     stateRedis,
@@ -48,8 +53,13 @@ export function builtins(signer?: () => Signer): Definition[] {
     callApi,
     encodeAbiPlugin,
     encodeRaw,
+    receipt,
     fhe,
-    signEip191(signer),
+    signerJsonRpc,
+    signerWeb3signer,
+    signerAwsKms,
+    signerPkcs11,
+    signEip191(signing),
     tlsProof,
     modeSync,
     modeAsync,

@@ -42,11 +42,13 @@ export class Generation {
   readonly #log: Log;
   readonly #handler: HttpHandler;
   readonly #requests = new WaitGroup();
+  readonly #release: () => Promise<void>;
   #stopped: Promise<void> | undefined;
 
-  /** @param before whose state is taken over. @throws RegistrationError */
-  constructor(loaded: LoadedConfig, surroundings: Shared, before?: Generation) {
+  /** @param release lets go of what is its own. @param before whose state is taken over. @throws RegistrationError */
+  constructor(loaded: LoadedConfig, surroundings: Shared, release: () => Promise<void>, before?: Generation) {
     this.loaded = loaded;
+    this.#release = release;
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
@@ -128,10 +130,11 @@ export class Generation {
     return this.#stopped;
   }
 
-  /** Closes the state that no other generation uses. @param others that live on. */
+  /** Closes the state and the signers that no other generation uses. @param others that live on. */
   async letGo(others: Iterable<Generation>): Promise<void> {
     try {
       await this.#states.closeAllBut([...others].map((other) => other.#states));
+      await this.#release();
     } catch (error) {
       this.#log.error('state of a plugin cannot be closed', { error: describe(error) });
     }

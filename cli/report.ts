@@ -1,10 +1,12 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
+import { signerFromEnvironment } from '../plugins-sdk/signer.ts';
+import type { Environment } from '../plugins-sdk/signer-variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
 import { isSameState, type StateClient } from './shared-state.ts';
+import type { Signers } from './signers.ts';
 
 /** What a reload changes and what it cannot change, a line each. */
 interface Differences {
@@ -39,17 +41,17 @@ function compare(before: LoadedConfig, after: LoadedConfig, first: LoadedConfig)
   };
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Says what a service does, at its start. @param key in this process, if a plugin signs with it. */
+/** Says what a service does, at its start. */
 export function announce(
   log: Log,
   url: string,
-  { loaded, key, state }: { loaded: LoadedConfig; key: Signer | undefined; state: StateClient | undefined },
+  { loaded, signers, state }: { loaded: LoadedConfig; signers: Signers; state: StateClient | undefined },
 ): void {
-  const backend = key?.backend;
+  const backend = signers.ownKey(loaded.config)?.backend;
   log.info(`listening on ${url}`);
-  log.info(`signer ${signerAddressOf(loaded)}`, backend && { backend });
+  const { current, next } = signers.inUse(loaded.config) ?? {};
+  log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });
+  if (next !== undefined) log.info(`next signer ${next.signer.address}`, { type: next.type });
   if (backend === 'ethers')
     log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
@@ -63,11 +65,11 @@ export interface Reload {
   readonly before: LoadedConfig;
   readonly after: LoadedConfig;
   readonly env: Environment;
-  readonly key: Signer | undefined;
+  readonly signers: Signers;
 }
 
 /** Says what a reload has changed, and what it has not. */
-export function report(log: Log, { first, before, after, env, key }: Reload): void {
+export function report(log: Log, { first, before, after, env, signers }: Reload): void {
   const { endpoints, warnings } = compare(before, after, first);
   log.info('config reloaded');
   for (const line of endpoints) log.info(line);
@@ -77,10 +79,11 @@ export function report(log: Log, { first, before, after, env, key }: Reload): vo
   }
   const [was, is] = [signerAddressOf(before), signerAddressOf(after)];
   if (was !== is) log.warn(`answers are signed by ${is} instead of ${was}`);
-  if (!keepsSigner(env, key)) log.warn('the signing key stays the same until the service is restarted');
+  if (!keepsSigner(env, signers.ownKey(after.config)))
+    log.warn('the signing key stays the same until the service is restarted');
 }
 
-function keepsSigner(env: Environment, key: Signer | undefined): boolean {
+function keepsSigner(env: Environment, key: { readonly address: string } | undefined): boolean {
   if (key === undefined || (!env.SERVICE_MNEMONIC && !env.SERVICE_PRIVATE_KEY)) return true;
   try {
     return signerFromEnvironment(env).address === key.address;

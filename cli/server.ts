@@ -6,7 +6,6 @@ import type { Log, Phase } from '../plugins-sdk/define.ts';
 import { limitConnections } from '../plugins-sdk/index.ts';
 import { listen, urlOf } from '../plugins-sdk/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
-import type { Signer } from '../plugins-sdk/signer.ts';
 import { signerAddressOf } from './assemble.ts';
 import { drain, leave } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
@@ -15,6 +14,7 @@ import { addressOf, drainDelayOf } from './listener.ts';
 import { announce, report } from './report.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
+import type { Signers } from './signers.ts';
 import { messageOf } from './text.ts';
 import { NOT_RELOADED } from './workers/messages.ts';
 import { fingerprintOf, type Place, type Prepared, quiet } from './workers/place.ts';
@@ -52,8 +52,7 @@ type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
-  /** The key in this process, if a plugin signs with it. */
-  readonly #key: () => Signer | undefined;
+  readonly #signers: Signers;
   readonly #log: Log;
   readonly #load: Load;
   readonly #place: Place | undefined;
@@ -74,8 +73,8 @@ export class Server {
   #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(key: () => Signer | undefined, log: Log, load: Load, state?: StateClient, place?: Place) {
-    this.#key = key;
+  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, place?: Place) {
+    this.#signers = signers;
     this.#log = log;
     this.#load = load;
     this.#state = state;
@@ -110,12 +109,12 @@ export class Server {
       await this.#listen(loaded);
     } catch (error) {
       await this.#remove(generation, 0);
-      await this.#state?.close();
+      await Promise.all([this.#state?.close(), this.#signers.close()]);
       throw error;
     }
     say();
     const url = urlOf(this.#server);
-    if (announces) announce(this.#log, url, { loaded, key: this.#key(), state: this.#state });
+    if (announces) announce(this.#log, url, { loaded, signers: this.#signers, state: this.#state });
     return url;
   }
 
@@ -185,7 +184,13 @@ export class Server {
       this.#install(next);
       say();
       if (announces)
-        report(this.#log, { first: this.#first ?? loaded, before: old.loaded, after: loaded, env, key: this.#key() });
+        report(this.#log, {
+          first: this.#first ?? loaded,
+          before: old.loaded,
+          after: loaded,
+          env,
+          signers: this.#signers,
+        });
       void this.#retire(old);
     };
     if (!this.#isStopping()) return { config: fingerprintOf(loaded, this.#first ?? loaded), commit, abort };
@@ -205,7 +210,8 @@ export class Server {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, shared, workers] = [this.#meters, this.#state, this.#place?.workers];
     const surroundings = { node, log, now: Date.now, meters, shared, workers, phase: () => this.#phase };
-    return [new Generation(loaded, surroundings, before), say];
+    const release = () => this.#signers.release(loaded.config);
+    return [new Generation(loaded, surroundings, release, before), say];
   }
 
   #install(generation: Generation): void {
@@ -245,6 +251,6 @@ export class Server {
     // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
     await endsWithin(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
-    await this.#state?.close();
+    await Promise.all([this.#state?.close(), this.#signers.close()]);
   }
 }

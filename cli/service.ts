@@ -3,14 +3,16 @@ import { builtins } from '../builtins/index.ts';
 import { loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
+import type { Address } from '../plugins-sdk/hex.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
-import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signer.ts';
+import type { Signing } from '../plugins-sdk/signers.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { requestLog } from './request-log.ts';
 import { type Environment, type ReadVariables, Server } from './server.ts';
 import { openState } from './shared-state.ts';
+import { Signers, throwAwaySigning } from './signers.ts';
 import type { Place, Prepared } from './workers/place.ts';
 import { checkTogether } from './workers/rules.ts';
 
@@ -24,8 +26,8 @@ export interface ServiceOptions {
 /** A running service. */
 export interface Service {
   readonly url: string;
-  /** Whose signatures its answers carry. */
-  readonly signer: Pick<Signer, 'address'>;
+  /** Whose signatures its answers carry at the start. */
+  readonly signer: { readonly address: Address };
   /**
    * Reads the config file again and serves by it from then on; requests under way end by the config that they began
    * with. On any error everything stays as it is. What happened is in the log.
@@ -51,8 +53,8 @@ export interface Service {
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signer?: () => Signer, tracing = false, place?: Place): Definition[] {
-  const plugins = builtins(signer);
+export function definitions(signing?: Signing, tracing = false, place?: Place): Definition[] {
+  const plugins = builtins(signing);
   return [listener(plugins, place?.measure), requestLog(tracing), ...plugins];
 }
 
@@ -64,28 +66,23 @@ export async function startService(
   options: ServiceOptions & { readonly log: Log; readonly place?: Place },
 ): Promise<Service> {
   const { file, env, log, place } = options;
-  let signer: Signer | undefined;
-  const theSigner = () => {
-    signer ??= signerFromEnvironment(env);
-    return signer;
-  };
-  const own = definitions(theSigner, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
+  const signers = Signers.beside(file, env, log);
+  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
   const load = async (variables: Environment, announces: boolean) => {
     const loaded = await loadConfig({ file, env: variables, builtins: own });
     const warnings = [...loaded.warnings, ...(place === undefined ? [] : checkTogether(loaded))];
     for (const { path, message } of announces ? warnings : []) log.warn(path === '' ? message : `${path}: ${message}`);
+    await signers.open(loaded, variables);
     return loaded;
   };
   const announces = place?.announces ?? true;
   const loaded = await load(env, announces);
-  // A missing or bad key is worth an error before anything is set up.
-  signerAddressOf(loaded);
   if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server(() => signer, log, load, state, place);
+  const service = new Server(signers, log, load, state, place);
   const url = await service.start(loaded);
   if (place === undefined) service.serve();
   return {
@@ -104,8 +101,7 @@ export async function describeService({
   file,
   env,
 }: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
-  const signer = createSigner(`${'0'.repeat(63)}1`);
-  const loaded = await loadConfig({ file, env, builtins: definitions(() => signer) });
+  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const nothing = () => undefined;
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const states = new StateStore();

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
+import { SECRET_VARIABLES } from '../plugins-sdk/signer-variables.ts';
 
 const require = createRequire(import.meta.url);
 const manifest = 'signed-data-proxy/package.json';
@@ -46,7 +47,6 @@ export async function readEnvironment(envFile: string | undefined): Promise<Envi
     ...(envFile === undefined ? {} : { envFile: userPath(envFile) }),
     env: { ...process.env },
   });
-  delete process.env.SERVICE_PRIVATE_KEY;
-  delete process.env.SERVICE_MNEMONIC;
+  for (const name of SECRET_VARIABLES) delete process.env[name];
   return { ...env };
 }

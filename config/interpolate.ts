@@ -1,5 +1,6 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
+import { SECRET_VARIABLES } from '../plugins-sdk/signer-variables.ts';
 import { errorAt } from './findings.ts';
 
 /** Variables by name. */
@@ -9,7 +10,7 @@ const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
 const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
 
 /** What the signer is derived from never gets into a configuration. */
-const FORBIDDEN: ReadonlySet<string> = new Set(['SERVICE_PRIVATE_KEY', 'SERVICE_MNEMONIC']);
+const FORBIDDEN: ReadonlySet<string> = new Set(SECRET_VARIABLES);
 
 /** A string that refers to variables. */
 export interface Reference {

@@ -223,7 +223,7 @@ class RequestLifecycle {
     this.#assertOpen();
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const signed = await hooks.ask('sign', Object.freeze({ endpointId, timestamp, data }), exchange);
+    const signed = await hooks.ask('sign', Object.freeze({ endpointId, timestamp, data, isHash: !isShown }), exchange);
     const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
     // Have somebody else vouch for the upstream.
     const proof = await hooks.ask('prove', exchange);

@@ -84,6 +84,8 @@ export interface SignRequest {
   /** Unix seconds. */
   readonly timestamp: number;
   readonly data: Hex;
+  /** Whether the data is the hash of what is shown, rather than shown itself; default false. */
+  readonly isHash?: boolean;
 }
 
 export interface Signed {
@@ -94,7 +96,7 @@ export interface Signed {
 }
 
 /** All that a signed answer consists of. */
-export interface SignedParts extends Signed, Omit<SignRequest, 'data'>, Omit<Encoded, 'bytes'> {
+export interface SignedParts extends Signed, Omit<SignRequest, 'data' | 'isHash'>, Omit<Encoded, 'bytes'> {
   readonly proof: Proof | undefined;
 }
 

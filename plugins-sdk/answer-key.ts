@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from './canonical-json.ts';
-import { encodingChoice, resolvedParameters } from './context-keys.ts';
+import { encodingChoice, requestHash, resolvedParameters } from './context-keys.ts';
 import type { Exchange } from './kernel.ts';
 
 /**
@@ -15,7 +15,10 @@ export function answerKey(exchange: Exchange): string {
   // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = encodingChoice.get(exchange);
+  // A receipt also tells apart what asks the same, such as a factor given as a number or as a text.
+  const asked = requestHash.get(exchange);
   // No JSON text holds a line feed, and an endpoint has a fixed number of them.
-  const text = [exchange.endpoint.id, ...texts, ...(choice === undefined ? [] : [JSON.stringify(choice)])].join('\n');
+  const further = [choice === undefined ? undefined : JSON.stringify(choice), asked].filter((one) => one !== undefined);
+  const text = [exchange.endpoint.id, ...texts, ...further].join('\n');
   return hash('sha256', text, 'base64url');
 }

@@ -1,6 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
-import { type Hex, isHex } from './hex.ts';
+import { requestHash } from './context-keys.ts';
+import { dataDigest, recoverAddress } from './eip191.ts';
+import { type Hex, isHex, toBytes } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
 import { JsonText } from './json-text.ts';
 import {
@@ -8,16 +10,20 @@ import {
   type Contracts,
   type Encoded,
   type Endpoint,
+  type Exchange,
   type Headers,
   type HttpResponse,
   type Json,
   type Parameters,
   plainObject,
+  Refusal,
   type Signed,
+  type SignRequest,
   WrongShape,
 } from './kernel.ts';
 import { isFiniteJson } from './numbers.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
+import { isChecked } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -187,10 +193,27 @@ function responseOf(value: unknown): ApiResponse {
   return Object.freeze(text === undefined ? response : { ...response, text });
 }
 
-function signedOf(value: unknown): Signed {
-  const { node, signature } = membersOf(value);
+/** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
+function signedOf(value: unknown, [request, exchange]: readonly unknown[]): Signed {
+  if (isChecked(value)) return value;
+  const { node, signature, beside } = membersOf(value);
   ensure(isHex(node) && node !== '0x' && isHex(signature) && signature !== '0x');
-  return { node, signature };
+  const { endpointId, timestamp, data } = request as SignRequest;
+  requireSigner(node, () => recoverAddress(dataDigest(endpointId, timestamp, toBytes(data)), signature));
+  const further = beside === undefined ? undefined : plainObject(membersOf(beside));
+  for (const name of Object.keys(further ?? {})) ensure(!RESERVED.has(name), `the field ${name} has another meaning`);
+  if (requestHash.get(exchange as Exchange) !== undefined)
+    ensure(isRecord(further?.receipt), 'the endpoint has receipts, and the plugin that signs made none');
+  return further === undefined ? { node, signature } : { node, signature, beside: further as Signed['beside'] };
+}
+
+function requireSigner(node: Hex, recover: () => Hex): void {
+  try {
+    const by = recover();
+    if (by.toLowerCase() !== node.toLowerCase()) throw new Error(`the signature is by ${by}, not by ${node}`);
+  } catch (error) {
+    throw new Refusal(502, 'Signing failed', { reason: error instanceof Error ? error.message : String(error) });
+  }
 }
 
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */

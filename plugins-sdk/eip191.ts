@@ -98,6 +98,16 @@ export function recoverTextSigner(text: string, signature: Hex, backend: EcdsaBa
   return recoverSigner(personalTextDigest(text), parsed, backend);
 }
 
+/**
+ * The signer of a 32-byte hash, whatever it is the hash of: a personal message or EIP-712 typed data. As with
+ * {@link recoverAddress} the caller must compare.
+ *
+ * @throws Error saying what is wrong with the signature.
+ */
+export function recoverFromHash(hash: Uint8Array, signature: Hex, backend: EcdsaBackend = defaultBackend): Address {
+  return recoverSigner(hash, parseSignature(signature), backend);
+}
+
 function recoverSigner(message: Uint8Array, { bytes, recoveryId }: Signature, backend: EcdsaBackend): Address {
   const { recover } = ecdsaOf(backend);
   let publicKey: Uint8Array;

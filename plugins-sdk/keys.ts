@@ -80,8 +80,23 @@ export const keys = {
   ),
 };
 
+/** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
+export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
+  return fixed === undefined && secret !== true;
+}
+
 /** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
 export const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
+
+/** What stands at `settings.signer`, whose schema all kinds of signers make together; absent: the key of the environment. */
+export const signerKey = configKey('settings', 'signer', Type.Optional(Type.Unknown()));
+
+/** Whether answers of an endpoint have a receipt. */
+export const receiptKey = configKey(
+  'shared',
+  'receipt',
+  Type.Optional(Type.Boolean({ description: 'Answers carry a signed receipt of what was asked; default false' })),
+);
 
 /** Milliseconds of an upstream call when the API names no timeout. */
 export const DEFAULT_TIMEOUT = 10_000;

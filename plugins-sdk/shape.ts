@@ -100,6 +100,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   ],
   identity: [(value) => isRecord(value) && Object.values(value).every(isFunction), 'an object of functions'],
   check: aFunction,
+  recommend: aFunction,
   signerAddress: aFunction,
   isAnnounced: aFunction,
   behindProxy: aFunction,

@@ -1,13 +1,14 @@
 import { defaultBackend, type EcdsaBackend, ecdsaOf } from './ecdsa.ts';
 import { addressOfPublicKey, CURVE_ORDER, personalDigest } from './eip191.ts';
-import type { Address, Hex } from './hex.ts';
-import { toBytes, toHex } from './hex.ts';
+import type { Hex } from './hex.ts';
+import { toBytes } from './hex.ts';
 import { ethers } from './lazy.ts';
+import { type Environment, type SignerRole, VARIABLES } from './signer-variables.ts';
+import type { OpenSigner } from './signers.ts';
+import { type Statement, signatureHex } from './statements.ts';
 
 /** Signs in one account's name. No property and no method gives the private key away. */
-export interface Signer {
-  /** The account, with the EIP-55 checksum. */
-  readonly address: Address;
+export interface Signer extends OpenSigner {
   /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
   /**
@@ -17,6 +18,8 @@ export interface Signer {
    * @throws RangeError when the digest is not 32 bytes.
    */
   signDigest(digest32: Uint8Array): Hex;
+  /** At once, in the same form. */
+  sign(statement: Statement): Hex;
 }
 
 /** The account of a mnemonic: BIP-44, coin type 60, first account, first address. */
@@ -36,36 +39,39 @@ export function createSigner(privateKey: string, options: { backend?: EcdsaBacke
   if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
   const backend = options.backend ?? defaultBackend;
   const { publicKeyOf, sign } = ecdsaOf(backend);
+  const signHash = (hash: Uint8Array): Hex => {
+    const { signature, recoveryId } = sign(hash, key);
+    return signatureHex(signature, recoveryId);
+  };
   return Object.freeze({
     address: addressOfPublicKey(publicKeyOf(key)),
     backend,
-    signDigest: (digest32: Uint8Array): Hex => {
-      const { signature, recoveryId } = sign(personalDigest(digest32), key);
-      return `${toHex(signature)}${recoveryId === 0 ? '1b' : '1c'}`;
-    },
+    signDigest: (digest32: Uint8Array) => signHash(personalDigest(digest32)),
+    sign: ({ hash }: Statement) => signHash(hash),
   });
 }
 
 /**
  * The operator's signer. `SERVICE_MNEMONIC` (BIP-39, English, no passphrase, at {@link DERIVATION_PATH}) wins over
- * `SERVICE_PRIVATE_KEY`; an empty variable counts as unset.
+ * `SERVICE_PRIVATE_KEY`; an empty variable counts as unset. The next one's are `SERVICE_NEXT_MNEMONIC` and `SERVICE_NEXT_PRIVATE_KEY`.
  *
  * @throws Error naming the variable that is missing or invalid, never showing its value.
  */
-export function signerFromEnvironment(env: Record<string, string | undefined>): Signer {
-  const { SERVICE_MNEMONIC: mnemonic, SERVICE_PRIVATE_KEY: privateKey } = env;
-  if (mnemonic) return createSigner(privateKeyOfMnemonic(mnemonic));
-  if (!privateKey) throw new Error('SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set');
-  if (parsePrivateKey(privateKey) === undefined) throw new Error(`SERVICE_PRIVATE_KEY must be ${PRIVATE_KEY_RULE}`);
+export function signerFromEnvironment(env: Environment, role: SignerRole = 'current'): Signer {
+  const names = VARIABLES[role];
+  const { [names.mnemonic]: mnemonic, [names.privateKey]: privateKey } = env;
+  if (mnemonic) return createSigner(privateKeyOfMnemonic(mnemonic, names.mnemonic));
+  if (!privateKey) throw new Error(`${names.privateKey} or ${names.mnemonic} must be set`);
+  if (parsePrivateKey(privateKey) === undefined) throw new Error(`${names.privateKey} must be ${PRIVATE_KEY_RULE}`);
   return createSigner(privateKey);
 }
 
-function privateKeyOfMnemonic(mnemonic: string): string {
+function privateKeyOfMnemonic(mnemonic: string, name: string): string {
   try {
     return ethers().HDNodeWallet.fromPhrase(mnemonic, '', DERIVATION_PATH).privateKey;
   } catch {
     // The error of the library quotes the words, so it is neither shown nor kept as a cause.
-    throw new Error('SERVICE_MNEMONIC must be a BIP-39 mnemonic: 12 to 24 English words with a valid checksum');
+    throw new Error(`${name} must be a BIP-39 mnemonic: 12 to 24 English words with a valid checksum`);
   }
 }
 

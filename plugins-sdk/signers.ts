@@ -2,6 +2,8 @@ import type { Static, TSchema } from 'typebox';
 import type { Log } from './define.ts';
 import type { Address, Hex } from './hex.ts';
 import type { Awaitable } from './kernel.ts';
+import type { Signer } from './signer.ts';
+import type { SignerRole } from './signer-variables.ts';
 import type { Statement } from './statements.ts';
 
 /** Signs in one account's name, wherever its key is. */
@@ -24,8 +26,8 @@ export interface SignerServices {
   readonly log: Log;
   /** Absolute path of one that is relative to the config file. */
   path(relative: string): string;
-  /** Whether it is `settings.signer.next`. */
-  readonly isNext: boolean;
+  /** Whether it is `settings.signer` or its `next`. */
+  readonly role: SignerRole;
 }
 
 /** A kind of signer, as a plugin contributes it under {@link Definition.signers}. */
@@ -47,4 +49,30 @@ export interface SignerType<S extends TSchema = TSchema> {
 /** Checks the types of a kind of signer; returns it as it is. */
 export function signerType<S extends TSchema>(type: SignerType<S>): SignerType {
   return type;
+}
+
+/** A signer that has been opened, and what the config says of it. */
+export interface SignerInUse {
+  readonly role: SignerRole;
+  readonly type: string;
+  readonly signer: OpenSigner;
+  readonly local: boolean;
+  /** Milliseconds for a signature, the wait for its turn included. */
+  readonly timeout: number;
+  /** Signatures that are asked for at once. */
+  readonly concurrency: number;
+}
+
+/** The signers of one config. */
+export interface SignerSet {
+  readonly current: SignerInUse;
+  readonly next?: SignerInUse | undefined;
+}
+
+/** What the plugin that signs gets of the service, and no other plugin. */
+export interface Signing {
+  /** The key of the environment. @throws Error naming the variable that is missing or invalid. */
+  key(role: SignerRole): Signer;
+  /** @throws Error unless the signers of this config have been opened. */
+  opened(config: Readonly<Record<string, unknown>>): SignerSet;
 }

@@ -7,7 +7,9 @@ interface Row {
   readonly key: string;
   readonly value: string;
   readonly required: boolean;
-  readonly meaning: string;
+  readonly about: string;
+  /** Of which kinds the mapping must be to have the key; none: of any. */
+  readonly kinds: string[];
 }
 
 interface Section {
@@ -25,7 +27,10 @@ export function configReference(schema: object): string {
 }
 
 function table(rows: readonly Row[]): string {
-  const lines = rows.map(({ key, value, required, meaning }) => {
+  const lines = rows.map(({ key, value, required, ...row }) => {
+    const [type, ...others] = row.kinds;
+    const list = [`type: ${type}`, ...others].map((kind) => `\`${kind}\``).join(', ');
+    const meaning = type === undefined ? row.about : `with ${list}: ${row.about}`;
     const [, about = meaning, fallback] = /^(.*); default (.+)$/.exec(meaning) ?? [];
     const cells = [`\`${key}\``, value, required ? '**required**' : (fallback ?? ''), about];
     return `| ${cells.map((cell) => cell.replace(/[|<]/g, '\\$&')).join(' | ')} |\n`;
@@ -37,34 +42,39 @@ function table(rows: readonly Row[]): string {
 function sectionsOf(schema: Schema, title: string, seen: Map<string, string>): Section[] {
   const rows: Row[] = [];
   const later: Section[] = [];
-  const visit = (block: Schema, parent: string, when: string): void => {
+  const visit = (block: Schema, parent: string, kind?: string): void => {
     const required: unknown = block.required;
     for (const [name, member] of Object.entries(recordOf(block.properties))) {
       const key = parent === '' ? name : `${parent}.${name}`;
-      if (rows.some((row) => row.key === key)) continue;
       const inner = recordOf(member);
-      const twin = twinOf(inner, key, seen);
       const about = textOf(simplify(inner).description);
+      const known = rows.find((row) => row.key === key);
+      if (known !== undefined) {
+        if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
+        continue;
+      }
+      const twin = twinOf(inner, key, seen);
       // A mapping that nothing is said of only holds its keys together, and those have rows of their own.
       if (about !== '' || twin !== undefined || blocksOf(inner).length === 0) {
         rows.push({
           key,
           value: valuesOf(inner) + (twin === undefined ? '' : `, as \`${twin}\``),
           required: Array.isArray(required) && required.includes(name),
-          meaning: when === '' ? about : `${when}: ${about}`,
+          about,
+          kinds: kind === undefined ? [] : [kind],
         });
       }
       if (twin === undefined) descend(inner, key);
     }
   };
   const descend = (inner: Schema, key: string): void => {
-    for (const { block, list, when } of blocksOf(inner)) {
+    for (const { block, list, kind } of blocksOf(inner)) {
       if (list) later.push(...sectionsOf(block, `${key}[]`, seen));
       else if (title === '') later.push(...sectionsOf(block, key, seen));
-      else visit(block, key, when);
+      else visit(block, key, kind);
     }
   };
-  visit(schema, title, '');
+  visit(schema, title);
   return [{ title, rows }, ...later];
 }
 
@@ -82,7 +92,7 @@ interface Block {
   /** Whether it is an entry of a list. */
   readonly list: boolean;
   /** Of which kind the mapping must be to have these keys. */
-  readonly when: string;
+  readonly kind?: string;
 }
 
 /** The mappings with known keys that a value may be or list. */
@@ -90,18 +100,14 @@ function blocksOf(schema: Schema): Block[] {
   const options = optionsOf(schema);
   const mappings = options.filter(({ properties }) => properties !== undefined);
   const tagged = mappings.length > 1;
-  const here = mappings.map((block) => ({ block, list: false, when: tagged ? `with ${tagOf(block)}` : '' }));
-  if (here.length > 0) return tagged ? [{ block: tagsOf(mappings), list: false, when: '' }, ...here] : here;
+  const here = mappings.map((block) => ({ block, list: false, ...(tagged && { kind: String(typeTag(block)) }) }));
+  if (here.length > 0) return tagged ? [{ block: tagsOf(mappings), list: false }, ...here] : here;
   const items = options.flatMap(({ items: item }) => (item === undefined ? [] : optionsOf(recordOf(item))));
-  return items.filter(({ properties }) => properties !== undefined).map((block) => ({ block, list: true, when: '' }));
+  return items.filter(({ properties }) => properties !== undefined).map((block) => ({ block, list: true }));
 }
 
 function typeTag(block: Schema): unknown {
   return simplify(recordOf(recordOf(block.properties).type)).const;
-}
-
-function tagOf(block: Schema): string {
-  return `\`type: ${String(typeTag(block))}\``;
 }
 
 /** A mapping of nothing but the key that tells kinds apart. */

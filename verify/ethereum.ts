@@ -6,7 +6,7 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
 export type Hex = `0x${string}`;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})*$/;
-const PERSONAL_PREFIX = utf8ToBytes('\x19Ethereum Signed Message:\n32');
+const PERSONAL_PREFIX: Hex = `0x${bytesToHex(utf8ToBytes('\x19Ethereum Signed Message:\n32'))}`;
 const WORD_BITS = 256;
 
 /** `0x` and an even number of hex digits; exactly `length` bytes where one is given. */
@@ -27,35 +27,56 @@ export function hashOfText(text: string): Hex {
   return `0x${bytesToHex(keccak_256(utf8ToBytes(text)))}`;
 }
 
+/** The keccak-256 hash of bytes, one after the other. */
+export function hashOf(...parts: readonly Hex[]): Hex {
+  return `0x${bytesToHex(keccak_256(concatBytes(...parts.map(bytesOf))))}`;
+}
+
+/** A non-negative integer as 32 bytes. */
+export function wordOf(value: number): Hex {
+  return `0x${value.toString(16).padStart(WORD_BITS / 4, '0')}`;
+}
+
 /** keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)). */
 export function digestOf(endpointId: Hex, timestamp: number, data: Hex): Hex {
-  const word = hexToBytes(timestamp.toString(16).padStart(WORD_BITS / 4, '0'));
-  return `0x${bytesToHex(keccak_256(concatBytes(bytesOf(endpointId), word, bytesOf(data))))}`;
+  return hashOf(endpointId, wordOf(timestamp), data);
+}
+
+/** Who signed, with the checksum of EIP-55, or what is wrong with the signature. */
+export type Recovered = { readonly address: Hex } | { readonly problem: string };
+
+/** The signer of an EIP-191 personal signature of 32 bytes; see {@link recoverFrom}. */
+export function recoverSigner(digest: Hex, signature: Hex): Recovered {
+  return recoverFrom(hashOf(PERSONAL_PREFIX, digest), signature);
 }
 
 /**
- * The signer of an EIP-191 personal signature of 32 bytes.
+ * The signer of a hash.
  *
  * @param signature r ‖ s ‖ v, 65 bytes.
  * @returns The address with its checksum, or what is wrong with the signature: nothing else can be recovered from than
  * what a contract accepts (v 27 or 28; s in the lower half of the order, EIP-2).
  */
-export function recoverSigner(digest: Hex, signature: Hex): { address: Hex } | { problem: string } {
+export function recoverFrom(hash: Hex, signature: Hex): Recovered {
   const bytes = bytesOf(signature);
   const v = bytes[64];
   if (v !== 27 && v !== 28) return { problem: 'its v must be 27 or 28' };
   try {
     const parsed = secp256k1.Signature.fromCompact(bytes.subarray(0, 64));
     if (parsed.hasHighS()) return { problem: 'its s is in the upper half of the curve order (EIP-2)' };
-    const message = keccak_256(concatBytes(PERSONAL_PREFIX, bytesOf(digest)));
     const publicKey = parsed
       .addRecoveryBit(v - 27)
-      .recoverPublicKey(message)
+      .recoverPublicKey(bytesOf(hash))
       .toRawBytes(false);
     return { address: checksumAddress(`0x${bytesToHex(keccak_256(publicKey.subarray(1)).subarray(12))}`) };
   } catch {
     return { problem: 'it belongs to no public key' };
   }
+}
+
+/** Whether two texts of hex stand for the same bytes. */
+export function isSame(one: Hex, other: Hex): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }
 
 function checksumAddress(address: Hex): Hex {

@@ -1,7 +1,13 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
-import { type Limits, type Rpc, RpcFailure } from './rpc.ts';
+import {
+  type Hex,
+  type JsonRpc,
+  JsonRpcFailure,
+  type JsonRpcLimits,
+  type Static,
+  Type,
+} from '../../plugins-sdk/index.ts';
 
 // The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
 const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
@@ -72,9 +78,14 @@ export interface Part {
  *
  * @returns nothing when the transaction is unknown, pending, in a block that is not (or no longer) part of the chain, or
  *   has too few confirmations.
- * @throws RpcFailure
+ * @throws JsonRpcFailure
  */
-export async function findMined(rpc: Rpc, part: Part, txHash: Hex, limits: Limits): Promise<Mined | undefined> {
+export async function findMined(
+  rpc: JsonRpc,
+  part: Part,
+  txHash: Hex,
+  limits: JsonRpcLimits,
+): Promise<Mined | undefined> {
   const { network, confirmations = 1 } = part;
   const deadline = performance.now() + limits.timeout;
   const stop = new AbortController();
@@ -87,10 +98,11 @@ export async function findMined(rpc: Rpc, part: Part, txHash: Hex, limits: Limit
       ask('eth_getTransactionByHash', [txHash]).then((found) => shaped('transaction', shapes.transaction, found)),
       ask('eth_getTransactionReceipt', [txHash]).then((found) => shaped('receipt', shapes.receipt, found)),
     ]);
-    if (BigInt(chainId) !== BigInt(network)) throw new RpcFailure(`the chain is ${BigInt(chainId)}, not ${network}`);
+    if (BigInt(chainId) !== BigInt(network))
+      throw new JsonRpcFailure(`the chain is ${BigInt(chainId)}, not ${network}`);
     if (transaction === null || receipt === null) return undefined;
     if (!isSame(transaction.hash, txHash) || !isSame(receipt.transactionHash, txHash)) {
-      throw new RpcFailure('the answer is about another transaction');
+      throw new JsonRpcFailure('the answer is about another transaction');
     }
     // Between two answers the chain may have been reorganised.
     if (!isSame(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
@@ -116,11 +128,11 @@ export function isSame(one: string, other: string): boolean {
 
 function milliseconds(timestamp: string): number {
   const time = Number(BigInt(timestamp)) * 1000;
-  if (!Number.isSafeInteger(time)) throw new RpcFailure('the time of the block is no time');
+  if (!Number.isSafeInteger(time)) throw new JsonRpcFailure('the time of the block is no time');
   return time;
 }
 
 function shaped<T>(what: string, shape: { Check(value: unknown): value is T }, value: unknown): T {
-  if (!shape.Check(value)) throw new RpcFailure(`the ${what} has a wrong shape`);
+  if (!shape.Check(value)) throw new JsonRpcFailure(`the ${what} has a wrong shape`);
   return value;
 }

@@ -5,8 +5,12 @@ import {
   type Call,
   ContextKey,
   createHttpClient,
+  createJsonRpc,
   definePlugin,
   type Exchange,
+  httpTarget,
+  type JsonRpc,
+  JsonRpcFailure,
   type Measure,
   MemoryArea,
   type Outcome,
@@ -24,7 +28,6 @@ import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions, unavailable } from './redemptions.ts';
-import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -60,7 +63,7 @@ function challenge(terms: Terms, exchange: Exchange, node: string, now: number):
 
 interface Accepted {
   readonly terms: Terms;
-  readonly rpc: Rpc;
+  readonly rpc: JsonRpc;
 }
 
 /** Every payment that an endpoint accepts may have to be looked up, one after the other. */
@@ -76,7 +79,7 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
     return mined;
   } catch (error) {
-    throw error instanceof RpcFailure ? unavailable(error.message) : error;
+    throw error instanceof JsonRpcFailure ? unavailable(error.message) : error;
   }
 }
 
@@ -144,7 +147,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
   const draw = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
-    return { terms, rpc: createRpc(client, terms.rpc) };
+    return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
   const redemptions = redemptionsIn(services, area, accepted, budget + LEASE_MARGIN);
   const help = 'Proofs of payment, by what became of them';

@@ -1,4 +1,4 @@
-import { type Endpoint, type Json, keys } from '../../plugins-sdk/index.ts';
+import { type Endpoint, isCovered, type Json, keys, receiptKey } from '../../plugins-sdk/index.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -29,6 +29,8 @@ export interface PublicEndpoint {
   readonly reserved: readonly ReservedParameter[];
   /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
   readonly encoding?: { readonly type: string; readonly path: string; readonly times?: string };
+  /** The names of the parameters that the receipts of its answers cover, reserved ones apart; absent where it makes none. */
+  readonly receipt?: readonly string[];
 }
 
 function descriptionOf(value: unknown): { description?: string } {
@@ -51,6 +53,10 @@ function parametersOf(endpoint: Endpoint): PublicParameter[] {
     }));
 }
 
+function coveredNames(endpoint: Endpoint): string[] {
+  return (keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name);
+}
+
 /** What may be published of an endpoint. */
 export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
   const { id, api, name, mode, auth, own } = endpoint;
@@ -70,5 +76,6 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
       ...(times === '*' ? (['_times'] as const) : []),
     ],
     ...(encoding === undefined ? {} : { encoding }),
+    ...(receiptKey.of(endpoint) === true ? { receipt: coveredNames(endpoint) } : {}),
   };
 }

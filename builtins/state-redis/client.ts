@@ -1,9 +1,10 @@
 import type { Redis as Client } from 'ioredis';
+import { optionalPackage } from '../../plugins-sdk/index.ts';
 import type { Target } from './target.ts';
 
 export type { Client };
 
-const INSTALL = 'npm install ioredis@6';
+const MISSING = 'settings.state needs a package that is not installed: npm install ioredis@6';
 
 /** Milliseconds in which a connection must be there, and in which something must come back while an answer is awaited. */
 const PATIENCE = 3000;
@@ -28,7 +29,7 @@ export async function createClient(
   { host, port, db, username, password, tls }: Target,
   retry: () => number | null,
 ): Promise<Client> {
-  const Redis = await load();
+  const { Redis } = await optionalPackage(() => import('ioredis'), MISSING);
   return new Redis({
     ...{ host, port, db, lazyConnect: true, retryStrategy: retry, reconnectOnError: isReadOnly },
     ...(username === undefined ? {} : { username }),
@@ -42,14 +43,4 @@ export async function createClient(
     // Without a bound on silence, a host that vanished would hold the connection for a quarter of an hour.
     ...{ connectTimeout: PATIENCE, socketTimeout: PATIENCE, keepAlive: KEEP_ALIVE, disconnectTimeout: DISCONNECT },
   });
-}
-
-async function load() {
-  try {
-    return (await import('ioredis')).Redis;
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
-    throw new Error(`settings.state needs a package that is not installed: ${INSTALL}`);
-  }
 }

@@ -1,11 +1,9 @@
-import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
 import type { Given } from '../arguments.ts';
-import { readEnvironment } from '../surroundings.ts';
+import { readAddresses } from '../identity/addresses.ts';
 import { print } from '../terminal.ts';
 
-/** Prints the address of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`. */
+/** Prints the address of the signer: that of a config file, or of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`. */
 export async function address(given: Given): Promise<number> {
-  const env = await readEnvironment(given.optional('env'));
-  await print(`${signerFromEnvironment(env).address}\n`);
+  await print(`${(await readAddresses(given)).current}\n`);
   return 0;
 }

@@ -28,6 +28,10 @@ export async function validateConfig(given: Given): Promise<number> {
     'warning',
     warnings.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)),
   );
+  await complain(
+    'recommendation',
+    loaded.plugins.flatMap(({ definition }) => definition.recommend?.(endpoints) ?? []),
+  );
   await print(lines.map((line) => `${line}\n`).join(''));
   return 0;
 }

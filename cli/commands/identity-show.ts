@@ -1,13 +1,12 @@
-import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
 import type { Given } from '../arguments.ts';
+import { readAddresses } from '../identity/addresses.ts';
 import { recordName, zoneLine } from '../identity/record.ts';
-import { readEnvironment } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 
-/** Prints the TXT record that names the signer of `SERVICE_MNEMONIC` or `SERVICE_PRIVATE_KEY`, for a zone file. */
+/** Prints the TXT records that name the signer, and the one that comes next, for a zone file. */
 export async function showIdentity(given: Given): Promise<number> {
   const name = recordName(given.value('domain'));
-  const env = await readEnvironment(given.optional('env'));
-  await print(`${zoneLine(name, signerFromEnvironment(env).address)}\n`);
+  const { current, next } = await readAddresses(given);
+  for (const signer of [current, ...(next ? [next] : [])]) await print(`${zoneLine(name, signer)}\n`);
   return 0;
 }

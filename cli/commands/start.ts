@@ -1,4 +1,5 @@
 import { type Stats, watchFile } from 'node:fs';
+import { overruled, signerVariables } from '../../plugins-sdk/signer-variables.ts';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../log.ts';
@@ -27,7 +28,7 @@ export async function start(given: Given): Promise<number> {
   const files = [file, environmentFile(envFile)];
   // Workers reload when the primary process says so.
   if (given.flag('watch') && mark === undefined) for (const path of files) watch(path, () => reloads.ask());
-  const outside = signerVariables();
+  const outside = signerVariables(process.env);
   const env = await Promise.race([readEnvironment(envFile), signalled]);
   if (typeof env === 'string') return 0;
   const settings = { ...logSettings(env), ...(mark && { worker: mark.number, colour: mark.colour }) };
@@ -109,15 +110,9 @@ function watch(path: string, changed: () => void): void {
   });
 }
 
-/** Those of the signer's variables that come with the process, and win over those of a file for as long as it lives. */
-function signerVariables(): Readonly<Record<string, string>> {
-  const { SERVICE_MNEMONIC, SERVICE_PRIVATE_KEY } = process.env;
-  return { ...(SERVICE_MNEMONIC && { SERVICE_MNEMONIC }), ...(SERVICE_PRIVATE_KEY && { SERVICE_PRIVATE_KEY }) };
-}
-
-/** The variables as they are now, but for those of the signer that the process has of its own. */
+/** The variables as they are now, but for those of the signer that came with the process, and win for as long as it lives. */
 async function variables(envFile: string | undefined, outside: Readonly<Record<string, string>>) {
-  const hidden = new Set([...Object.keys(outside), ...(outside.SERVICE_MNEMONIC ? ['SERVICE_PRIVATE_KEY'] : [])]);
+  const hidden = new Set([...Object.keys(outside), ...overruled(outside)]);
   const env = Object.entries(await readEnvironment(envFile)).filter(([name]) => !hidden.has(name));
   return Object.fromEntries(env);
 }

@@ -24,6 +24,11 @@ const env: OptionSpec = {
   value: 'path',
   description: 'Variables file (default: .env, where there is one)',
 };
+const signerConfig: OptionSpec = {
+  ...config,
+  required: false,
+  description: 'YAML config file whose settings.signer it is (default: the key in the environment)',
+};
 const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
 const watch: OptionSpec = {
   long: 'watch',
@@ -36,6 +41,11 @@ const workers: OptionSpec = {
 };
 const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
 const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
+const parameters: OptionSpec = {
+  long: 'parameters',
+  value: 'json',
+  description: 'What must have been asked; the answer needs a receipt',
+};
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
 const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
 const ownConfig: OptionSpec = {
@@ -77,7 +87,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'address',
     description: "Print the signer's address",
-    options: [env],
+    options: [signerConfig, env],
     run: async (given) => (await import('./address.ts')).address(given),
   },
   {
@@ -122,13 +132,13 @@ export const commands: readonly CommandSpec[] = [
     name: 'verify',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
-    options: [node, endpointId, maxAge],
+    options: [node, endpointId, parameters, maxAge],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
   {
     name: 'identity show',
     description: 'Print the DNS record that names the signer',
-    options: [domain, env],
+    options: [domain, signerConfig, env],
     run: async (given) => (await import('./identity-show.ts')).showIdentity(given),
   },
   {

@@ -1,6 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { isAddress, isBytes32 } from '../../plugins-sdk/hex.ts';
-import { type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
+import type { Json } from '../../plugins-sdk/kernel.ts';
+import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/numbers.ts';
+import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
@@ -28,6 +30,7 @@ function readOptions(given: Given): VerifyOptions {
   const node = given.optional('node');
   const endpointId = given.optional('endpoint-id');
   const maxAge = given.optional('max-age');
+  const parameters = given.optional('parameters');
   if (node !== undefined && !isAddress(node)) {
     throw new UsageError(
       'option --node <address> must be 0x and 40 hex digits, mixed-case only with the right checksum',
@@ -42,12 +45,27 @@ function readOptions(given: Given): VerifyOptions {
   return {
     node: node ?? null,
     ...(endpointId === undefined ? {} : { endpointId }),
+    ...(parameters === undefined ? {} : { parameters: readParameters(parameters) }),
     ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
   };
 }
 
+/** @throws UsageError for what the service would not take as the parameters of a request. */
+function readParameters(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const parameters: Readonly<Record<string, Json>> = JSON.parse(text);
+    if (isFiniteJson(JSON.parse(withoutRoundedNumbers(text)))) {
+      requestHashOf(parameters);
+      return parameters;
+    }
+  } catch {
+    throw new UsageError('option --parameters <json> must be a JSON object, such as {"symbol":"ETHUSD"}');
+  }
+  throw new UsageError('option --parameters <json> holds a number that would be rounded: it is asked as a string');
+}
+
 function describe(result: Exclude<Verification, { ok: false }>): string[] {
-  const { signer, pinned, digest, endpointId, timestamp, signedData, kind } = result;
+  const { signer, pinned, digest, endpointId, timestamp, signedData, kind, requestHash } = result;
   return [
     `Signer: ${signer}`,
     pinned ? 'Pinned: yes' : 'Pinned: no, any signer was accepted; say with --node whose signature it must be',
@@ -57,6 +75,7 @@ function describe(result: Exclude<Verification, { ok: false }>): string[] {
     kind === 'encoded'
       ? `Signed data: ${signedData}`
       : `Signed data: ${signedData} (hash of the canonical JSON of rawData)`,
+    ...(requestHash === undefined ? [] : [`Request hash: ${requestHash} (the receipt is of these parameters)`]),
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../kernel/values.ts';
 import type { Taps } from '../../plugins-sdk/define.ts';
 import { type ApiResponse, type Hex, type Json, JsonText, type Parameters } from '../../plugins-sdk/index.ts';
+import { checked } from '../../plugins-sdk/signed.ts';
 import type { RecordedRequest } from './record.ts';
 
 const NOBODY: Hex = `0x${'00'.repeat(20)}`;
@@ -40,7 +41,7 @@ export class StandIns {
       },
       sign: ({ data }) => {
         if (this.encoded !== undefined) this.signed = data;
-        return { node: NOBODY, signature: '0x00' };
+        return checked({ node: NOBODY, signature: '0x00' });
       },
     };
   }

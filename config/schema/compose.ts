@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
+import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { errorAt } from '../findings.ts';
@@ -19,6 +20,9 @@ const closed = { additionalProperties: false };
 /** `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
 
+/** What is owned by the plugin that signs. */
+const SIGNER = 'config key settings.signer';
+
 /** Longest name of an API or endpoint. */
 const NAME_LENGTH = 200;
 
@@ -29,6 +33,7 @@ export function compose(definitions: readonly Definition[]): Composed {
   const modes = modeNames(definitions, claims);
   const trees = keyTrees(definitions, claims);
   const state = stateSchema(definitions, claims);
+  const signer = claims.isFree(SIGNER) ? undefined : signerSchema(definitions, claims);
   const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
   const schema = Type.Object(
     {
@@ -42,6 +47,7 @@ export function compose(definitions: readonly Definition[]): Composed {
           {
             ...trees.settings.members('optional'),
             ...(state === undefined ? {} : { state: Type.Optional(state) }),
+            ...(signer === undefined ? {} : { signer: Type.Optional(signer) }),
             plugins: Type.Optional(PluginsSchema),
           },
           { ...closed, description: 'What applies to all APIs' },
@@ -147,17 +153,43 @@ function stateSchema(definitions: readonly Definition[], claims: Claims): TSchem
   });
 }
 
+/** Told apart by `type`; what comes next is one of the same kinds. */
+function signerSchema(definitions: readonly Definition[], claims: Claims): TSchema | undefined {
+  const types = definitions.flatMap((definition) => {
+    return Object.entries(definition.signers ?? {}).filter(([type]) =>
+      claims.claim(`signer "${type}"`, plugin(definition)),
+    );
+  });
+  if (types.length === 0) return undefined;
+  const each = (further: TProperties) =>
+    oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
+  const description = 'Signs beside it where answers carry "signatures", and takes its place one day';
+  return withMembers(each({ next: Type.Optional(withMembers(each({}), { description })) }), {
+    description: 'Who signs answers; default the key of the environment',
+  });
+}
+
+/** What bounds the use of any signer outside the process. */
+const LIMITS: TProperties = {
+  timeout: Type.Optional(
+    millisecondsSchema('Milliseconds for a signature, the wait for its turn included; default 5000'),
+  ),
+  concurrency: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Signatures that are asked for at once; default 16' }),
+  ),
+};
+
 function oneOf(variants: readonly TSchema[]): TSchema {
   return variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union([...variants]);
 }
 
-function variant(type: string, schema: TSchema): TSchema {
+function variant(type: string, schema: TSchema, further: TProperties = {}): TSchema {
   const own = close(schema);
   const { properties, required } = isRecord(own) ? own : {};
   return withMembers(own, {
     type: 'object',
     required: ['type', ...(Array.isArray(required) ? required : [])],
-    properties: { ...(isRecord(properties) ? properties : {}), type: Type.Literal(type) },
+    properties: { ...(isRecord(properties) ? properties : {}), ...further, type: Type.Literal(type) },
     additionalProperties: false,
   });
 }

@@ -7,6 +7,7 @@ import { type DnsServer, startDns } from '../support/dns.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { type Ended, folderWith, type RunOptions, runCli } from './run.ts';
+import { configText } from './service-config.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const env = { SERVICE_PRIVATE_KEY: TEST_KEY };
@@ -36,6 +37,25 @@ describe('identity show', { concurrency: 4 }, () => {
     const cwd = await folderWith(t, { 'a.env': `SERVICE_PRIVATE_KEY=${TEST_KEY}\n` });
     const args = ['identity', 'show', '--domain=example.com', '--env', 'a.env'];
     assert.deepEqual(await runCli(t, args, { cwd }), record('_node.example.com.'));
+  });
+
+  it('prints one for the signer of a config, and one for the next', async (t) => {
+    const text = configText(undefined, 'settings: { signer: { type: environment, next: { type: environment } } }');
+    const cwd = await folderWith(t, { 'c.yaml': text });
+    const both = {
+      ...env,
+      SERVICE_NEXT_MNEMONIC: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+    };
+    const line = (address: string) => `_node.example.com. 300 IN TXT "${address}"`;
+    assert.deepEqual(
+      await runCli(t, ['identity', 'show', '-d', 'example.com', '-c', 'c.yaml'], { cwd, env: both }),
+      ended(0, [line(TEST_ADDRESS), line('0x58A57ed9d8d624cBD12e2C467D34787555bB1b25')]),
+    );
+    assert.deepEqual(await runCli(t, ['address', '-c', 'c.yaml'], { cwd, env: both }), ended(0, [TEST_ADDRESS]));
+    assert.deepEqual(
+      await runCli(t, ['address', '-c', 'c.yaml'], { cwd, env }),
+      ended(1, [], 'SERVICE_NEXT_PRIVATE_KEY or SERVICE_NEXT_MNEMONIC must be set'),
+    );
   });
 
   it('needs a signer', async (t) => {

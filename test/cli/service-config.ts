@@ -23,6 +23,7 @@ apis:
       - name: all
         path: /all
         parameters: [{ name: q, required: true }]
+        receipt: false
 `;
 }
 

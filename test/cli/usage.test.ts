@@ -240,8 +240,9 @@ ${helpOption}`,
     ],
     [
       'identity show',
-      'identity show -d <domain> [--env <path>]',
+      'identity show -d <domain> [-c <file>] [--env <path>]',
       `  -d, --domain <domain>  Domain of the API; the record stands at _node.<domain>
+  -c, --config <file>    YAML config file whose settings.signer it is (default: the key in the environment)
   --env <path>           Variables file (default: .env, where there is one)
   -h, --help             Display this message
 `,
@@ -267,16 +268,20 @@ ${helpOption}`,
     ['generate-mnemonic', 'generate-mnemonic', '  -h, --help  Display this message\n'],
     [
       'verify',
-      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--max-age <seconds>]',
+      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--parameters <json>] [--max-age <seconds>]',
       `  --node <address>     Signer that must have signed
   --endpoint-id <id>   Endpoint that must have answered
+  --parameters <json>  What must have been asked; the answer needs a receipt
   --max-age <seconds>  Refuse an older answer
 ${helpOption}`,
     ],
     [
       'address',
-      'address [--env <path>]',
-      '  --env <path>  Variables file (default: .env, where there is one)\n  -h, --help    Display this message\n',
+      'address [-c <file>] [--env <path>]',
+      `  -c, --config <file>  YAML config file whose settings.signer it is (default: the key in the environment)
+  --env <path>         Variables file (default: .env, where there is one)
+  -h, --help           Display this message
+`,
     ],
   ];
   for (const [command, usage, options] of usages) {

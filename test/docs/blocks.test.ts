@@ -22,6 +22,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/getting-started.md': 'test/docs/pages.test.ts',
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
+  'docs/receipts.md': 'test/docs/receipts.test.ts',
   'docs/operations.md': 'test/docs/pages.test.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
@@ -36,6 +37,14 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/deploy.md': {
     'docker build': 'there is no container engine; test/examples/deploy.test.ts checks what the Dockerfile does',
     'npm ci --ignore-scripts': 'installs into the system; test/examples/deploy.test.ts checks the unit',
+  },
+  'docs/signers.md': {
+    'clef init': 'clef is not there; test/builtins/signers/json-rpc.test.ts speaks as it documents',
+    'function ApproveSignData': 'rules for clef',
+    'mkdir -p keys': 'web3signer is not there; test/builtins/signers/web3signer.test.ts speaks as it documents',
+    'aws kms create-key': 'needs an account of AWS',
+    '{\n  "Version": "2012-10-17"': 'a policy of AWS',
+    'softhsm2-util': 'test/support/softhsm.ts makes a token and a key so',
   },
   'docs/verifier-contract.md': {
     'function verifyAndFulfill(': 'part of a contract; test/e2e/verifier-contract.test.ts delivers to it',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { submitted as accepted, finished } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
+import { verifyReceipt } from '../support/receipts.ts';
 import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -44,6 +45,12 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
     const { signatures } = await relayer.judge(submitted());
     const hex = (text: string) => text.slice(2);
     assert.equal(inputProof, `0x0103${hex(handle)}${signatures.map(hex).join('')}00`);
+  });
+
+  it('has a receipt of what was encrypted and signed, where receipts are made', async () => {
+    upstream.json('/receipted', { v: 7 });
+    await verifyReceipt(await service.post('api/receipted', { q: 'x' }), { q: 'x' }, TEST_ADDRESS);
+    assert.equal(plaintext(), 7n);
   });
 
   it('is bound to the consumer and to `verifier`, on Sepolia', () => {

@@ -29,6 +29,7 @@ export function endpoints(): Readonly<Record<string, Readonly<Record<string, unk
     middle: encrypted('euint64'),
     large: encrypted('euint256'),
     plain: { encoding: { type: 'uint256', path: '$.v' } },
+    receipted: { ...encrypted('euint8'), receipt: true, parameters: [{ name: 'q' }] },
     later: { ...encrypted('euint8'), mode: 'async' },
   };
 }

@@ -10,6 +10,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
 import { contracts } from '../../plugins-sdk/contracts.ts';
 import { randomId } from '../../plugins-sdk/random-id.ts';
+import { checked } from '../../plugins-sdk/signed.ts';
 import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
@@ -27,7 +28,7 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
     deliver: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
     callApi: () => ({ data: 1, status: 200, text: '1' }),
     encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
-    sign: () => ({ node: NODE, signature: SIGNATURE }),
+    sign: () => checked({ node: NODE, signature: SIGNATURE }),
   };
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
   const pipeline = new Pipeline(registry.seal().hooks, {
@@ -68,10 +69,10 @@ describe('what a plugin gets is its own to look at only', () => {
       quietly(() => Object.assign(request, { data: '0x02' }));
       quietly(() => Object.assign(request, { endpointId: '0x02' }));
       signed.push({ ...request });
-      return { node: NODE, signature: SIGNATURE };
+      return checked({ node: NODE, signature: SIGNATURE });
     };
     assert.deepEqual(await serve('sync', { sign }), { status: 200, body: bodyWith('0x01') });
-    assert.deepEqual(signed, [{ endpointId: ID, timestamp: 7, data: '0x01' }]);
+    assert.deepEqual(signed, [{ endpointId: ID, timestamp: 7, data: '0x01', isHash: false }]);
   });
 
   it('the response, down to its data', async () => {
@@ -152,7 +153,7 @@ describe('what is shown is what was signed', () => {
       own.bytes = '0x02';
       own.value = '0x02';
       own.field = 'other';
-      return { node: NODE, signature: SIGNATURE };
+      return checked({ node: NODE, signature: SIGNATURE });
     };
     assert.deepEqual(await serve('sync', { encode: () => own, sign }), { status: 200, body: bodyWith('0x01') });
     assert.deepEqual(signed, ['0x01']);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { errorsOf } from '../support/config.ts';
+import { outputWithout } from '../support/hide.ts';
 import { errorOf, freePort, type Given, started } from './redis-server.ts';
 
 /** The port of something that listens, but is no such server. */
@@ -103,19 +102,11 @@ describe('the start of an engine whose server is none', () => {
 
 describe('an engine without its library', () => {
   it('says how to install it', () => {
-    const hook = `export async function resolve(name, context, next) {
-      if (name === 'ioredis') throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
-      return next(name, context);
-    }`;
-    const url = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
-    const register = `import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`;
     const client = new URL('../../builtins/state-redis/client.ts', import.meta.url).href;
     const program = `import { createClient } from ${JSON.stringify(client)};
       await createClient({}, () => null).catch((error) => console.log(error.message));`;
-    const words = ['--import', 'tsx', '--import', url(register), '--input-type=module', '-e', program];
-    const cwd = fileURLToPath(new URL('../..', import.meta.url));
-    const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', cwd, timeout: 30_000 });
-    assert.equal(stdout, 'settings.state needs a package that is not installed: npm install ioredis@6\n', stderr);
+    const text = 'settings.state needs a package that is not installed: npm install ioredis@6\n';
+    assert.equal(outputWithout('ioredis', program), text);
   });
 });
 

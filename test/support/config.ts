@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { definitions } from '../../cli/service.ts';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
-import { createSigner } from '../../plugins-sdk/signer.ts';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -17,8 +16,7 @@ export async function loadObject(
   try {
     const file = join(folder, 'config.yaml');
     await writeFile(file, stringify({ version: '1.0', ...config }));
-    const signer = () => createSigner(`0x${'1'.repeat(64)}`);
-    return await loadConfig({ file, env, builtins: definitions(signer) });
+    return await loadConfig({ file, env, builtins: definitions() });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
 /** Words for node's command line by which packages cannot be required, as if they were not there or not built. */
 export function hide(...names: string[]): string[] {
   const preload = `
@@ -21,4 +24,18 @@ export function leaveOut(name: string): string[] {
       throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
     };`;
   return ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
+}
+
+/** What a module writes to stdout where a package is not installed, or to stderr if nothing; it runs in the project's folder. */
+export function outputWithout(name: string, program: string): string {
+  const hook = `export async function resolve(name, context, next) {
+    if (name === ${JSON.stringify(name)}) throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  }`;
+  const url = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`;
+  const words = ['--import', 'tsx', '--import', url(register), '--input-type=module', '-e', program];
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', cwd, timeout: 30_000 });
+  return stdout || stderr;
 }

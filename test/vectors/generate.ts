@@ -1,6 +1,6 @@
 /**
  * Writes the test vectors beside this file, with the service's own code: `npx tsx test/vectors/generate.ts`, then
- * `npm run format`. They are for implementers in other languages; vectors.test.ts holds them against other libraries.
+ * `npm run format` (those of receipts without it: see receipts.ts). They are for implementers in other languages; vectors.test.ts holds them against other libraries.
  */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { type Hex, toBytes, toHex } from '../../plugins-sdk/hex.ts';
 import { keccak256 } from '../../plugins-sdk/keccak.ts';
 import { createSigner } from '../../plugins-sdk/signer.ts';
 import { loadObject } from '../support/config.ts';
+import { receiptVectors } from './receipts.ts';
 
 export interface CanonicalVector {
   readonly note: string;
@@ -239,7 +240,7 @@ function hex64(value: bigint): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, content] of Object.entries(await vectors())) {
+  for (const [name, content] of Object.entries({ ...(await vectors()), 'receipts.json': await receiptVectors() })) {
     await writeFile(new URL(name, import.meta.url), `${JSON.stringify(content, undefined, 2)}\n`);
   }
 }

@@ -68,29 +68,38 @@ describe('verifyResponse, with what the service sends', () => {
     return verifyResponse(body, { node: TEST_ADDRESS, endpointId, maxAge: 60 });
   };
 
-  const expected = (name: string, timestamp: unknown, signedData: string) => {
+  const expected = (name: string, timestamp: unknown, signedData: string, signature: unknown) => {
     assert.ok(typeof timestamp === 'number');
     const endpointId = service.ids[`api/${name}`] ?? '';
     const digest = digestOf(timestamp, signedData, endpointId);
-    return { ok: true, signer: TEST_ADDRESS, pinned: true, digest, endpointId, timestamp, signedData };
+    return { ok: true, signer: TEST_ADDRESS, pinned: true, digest, endpointId, timestamp, signedData, signature };
   };
   const encoded = { kind: 'encoded', data: word };
   const raw = { kind: 'raw', json };
 
   it('an encoded answer', async () => {
     const body = JSON.parse(await (await service.post('api/encoded')).text());
-    assert.deepEqual(verified('encoded', body), { ...expected('encoded', body.timestamp, word), ...encoded });
+    assert.deepEqual(verified('encoded', body), {
+      ...expected('encoded', body.timestamp, word, body.signature),
+      ...encoded,
+    });
   });
 
   it('a raw answer', async () => {
     const body = JSON.parse(await (await service.post('api/raw')).text());
-    assert.deepEqual(verified('raw', body), { ...expected('raw', body.timestamp, hashOf(body.rawData)), ...raw });
+    assert.deepEqual(verified('raw', body), {
+      ...expected('raw', body.timestamp, hashOf(body.rawData), body.signature),
+      ...raw,
+    });
   });
 
   it('the body of an SSE frame', async () => {
     const body = JSON.parse((await (await service.post('api/stream')).text()).slice('data: '.length));
     assert.equal(body.done, true);
-    assert.deepEqual(verified('stream', body), { ...expected('stream', body.timestamp, hashOf(body.rawData)), ...raw });
+    assert.deepEqual(verified('stream', body), {
+      ...expected('stream', body.timestamp, hashOf(body.rawData), body.signature),
+      ...raw,
+    });
   });
 
   it('a complete async record, and no other', async () => {
@@ -98,7 +107,10 @@ describe('verifyResponse, with what the service sends', () => {
     assert.deepEqual(refusal(submission), ['malformed', 'the request is still pending: there is no answer yet']);
     const record = await finished(service, submission);
     assert.equal(record.status, 'complete');
-    assert.deepEqual(verified('async', record), { ...expected('async', record.timestamp, word), ...encoded });
+    assert.deepEqual(verified('async', record), {
+      ...expected('async', record.timestamp, word, record.signature),
+      ...encoded,
+    });
   });
 });
 

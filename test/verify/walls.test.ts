@@ -26,8 +26,12 @@ it('the verification module reaches nothing of the server and nothing of Node', 
     '@noble/hashes/sha3',
     '@noble/hashes/utils',
     'plugins-sdk/canonical-json.ts',
+    'verify/answer.ts',
     'verify/ethereum.ts',
     'verify/index.ts',
+    'verify/options.ts',
+    'verify/receipt.ts',
+    'verify/refusal.ts',
   ]);
 });
 

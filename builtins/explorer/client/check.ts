@@ -17,7 +17,7 @@ const OTHER_ADDRESS = 'This is your own choice; the service gives another addres
 export interface CheckCard {
   readonly element: HTMLElement;
   /** Checks a text. */
-  check(text: string, asked: Pick<Asked, 'endpointId' | 'types' | 'times'>): void;
+  check(text: string, asked: Asked): void;
   /** There is nothing to check. */
   clear(headline: string): void;
 }
@@ -31,7 +31,7 @@ export function checkCard(pin: Pin, node: string): CheckCard {
     element: view.element,
     check: (text, asked) => {
       last = () => {
-        const verdict = judge(text, pin.address, asked.endpointId);
+        const verdict = judge(text, pin.address, asked);
         field.mark(verdict.badPin);
         view.show(verdict, asked);
       };
@@ -134,7 +134,13 @@ function factsOf({ verified }: Verdict, { types, times }: Pick<Asked, 'types' | 
     ...decoded.flatMap(({ type, value }, i) => fact(names[i] ?? type, element('code', {}, value))),
     ...fact('Signed', timeOf(verified.timestamp)),
     ...fact('Digest', digest, copyButton('the digest', digest)),
+    ...(verified.requestHash === undefined ? [] : hashFact(verified.requestHash)),
   ];
+}
+
+function hashFact(hash: string): HTMLElement[] {
+  const shown = element('code', {}, hash);
+  return fact('Request hash', shown, copyButton('the request hash', shown));
 }
 
 function fact(name: string, ...value: (Node | string)[]): HTMLElement[] {

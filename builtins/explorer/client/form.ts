@@ -9,6 +9,8 @@ export interface Asked extends ServiceRequest {
   /** The types of the values, where the answer is encoded. */
   readonly types?: string;
   readonly times?: string;
+  /** What a receipt must cover, where the endpoint makes receipts. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
 export interface RequestForm {
@@ -46,11 +48,13 @@ export function requestForm(
     const wrong = [...parts, ...credentials].find(({ field }) => 'problem' in field.read());
     if (wrong !== undefined || body === undefined || headers === undefined) return;
     const members = body.map(([name, json]) => `${JSON.stringify(name)}:${json}`);
+    const parameters = `{${members.join(',')}}`;
     submit({
       endpointId: endpoint.id,
-      body: `{"parameters":{${members.join(',')}}}`,
+      body: `{"parameters":${parameters}}`,
       headers: Object.fromEntries(headers),
       ...encodingOf(endpoint, new Map(body)),
+      ...coveredOf(endpoint, JSON.parse(parameters)),
     });
   });
   return { element: form, stop };
@@ -80,6 +84,17 @@ function encodingOf({ encoding }: PublicEndpoint, given: ReadonlyMap<string, str
   const types = chosen(encoding.type, '_type');
   const times = chosen(encoding.times, '_times');
   return { ...(types === undefined ? {} : { types }), ...(times === undefined ? {} : { times }) };
+}
+
+/** What the service fills in where nothing was given, and what was. */
+function coveredOf({ receipt, reserved, parameters }: PublicEndpoint, given: object): Pick<Asked, 'parameters'> {
+  if (receipt === undefined) return {};
+  const defaults = parameters.flatMap(({ name, default: fallback }): [string, unknown][] =>
+    fallback === undefined ? [] : [[name, fallback]],
+  );
+  const known = new Set<string>([...receipt, ...reserved]);
+  const all = [...defaults, ...Object.entries(given)];
+  return { parameters: Object.fromEntries(all.filter(([name]) => known.has(name))) };
 }
 
 /** JSON of a text that was given. */

@@ -42,7 +42,7 @@ function section(title: string, ...children: Node[]): HTMLElement {
 }
 
 function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTMLElement[] {
-  const { id, api, name, description, mode, auth, encoding } = endpoint;
+  const { id, api, name, description, mode, auth, encoding, receipt } = endpoint;
   const shownId = element('code', {}, id);
   const access = auth.map((type) => ways[type]?.title ?? type);
   const title = modes[mode];
@@ -53,6 +53,7 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
     [
       'Answer',
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
+      ...(receipt === undefined ? [] : [', with a receipt']),
     ],
   ];
   return [

@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../../plugins-sdk/canonical-json.ts';
 import { digestOf, hashOfText, isHex, recoverSigner } from '../../../verify/ethereum.ts';
 import { type Reason, type Verification, verifyResponse } from '../../../verify/index.ts';
+import type { Asked } from './form.ts';
 
 /** What is to be said about an answer. */
 export interface Verdict {
@@ -24,6 +25,9 @@ const headlines: Record<Reason, string> = {
   endpoint: 'The answer of another endpoint',
   'too-old': 'Too old',
   future: 'From the future',
+  'receipt-missing': 'No receipt',
+  receipt: 'The receipt does not match',
+  request: 'The answer to another request',
 };
 
 function sentence(text: string): string {
@@ -35,7 +39,7 @@ function sentence(text: string): string {
  * @param text JSON, which a person may have changed.
  * @param pin the address that must have signed.
  */
-export function judge(text: string, pin: string, endpointId: string): Verdict {
+export function judge(text: string, pin: string, { endpointId, parameters }: Asked): Verdict {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -43,9 +47,10 @@ export function judge(text: string, pin: string, endpointId: string): Verdict {
     const why = error instanceof Error ? error.message : String(error);
     return { state: 'bad', headline: 'Not a signed answer', detail: `It is not JSON: ${why}`, badPin: false };
   }
-  const verified = verifyResponse(answer, { node: pin, endpointId });
+  const verified = verifyResponse(answer, { node: pin, endpointId, ...(parameters && { parameters }) });
   if (verified.ok) {
-    const detail = 'Nothing that is signed was changed since.';
+    const receipt = parameters === undefined ? '' : ', and its receipt is of the parameters that were sent';
+    const detail = `Nothing that is signed was changed since${receipt}.`;
     const headline = 'Signed by the pinned address';
     return { state: 'good', headline, detail, signer: verified.signer, badPin: false, verified };
   }

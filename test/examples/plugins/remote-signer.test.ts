@@ -1,25 +1,32 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
+import plugin from '../../../examples/plugins/remote-signer.ts';
 import { Described } from '../../openapi/document.ts';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
+import { assertSigns, openSigner } from '../../support/statements.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 const stranger = new Wallet(`0x${'43'.repeat(32)}`);
 const encoding = { type: 'uint256', path: '$' };
 const withoutKey = { SERVICE_PRIVATE_KEY: '' };
+const headers = { 'X-Token': 't' };
 
-/** Signs whatever digest it is sent. */
+/** Signs whatever it is sent, a digest or typed data. */
 const signing =
   (by: Wallet): Handler =>
   async (req, res, recorded) => {
-    const signature = await by.signMessage(getBytes(JSON.parse(recorded.body).digest));
-    return faults.json({ signature })(req, res, recorded);
+    const { digest, typedData } = JSON.parse(recorded.body);
+    if (digest !== undefined)
+      return faults.json({ signature: await by.signMessage(getBytes(digest)) })(req, res, recorded);
+    const { domain, types, message } = typedData;
+    const { EIP712Domain: _, ...fields } = types;
+    return faults.json({ signature: await by.signTypedData(domain, fields, message) })(req, res, recorded);
   };
 
 /** Whose signature an answer carries. */
@@ -35,11 +42,10 @@ describe('remote-signer', () => {
   let upstream: Upstream;
 
   const start = (config: object) => {
-    const plugins = [{ source: 'builtin:sign-eip191', enabled: false }, example('remote-signer', config)];
-    const endpoints = { e: { encoding }, kept: { path: '/e?kept', encoding, cache: { maxAge: 60_000 } } };
-    return startTestService(oneApi(upstream.url, endpoints, { settings: { plugins, openapi: true } }), {
-      env: withoutKey,
-    });
+    const settings = { plugins: [example('remote-signer')], signer: { type: 'remote', ...config }, openapi: true };
+    const kept = { path: '/e?kept', encoding, cache: { maxAge: 60_000 } };
+    const endpoints = { e: { encoding }, kept };
+    return startTestService(oneApi(upstream.url, endpoints, { settings }), { env: withoutKey });
   };
   const reasons = (from: RunningService) =>
     from.logs.filter(({ message }) => message === 'Signing failed').map(({ fields }) => fields.reason);
@@ -47,7 +53,7 @@ describe('remote-signer', () => {
   before(async () => {
     upstream = await startUpstream({ '/e': faults.json(7) });
     signer = await startUpstream({ '/sign': signing(wallet) });
-    service = await start({ url: `${signer.url}/sign`, address: wallet.address.toLowerCase(), timeout: 1500 });
+    service = await start({ url: `${signer.url}/sign`, address: wallet.address.toLowerCase(), timeout: 1500, headers });
   });
   after(async () => {
     await service.stop();
@@ -81,37 +87,44 @@ describe('remote-signer', () => {
     assert.ok(service.logs.some(({ message }) => message === `signer ${wallet.address}`));
   });
 
+  it('signs receipts as typed data, and sends its headers', async () => {
+    const opened = await openSigner(plugin, { url: `${signer.url}/sign`, address: wallet.address, headers });
+    await assertSigns(opened, new Uint8Array(32).fill(7));
+    assert.equal(signer.requests.at(-1)?.headers['x-token'], 't');
+    await opened.close?.();
+  });
+
+  const sealed = 'signer "remote": ';
+  const by = `${sealed}the signature is by ${stranger.address}, not by ${wallet.address}`;
+  const none = `${sealed}the signature is not 65 bytes of 0x hex`;
   for (const [what, handler, reason] of [
-    ['signs with another key', signing(stranger), 'Error: the signature is by somebody else'],
-    ['sends something else', faults.json({ signature: '0x01' }), 'Error: signature must be 65 bytes of 0x hex'],
-    ['sends no signature', faults.json(null), 'Error: signature must be 65 bytes of 0x hex'],
-    ['is out of order', faults.serverError(), 'Error: the signer answered 500'],
-    ['never answers', faults.hang(), /^RequestFailure: POST http:\/\/127\.0\.0\.1:\d+ failed: .*1500 ms/],
+    ['signs with another key', signing(stranger), by],
+    ['sends something else', faults.json({ signature: '0x01' }), none],
+    ['sends no signature', faults.json(null), none],
+    ['is out of order', faults.serverError(), `${sealed}HTTP status 500`],
+    ['never answers', faults.hang(), `${sealed}no signature within 1500 ms`],
   ] as const) {
     it(`a signer that ${what}: 502, and nothing is kept`, async () => {
       signer.on('/sign', handler);
       await assertRefused(await service.post('api/kept'), 502, 'Signing failed');
-      const said = String(reasons(service).at(-1));
-      if (typeof reason === 'string') assert.equal(said, reason);
-      else assert.match(said, reason);
+      assert.equal(reasons(service).at(-1), reason);
       signer.on('/sign', signing(wallet));
     });
   }
 
-  it('a signer that is down: 502, and the next answer is signed when it is back', async () => {
+  it('a service whose signer is down does not start', async () => {
     const down = await startUpstream();
     await down.close();
-    const other = await start({ url: `${down.url}/sign`, address: wallet.address });
-    await assertRefused(await other.post('api/e'), 502, 'Signing failed');
-    assert.match(String(reasons(other)), /^RequestFailure: POST .* failed: /);
-    await other.stop();
+    const refused = start({ url: `${down.url}/sign`, address: wallet.address });
+    await assert.rejects(refused, /settings\.signer \(remote\) does not sign: POST .* refused \(ECONNREFUSED\)$/);
     assert.equal((await service.post('api/kept')).status, 200);
   });
 
   it('has a config that can be used, or the service does not start', async () => {
     const address = wallet.address.replace(/[A-F]/, (digit) => digit.toLowerCase());
-    await assert.rejects(start({ url: signer.url, address }), /^Error: wrong address checksum/);
-    await assert.rejects(start({ url: 'signer', address: wallet.address }), /config\.url: /);
+    const message = 'settings.signer: address: the checksum of the address is wrong (EIP-55)';
+    await assert.rejects(start({ url: signer.url, address }), { message });
+    await assert.rejects(start({ url: 'signer', address: wallet.address }), /settings\.signer\.url: /);
   });
 });
 

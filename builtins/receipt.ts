@@ -1,0 +1,144 @@
+import {
+  CanonicalJsonError,
+  type CheckContext,
+  type DescribedService,
+  declaredParameters,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  type Exchange,
+  error,
+  type Finding,
+  type Hex,
+  isCovered,
+  jcs,
+  keccak256,
+  keys,
+  type OpenApiPart,
+  objectSchema,
+  type Parameters,
+  Refusal,
+  receiptKey,
+  refTo,
+  requestHash,
+  toHex,
+} from '../plugins-sdk/index.ts';
+
+/** An endpoint, be it identified or not. */
+type Blocks = Pick<Endpoint, 'own' | 'shared'>;
+
+/** Without those of one name twice. */
+function coveredNames(endpoint: Blocks): readonly string[] {
+  return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
+}
+
+/** The reserved parameters with which clients choose what the operator leaves open. */
+function reservedOf(endpoint: Blocks): readonly string[] {
+  const { type, path, times } = keys.encoding.of(endpoint) ?? {};
+  return Object.entries({ _type: type, _path: path, _times: times }).flatMap(([name, text]) =>
+    text === '*' ? [name] : [],
+  );
+}
+
+/** Parameters of one name share a client's value, but not their defaults: two requests could have one hash. */
+function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  if (receiptKey.of(endpoint) !== true) return [];
+  const covered = declaredParameters(endpoint, context).filter(isCovered);
+  return covered.flatMap(({ at, name, default: fallback }) => {
+    if (fallback === undefined || covered.filter((other) => other.name === name).length === 1) return [];
+    const message = `another parameter is named "${name}": a receipt cannot tell whether this was sent`;
+    return [error(`${at}.default`, message)];
+  });
+}
+
+/** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
+function hashOf(parameters: Parameters): Hex {
+  return toHex(keccak256(Buffer.from(jcs({ parameters }), 'utf8')));
+}
+
+function hasHash(parameters: Parameters): boolean {
+  try {
+    return hashOf(parameters) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** @throws Refusal 400 for a value that has no canonical JSON, such as one with a lone surrogate. */
+function hashOfRequest(declared: Parameters, reserved: readonly string[], { parameters }: Exchange): Hex {
+  const asked = { ...declared, ...Object.fromEntries(reserved.map((name) => [name, parameters[name] ?? null])) };
+  try {
+    return hashOf(asked);
+  } catch (cause) {
+    if (!(cause instanceof CanonicalJsonError)) throw cause;
+    const [name = ''] = Object.entries(asked).find(([key, value]) => !hasHash({ [key]: value })) ?? [];
+    const message = reserved.includes(name) ? `Invalid \`${name}\` request parameter` : `Invalid parameter: ${name}`;
+    throw new Refusal(400, message, { reason: cause.message });
+  }
+}
+
+function describe({ endpoints }: DescribedService): OpenApiPart {
+  if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
+  const hash = (description: string) => ({ ...refTo('schemas', 'Bytes32'), description });
+  const Receipt = objectSchema(
+    'For which parameters the answer was given, on endpoints whose operator has receipts made. `signature` is the EIP-712 ' +
+      "signature, by `node`, with the domain `{name: 'Signed Data Receipt', version: '1'}`, of " +
+      '`Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)`',
+    {
+      requestHash: hash('keccak256 of the canonical JSON (RFC 8785) of `{"parameters": {…}}`, defaults filled in'),
+      dataHash: hash('keccak256 of `data`; of a raw answer the hash that is signed'),
+      signature: { ...refTo('schemas', 'Bytes'), description: '65 bytes of hex: r, s and v, which is 27 or 28' },
+    },
+  );
+  return {
+    schemas: { Receipt },
+    signed: { optional: { receipt: refTo('schemas', 'Receipt') } },
+    operation: (endpoint) => {
+      if (receiptKey.of(endpoint) !== true) return undefined;
+      const errors = coveredNames(endpoint).map((name) => `Invalid parameter: ${name}`);
+      const responses = errors.length === 0 ? {} : { responses: { 400: { errors } } };
+      return { remark: 'with a receipt', ...responses };
+    },
+  };
+}
+
+/** Endpoints that are named one by one. */
+const NAMED = 3;
+
+/** Where clients choose what is asked, and nobody has decided whether answers should tell. */
+function recommend(endpoints: readonly Endpoint[]): string | undefined {
+  const open = endpoints.filter(
+    (endpoint) =>
+      receiptKey.of(endpoint) === undefined && coveredNames(endpoint).length + reservedOf(endpoint).length > 0,
+  );
+  if (open.length === 0) return undefined;
+  const names = open.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
+  const others = open.length > NAMED ? ` and ${open.length - NAMED} more` : '';
+  return (
+    `receipt: true for ${names.join(', ')}${others}: the parameters of clients are not in the signature, so that an answer ` +
+    'to one request passes as one to another; a receipt tells them apart (receipt: false: not wanted)'
+  );
+}
+
+/** Has each answer carry a signed receipt of what was asked: it leaves the hash of the parameters, and whoever signs the answer signs that too. */
+export const receipt = definePlugin({
+  name: 'receipt',
+  budget: 'none',
+  keys: [receiptKey],
+  check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
+  recommend,
+  openapi: describe,
+  setup({ endpoints }) {
+    const asking = endpoints.filter((endpoint) => receiptKey.of(endpoint) === true);
+    if (asking.length === 0) return {};
+    const reservedAt = new Map(asking.map((endpoint) => [endpoint, reservedOf(endpoint)]));
+    return {
+      hooks: {
+        validate: (parameters, exchange) => {
+          const reserved = reservedAt.get(exchange.endpoint);
+          if (reserved !== undefined) requestHash.set(exchange, hashOfRequest(parameters, reserved, exchange));
+        },
+      },
+    };
+  },
+});

@@ -1,0 +1,148 @@
+import {
+  type Behaviour,
+  configKey,
+  type Definition,
+  dataDigest,
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  type Hex,
+  type Json,
+  keccak256,
+  perEndpoint,
+  personalStatement,
+  receiptKey,
+  receiptStatement,
+  requestHash,
+  type Services,
+  type Signed,
+  type SignerInUse,
+  type Signing,
+  type SignRequest,
+  type Statement,
+  signerKey,
+  signerType,
+  Type,
+  toBytes,
+  toHex,
+} from '../../plugins-sdk/index.ts';
+import { checked } from '../../plugins-sdk/signed.ts';
+import { describeSigning } from './openapi.ts';
+import { RemoteSigner, signingMeters } from './remote-signer.ts';
+
+const signaturesKey = configKey(
+  'shared',
+  'signatures',
+  Type.Optional(
+    Type.Boolean({
+      description: 'Answers carry "signatures": that of the signer and that of settings.signer.next; default false',
+    }),
+  ),
+);
+
+/** Signs in one account's name; at once, where the key is in this process. */
+interface Signatory {
+  readonly address: Hex;
+  sign(statements: readonly Statement[], exchange: Exchange): readonly Hex[] | Promise<readonly Hex[]>;
+}
+
+function local({ signer }: SignerInUse): Signatory {
+  const one = (statement: Statement): Hex => {
+    const signature = signer.sign(statement, new AbortController().signal);
+    if (signature instanceof Promise) throw new Error('a local signer signs at once');
+    return signature;
+  };
+  return { address: signer.address, sign: (statements) => statements.map(one) };
+}
+
+/** What one request has signed: its answer, and where one is wanted the receipt of it. */
+function statementsOf(id: Uint8Array | Hex, request: SignRequest, asked: Hex | undefined) {
+  const { endpointId, timestamp, isHash } = request;
+  const data = toBytes(request.data);
+  const answer = personalStatement(dataDigest(id, timestamp, data));
+  if (asked === undefined) return { statements: [answer] };
+  const receipt = { requestHash: asked, dataHash: isHash ? request.data : toHex(keccak256(data)) };
+  return { statements: [answer, receiptStatement({ endpointId, timestamp, ...receipt })], receipt };
+}
+
+/** One signer's signatures, as they stand in a list. */
+function entryOf({ address }: Signatory, [signature = '0x', receiptSignature]: readonly Hex[]): Record<string, Json> {
+  return { node: address, signature, ...(receiptSignature && { receiptSignature }) };
+}
+
+/** Signs what a request is answered with, and nothing else. */
+class Signatures {
+  readonly #current: Signatory;
+  readonly #next: Signatory | undefined;
+  readonly #idOf: (endpoint: Endpoint) => Uint8Array;
+  readonly #wantsAll: (endpoint: Endpoint) => boolean;
+
+  constructor(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
+    this.#current = current;
+    this.#next = next;
+    this.#idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
+    this.#wantsAll = perEndpoint(endpoints, (endpoint) => signaturesKey.of(endpoint) ?? false);
+  }
+
+  of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
+    const { endpoint } = exchange;
+    const { statements, receipt } = statementsOf(this.#idOf(endpoint), request, requestHash.get(exchange));
+    const current = this.#current.sign(statements, exchange);
+    const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
+    const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
+      const [signature = '0x', receiptSignature] = own;
+      const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
+      const beside = {
+        ...(list && { signatures: list }),
+        ...(receipt && { receipt: { ...receipt, signature: receiptSignature ?? '0x' } }),
+      };
+      return checked({ node: this.#current.address, signature, ...(Object.keys(beside).length > 0 && { beside }) });
+    };
+    if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
+    return Promise.all([current, next]).then(([own, others]) => together(own, others));
+  }
+}
+
+function behaviour({ endpoints, config, meters }: Services, signing: Signing): Behaviour {
+  const { current, next } = signing.opened(config);
+  const inUse = [current, ...(next ? [next] : [])];
+  const measured = inUse.every((signer) => signer.local) ? undefined : signingMeters(meters);
+  const remote: RemoteSigner[] = [];
+  const signatory = (signer: SignerInUse): Signatory => {
+    if (signer.local || measured === undefined) return local(signer);
+    const made = new RemoteSigner(signer, (outcome, ms) => measured(signer.role, outcome, ms));
+    remote.push(made);
+    return made;
+  };
+  const signatures = new Signatures(endpoints, signatory(current), next && signatory(next));
+  const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
+  return {
+    start: async () => void (await Promise.all(remote.map((signer) => signer.prove(withReceipts)))),
+    hooks: { sign: (request, exchange) => signatures.of(request, exchange) },
+  };
+}
+
+/**
+ * Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191, and receipts with EIP-712, by
+ * the signer of `settings.signer`: that of the environment, or one that another plugin contributes.
+ * @param signing nothing for a command that serves nothing.
+ */
+export function signEip191(signing?: Signing): Definition {
+  const the = () => {
+    if (signing === undefined) throw new Error('there is no signer');
+    return signing;
+  };
+  return definePlugin({
+    name: 'sign-eip191',
+    // What is remote is bounded by the timeout of its signer.
+    budget: 'none',
+    keys: [signerKey, signaturesKey],
+    signers: {
+      environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),
+    },
+    signerAddress: (_, whole) => the().opened(whole).current.signer.address,
+    openapi: ({ config, endpoints }) =>
+      describeSigning(config, (endpoint) => signaturesKey.of(endpoint) === true, endpoints),
+    setup: (services) => behaviour(services, the()),
+  });
+}

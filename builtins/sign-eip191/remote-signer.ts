@@ -1,0 +1,124 @@
+import {
+  type Exchange,
+  type Hex,
+  type Meters,
+  personalStatement,
+  Refusal,
+  receiptStatement,
+  recoverFromHash,
+  Semaphore,
+  type SignerInUse,
+  type SignerRole,
+  SlotTimeout,
+  type Statement,
+} from '../../plugins-sdk/index.ts';
+import { within } from '../../plugins-sdk/within.ts';
+
+type Outcome = 'signed' | 'failed' | 'busy';
+
+type Measured = (outcome: Outcome, milliseconds: number) => void;
+
+const ZERO: Hex = `0x${'0'.repeat(64)}`;
+/** No answer has these digests: an endpoint's ID is a hash, and never zero. */
+const PROOFS = {
+  answer: personalStatement(new Uint8Array(32)),
+  receipt: receiptStatement({ endpointId: ZERO, requestHash: ZERO, dataHash: ZERO, timestamp: 0 }),
+};
+
+/** What failed is for the log: a text of a signer's own may be of any length. */
+const LONGEST_REASON = 500;
+
+/** A signer outside this process: bounded in time and in how much is asked of it at once, and never taken at its word. */
+export class RemoteSigner {
+  readonly address: Hex;
+  readonly #use: SignerInUse;
+  readonly #slots: Semaphore;
+  readonly #measured: Measured;
+
+  constructor(use: SignerInUse, measured: Measured) {
+    this.address = use.signer.address;
+    this.#use = use;
+    this.#slots = new Semaphore(use.concurrency);
+    this.#measured = measured;
+  }
+
+  /** @throws Refusal 503 while too much is asked of the signer already, 502 for no signature, and for one by somebody else. */
+  sign(statements: readonly Statement[], { signal }: Exchange): Promise<readonly Hex[]> {
+    return Promise.all(statements.map((statement) => this.#one(statement, signal)));
+  }
+
+  /** Has the signer sign what is no answer. @throws Error that says what is wrong. */
+  async prove(withReceipt: boolean): Promise<void> {
+    const statements = withReceipt ? [PROOFS.answer, PROOFS.receipt] : [PROOFS.answer];
+    const { role, type } = this.#use;
+    try {
+      await Promise.all(statements.map((statement) => this.#signed(statement, new AbortController().signal)));
+    } catch (error) {
+      const where = role === 'next' ? 'settings.signer.next' : 'settings.signer';
+      throw new Error(`${where} (${type}) does not sign: ${reasonOf(error)}`);
+    }
+  }
+
+  async #one(statement: Statement, signal: AbortSignal): Promise<Hex> {
+    const began = performance.now();
+    const { timeout, type } = this.#use;
+    const release = await this.#slots.acquire(timeout, signal).catch((error: unknown) => {
+      if (error instanceof SlotTimeout) this.#measured('busy', performance.now() - began);
+      throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}` });
+    });
+    // A signer that does not end what it does keeps its slot: to ask it for more would not help.
+    return this.#signed(statement, signal, release, began).then(
+      (signature) => {
+        this.#measured('signed', performance.now() - began);
+        return signature;
+      },
+      (error: unknown) => {
+        this.#measured('failed', performance.now() - began);
+        throw new Refusal(502, 'Signing failed', { reason: `signer "${type}": ${reasonOf(error)}` });
+      },
+    );
+  }
+
+  /** @throws Error */
+  async #signed(
+    statement: Statement,
+    signal: AbortSignal,
+    release = () => undefined as void,
+    began = performance.now(),
+  ) {
+    const { signer, timeout } = this.#use;
+    const late = new AbortController();
+    const work = (async () => signer.sign(statement, AbortSignal.any([signal, late.signal])))().finally(release);
+    const left = Math.max(timeout - (performance.now() - began), 1);
+    const signature = await within(left, work, () => {
+      late.abort();
+      throw new Error(`no signature within ${timeout} ms`);
+    });
+    const by = recoverFromHash(statement.hash, signature);
+    if (by !== this.address) throw new Error(`the signature is by ${by}, not by ${this.address}`);
+    return signature;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
+}
+
+/** What is measured of signers outside this process. */
+export function signingMeters(meters: Meters) {
+  const outcomes = meters.counter({
+    name: 'remote_signatures_total',
+    help: 'Signatures asked of signers outside the process: signed, failed, or busy: too many were asked for already',
+    labels: ['signer', 'outcome'],
+  });
+  const seconds = meters.histogram({
+    name: 'remote_signature_duration_seconds',
+    help: 'Duration of signatures by signers outside the process, the wait for a slot included',
+    labels: ['signer'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  });
+  return (signer: SignerRole, outcome: Outcome, milliseconds: number) => {
+    outcomes({ signer, outcome }, 1);
+    seconds({ signer }, milliseconds / 1000);
+  };
+}

@@ -1,0 +1,137 @@
+import type { KMSClient } from '@aws-sdk/client-kms';
+import {
+  type Address,
+  addressOfSpki,
+  createHttpClient,
+  definePlugin,
+  type HttpClient,
+  type OpenSigner,
+  optionalPackage,
+  parseDerSignature,
+  RequestFailure,
+  recoverableSignature,
+  type Static,
+  signerType,
+  Type,
+} from '../plugins-sdk/index.ts';
+
+const Schema = Type.Object(
+  {
+    keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),
+    region: Type.String({ pattern: '^[a-z0-9-]+$', description: 'Where the key is, such as eu-central-1' }),
+    endpoint: Type.Optional(
+      Type.String({ pattern: '^https?://', description: 'Of a VPC or a stand-in; default that of AWS in the region' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const MISSING = 'needs a package that is not installed: npm install @aws-sdk/client-kms@3';
+/** Milliseconds for one request of the library. */
+const PATIENCE = 10_000;
+/** Bytes of an answer. */
+const LARGEST_ANSWER = 65_536;
+/** The library repeats what was throttled, once. */
+const ATTEMPTS = 2;
+
+/** What the library wants to have sent: to KMS, or to where it gets credentials. */
+interface SdkRequest {
+  readonly method: string;
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly port?: number;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | readonly string[] | null>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+function urlOf({ protocol, hostname, port, path, query = {} }: SdkRequest): URL {
+  const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`);
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values ?? ''].flat()) url.searchParams.append(name, value);
+  return url;
+}
+
+/** Sends the library's requests, since its own client reads answers without end. */
+function requestHandler(client: HttpClient) {
+  return {
+    metadata: { handlerProtocol: 'http/1.1' },
+    async handle(request: SdkRequest, { abortSignal: signal }: { abortSignal?: AbortSignal } = {}) {
+      const { method, headers } = request;
+      const body = typeof request.body === 'object' ? new TextDecoder().decode(request.body) : request.body;
+      const limits = { timeout: PATIENCE, maxBytes: LARGEST_ANSWER, signal };
+      const answer = await client.request({ method, url: urlOf(request), headers, body, ...limits });
+      return { response: { statusCode: answer.status, headers: answer.headers, body: answer.body } };
+    },
+  };
+}
+
+const UNACCEPTED = 'the AWS credentials are not accepted';
+const MEANINGS = new Map([
+  ['AccessDeniedException', 'the AWS credentials do not allow it for this key: see keyId'],
+  ['CredentialsProviderError', 'no AWS credentials were found in the environment, a profile or a role'],
+  ['DisabledException', 'the key is disabled'],
+  ['ExpiredTokenException', UNACCEPTED],
+  ['InvalidArnException', 'see keyId'],
+  ['InvalidKeyUsageException', 'the key is not for signing: see keyId'],
+  ['InvalidSignatureException', UNACCEPTED],
+  ['KMSInvalidStateException', 'the key cannot be used now, it may wait for its deletion'],
+  ['NotFoundException', 'there is no such key there: see keyId and region'],
+  ['ThrottlingException', 'more requests than the quota of the AWS account'],
+  ['UnrecognizedClientException', UNACCEPTED],
+  ['SyntaxError', 'the answer is not one of KMS'],
+]);
+
+/** Says by its name what went wrong: a text of the server's may quote what it was sent. */
+function failureOf(operation: string, error: unknown): Error {
+  if (error instanceof RequestFailure) return new Error(`KMS ${operation}: ${error.kind}: ${error.message}`);
+  const name = error instanceof Error && /^\w{1,64}$/.test(error.name) ? error.name : 'unknown error';
+  const meaning = MEANINGS.get(name);
+  return new Error(`KMS ${operation}: ${name}${meaning === undefined ? '' : `: ${meaning}`}`);
+}
+
+type Kms = typeof import('@aws-sdk/client-kms');
+
+async function addressOfKey({ GetPublicKeyCommand }: Kms, kms: KMSClient, KeyId: string): Promise<Address> {
+  const key = await kms.send(new GetPublicKeyCommand({ KeyId })).catch((error: unknown) => {
+    throw failureOf('GetPublicKey', error);
+  });
+  const { KeySpec, KeyUsage, SigningAlgorithms = [], PublicKey = new Uint8Array() } = key;
+  if (KeySpec !== 'ECC_SECG_P256K1' || KeyUsage !== 'SIGN_VERIFY' || !SigningAlgorithms.includes('ECDSA_SHA_256'))
+    throw new Error('the key must be ECC_SECG_P256K1 for SIGN_VERIFY: see keyId');
+  return addressOfSpki(PublicKey);
+}
+
+async function open({ keyId: KeyId, region, endpoint }: Static<typeof Schema>): Promise<OpenSigner> {
+  const library = await optionalPackage(() => import('@aws-sdk/client-kms'), MISSING);
+  const client = createHttpClient();
+  const where = { region, ...(endpoint === undefined ? {} : { endpoint }) };
+  const kms = new library.KMSClient({ ...where, maxAttempts: ATTEMPTS, requestHandler: requestHandler(client) });
+  try {
+    const address = await addressOfKey(library, kms, KeyId);
+    return {
+      address,
+      async sign({ hash }, abortSignal) {
+        const question = { KeyId, Message: hash, MessageType: 'DIGEST', SigningAlgorithm: 'ECDSA_SHA_256' } as const;
+        const { Signature = new Uint8Array() } = await kms
+          .send(new library.SignCommand(question), { abortSignal })
+          .catch((error: unknown) => {
+            throw failureOf('Sign', error);
+          });
+        return recoverableSignature(hash, parseDerSignature(Signature), address);
+      },
+      close: () => client.close(),
+    };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** Has answers signed by a key that never leaves AWS KMS. Credentials are what the library finds: none are in the config. */
+export const signerAwsKms = definePlugin({
+  name: 'signer-aws-kms',
+  signers: { 'aws-kms': signerType({ schema: Schema, open }) },
+  setup: () => ({}),
+});

@@ -1,0 +1,86 @@
+import {
+  type Address,
+  configuredAddress,
+  configuredTarget,
+  createHttpClient,
+  createJsonRpc,
+  definePlugin,
+  type Hex,
+  type HttpSignerConfig,
+  HttpSignerSchema,
+  type JsonRpc,
+  JsonRpcFailure,
+  type JsonRpcLimits,
+  LONGEST_TIMER,
+  normalizedSignature,
+  type OpenSigner,
+  type Statement,
+  signerType,
+  toHex,
+} from '../plugins-sdk/index.ts';
+
+type Question = readonly [method: string, params: readonly unknown[]];
+
+/** What wallets and nodes serve: EIP-1193 and its RPC methods, `eth_signTypedData_v4` as MetaMask defined it. */
+function askWallet(address: Address, statement: Statement): Question {
+  if (statement.kind === 'personal') return ['personal_sign', [toHex(statement.digest), address]];
+  return ['eth_signTypedData_v4', [address, JSON.stringify(statement.data())]];
+}
+
+/** What geth's clef serves in their place (its external API, version 6). */
+function askClef(address: Address, statement: Statement): Question {
+  if (statement.kind === 'personal') return ['account_signData', ['text/plain', address, toHex(statement.digest)]];
+  return ['account_signTypedData', [address, statement.data()]];
+}
+
+/** JSON-RPC 2.0, section 5.1: the method does not exist. */
+const NO_SUCH_METHOD = -32601;
+/** Bytes of an answer. */
+const LARGEST_ANSWER = 16_384;
+
+async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcLimits): Promise<Hex> {
+  const result = await rpc.ask(method, params, limits);
+  try {
+    return normalizedSignature(result);
+  } catch (error) {
+    throw new Error(`${method}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+const isUnknown = (error: unknown) => error instanceof JsonRpcFailure && error.code === NO_SUCH_METHOD;
+
+function open(config: HttpSignerConfig): OpenSigner {
+  const address = configuredAddress(config.address);
+  const target = configuredTarget(config);
+  const client = createHttpClient();
+  const rpc = createJsonRpc(client, target, LARGEST_ANSWER);
+  let dialects = [askWallet, askClef];
+  return {
+    address,
+    async sign(statement, signal) {
+      // The signal is the deadline.
+      const limits = { timeout: LONGEST_TIMER, signal };
+      const unknown: string[] = [];
+      for (const ask of dialects) {
+        const question = ask(address, statement);
+        try {
+          const signature = await signed(rpc, question, limits);
+          if (unknown.length > 0) dialects = [ask, ...dialects.filter((other) => other !== ask)];
+          return signature;
+        } catch (error) {
+          if (!isUnknown(error)) throw error;
+          unknown.push(question[0]);
+        }
+      }
+      throw new Error(`${unknown.join(' and ')}: error ${NO_SUCH_METHOD}, there are no such methods`);
+    },
+    close: () => client.close(),
+  };
+}
+
+/** Has answers signed by a wallet or node over JSON-RPC: anvil, a web3 wallet, geth's clef. */
+export const signerJsonRpc = definePlugin({
+  name: 'signer-json-rpc',
+  signers: { 'json-rpc': signerType({ schema: HttpSignerSchema, open }) },
+  setup: () => ({}),
+});

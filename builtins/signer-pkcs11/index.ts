@@ -1,0 +1,57 @@
+import {
+  definePlugin,
+  type Hex,
+  type OpenSigner,
+  optionalPackage,
+  recoverableSignature,
+  type SignerServices,
+  signerType,
+} from '../../plugins-sdk/index.ts';
+import { within } from '../../plugins-sdk/within.ts';
+import { type Config, explained, Schema } from './failure.ts';
+import { leaveModule, useModule } from './module.ts';
+import { Token } from './token.ts';
+
+const MISSING = 'needs a package that is not installed, or not built: npm install pkcs11js@2';
+/** Milliseconds for signatures under way when the signer is closed. */
+const PATIENCE = 2000;
+
+async function open(config: Config, { path }: SignerServices): Promise<OpenSigner> {
+  const { default: library } = await optionalPackage(() => import('pkcs11js'), MISSING);
+  const opened = () => {
+    try {
+      return useModule(library, path(config.module));
+    } catch (error) {
+      throw explained(error);
+    }
+  };
+  const module = opened();
+  const token = new Token(library, module.pkcs11, config);
+  // A signature that never ends keeps the module as it is.
+  const close = () =>
+    within(
+      PATIENCE,
+      token.close().then(() => leaveModule(module)),
+      () => undefined,
+    );
+  try {
+    const address = token.address();
+    const sign = async (hash: Uint8Array, signal: AbortSignal): Promise<Hex> => {
+      const rs = await token.sign(hash, signal).catch((error: unknown) => {
+        throw signal.aborted ? signal.reason : explained(error);
+      });
+      return recoverableSignature(hash, rs, address);
+    };
+    return { address, sign: ({ hash }, signal) => sign(hash, signal), close };
+  } catch (error) {
+    await close();
+    throw explained(error);
+  }
+}
+
+/** Has answers signed by a key in an HSM, or whatever else speaks PKCS#11. */
+export const signerPkcs11 = definePlugin({
+  name: 'signer-pkcs11',
+  signers: { pkcs11: signerType({ schema: Schema, open }) },
+  setup: () => ({}),
+});

@@ -1,0 +1,117 @@
+import {
+  type Address,
+  addressOfPublicKey,
+  configuredAddress,
+  configuredTarget,
+  createHttpClient,
+  definePlugin,
+  type HttpClient,
+  type HttpSignerConfig,
+  HttpSignerSchema,
+  type HttpTarget,
+  LONGEST_TIMER,
+  normalizedSignature,
+  type OpenSigner,
+  RequestFailure,
+  signerType,
+  toBytes,
+  toHex,
+} from '../plugins-sdk/index.ts';
+
+/** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
+const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;
+/** Milliseconds for the list of keys. */
+const PATIENCE = 10_000;
+/** Bytes: some thirty thousand keys. */
+const LONGEST_LIST = 4 * 1024 * 1024;
+/** Bytes: a signature has 132. */
+const LARGEST_ANSWER = 1024;
+
+interface Question {
+  readonly method: 'GET' | 'POST';
+  /** Below the configured URL. */
+  readonly path: string;
+  readonly body?: string;
+  readonly timeout: number;
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What the statuses mean in web3signer's description of its API (OpenAPI, eth1). */
+const MEANINGS = new Map([
+  [400, 'it could not read the request'],
+  [401, 'it wants credentials: see headers'],
+  [403, 'it refuses this host: see its --http-host-allowlist'],
+  [404, 'there is no such key, or it does not run as eth1'],
+]);
+
+/** @throws Error that shows neither the path of the URL nor a text of the server's. */
+async function ask(client: HttpClient, { url, headers }: HttpTarget, { path, ...question }: Question): Promise<string> {
+  const target = new URL(url);
+  target.pathname = `${target.pathname.replace(/\/$/, '')}/api/v1/eth1/${path}`;
+  const media = { 'content-type': 'application/json', accept: 'application/json, text/plain' };
+  try {
+    const { status, body } = await client.request({ ...question, url: target, headers: { ...media, ...headers } });
+    if (status === 200) return body.toString('utf8');
+    const meaning = MEANINGS.get(status);
+    throw new Error(`HTTP status ${status}${meaning === undefined ? '' : `: ${meaning}`}`);
+  } catch (error) {
+    throw error instanceof RequestFailure ? new Error(`${error.kind}: ${error.message}`) : error;
+  }
+}
+
+function parseKeys(text: string): string[] {
+  let keys: unknown;
+  try {
+    keys = JSON.parse(text);
+  } catch {
+    keys = undefined;
+  }
+  if (!Array.isArray(keys)) throw new Error('the list of keys is no JSON array');
+  return keys.filter((key): key is string => typeof key === 'string' && PUBLIC_KEY.test(key));
+}
+
+const addressOf = (key: string) => addressOfPublicKey(toBytes(`0x04${key.slice(2)}`));
+
+/** The name under which web3signer signs with the key of an address: the key, as it lists it. @throws Error naming the setting. */
+async function identifierOf(client: HttpClient, target: HttpTarget, address: Address): Promise<string> {
+  const list = { method: 'GET', path: 'publicKeys', timeout: PATIENCE, maxBytes: LONGEST_LIST } as const;
+  const keys = await ask(client, target, list)
+    .then(parseKeys)
+    .catch((error: unknown) => {
+      throw new Error(`url: ${error instanceof Error ? error.message : error}`);
+    });
+  const identifier = keys.find((key) => addressOf(key) === address);
+  if (identifier === undefined) throw new Error(`address: none of the ${keys.length} keys there is that of ${address}`);
+  return identifier;
+}
+
+async function open(config: HttpSignerConfig): Promise<OpenSigner> {
+  const address = configuredAddress(config.address);
+  const target = configuredTarget(config);
+  const client = createHttpClient();
+  try {
+    const path = `sign/${await identifierOf(client, target, address)}`;
+    const limits = { timeout: LONGEST_TIMER, maxBytes: LARGEST_ANSWER };
+    return {
+      address,
+      async sign(statement, signal) {
+        // It signs the keccak256 of what it is sent.
+        const body = JSON.stringify({ data: toHex(statement.preimage()) });
+        const text = await ask(client, target, { method: 'POST', path, body, ...limits, signal });
+        return normalizedSignature(text.trim());
+      },
+      close: () => client.close(),
+    };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+/** Has answers signed by Consensys' web3signer, in whichever vault it keeps its keys. */
+export const signerWeb3signer = definePlugin({
+  name: 'signer-web3signer',
+  signers: { web3signer: signerType({ schema: HttpSignerSchema, open }) },
+  setup: () => ({}),
+});

@@ -1,0 +1,40 @@
+import type { Log } from '../../plugins-sdk/define.ts';
+import type { Address } from '../../plugins-sdk/hex.ts';
+import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
+import type { Given } from '../arguments.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+
+const nothing = () => undefined;
+const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** The addresses of the signer that a command is about, and of the next one, if there is one. */
+export interface Addresses {
+  readonly current: Address;
+  readonly next?: Address;
+}
+
+/**
+ * Those of a config file, whose signers are opened for this, or of the key in the environment.
+ * @throws Error as at the start of the service.
+ */
+export async function readAddresses(given: Given): Promise<Addresses> {
+  const env = await readEnvironment(given.optional('env'));
+  const config = given.optional('config');
+  if (config === undefined) return { current: signerFromEnvironment(env).address };
+  const [{ loadConfig }, { definitions }, { Signers }, { signerAddressOf }] = await Promise.all([
+    import('../../config/index.ts'),
+    import('../service.ts'),
+    import('../signers.ts'),
+    import('../assemble.ts'),
+  ]);
+  const file = userPath(config);
+  const signers = Signers.beside(file, env, silent);
+  const loaded = await loadConfig({ file, env, builtins: definitions(signers) });
+  try {
+    await signers.open(loaded, env);
+    const next = signers.inUse(loaded.config)?.next?.signer.address;
+    return { current: signerAddressOf(loaded), ...(next && { next }) };
+  } finally {
+    await signers.close();
+  }
+}

@@ -1,0 +1,29 @@
+/** A server that is asked again and again. */
+export interface HttpTarget {
+  /** Without user name and password, which the HTTP client refuses. */
+  readonly url: URL;
+  /** For every request, with lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Makes of a URL with a user name and password one that the HTTP client takes: they become basic authentication (RFC 7617).
+ *
+ * @param headers sent too; one called `authorization` wins over what the URL says.
+ * @throws Error that shows nothing of the URL.
+ */
+export function httpTarget(url: string, headers: Readonly<Record<string, string>> = {}): HttpTarget {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  try {
+    const target = new URL(url);
+    const { username, password } = target;
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    target.username = '';
+    target.password = '';
+    const basic = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+    return { url: target, headers: { ...(credentials === ':' ? {} : basic), ...Object.fromEntries(named) } };
+  } catch {
+    // The error of the parser has the URL in it.
+    throw new Error('the URL is not valid');
+  }
+}

@@ -1,0 +1,82 @@
+import { type HttpClient, RequestFailure } from './http-client/index.ts';
+import type { HttpTarget } from './http-target.ts';
+
+/** The node gave no usable answer. The message is fit for the log: it shows neither the path of a URL nor a text of the node's. */
+export class JsonRpcFailure extends Error {
+  override readonly name = 'JsonRpcFailure';
+  /** The code of the error object, where the node sent one. */
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** What one question may cost. */
+export interface JsonRpcLimits {
+  /** Milliseconds, everything included. */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+/** A node that is asked one question at a time, over JSON-RPC 2.0. */
+export interface JsonRpc {
+  /**
+   * @returns the `result`, whatever its shape.
+   * @throws JsonRpcFailure naming the method.
+   */
+  ask(method: string, params: readonly unknown[], limits: JsonRpcLimits): Promise<unknown>;
+}
+
+/** Bytes of an answer: a receipt of some thousand events, or a block of some ten thousand transactions by their hashes. */
+const LARGEST_ANSWER = 1024 * 1024;
+
+/** @param maxBytes largest acceptable answer. Default 1 MiB. */
+export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes = LARGEST_ANSWER): JsonRpc {
+  const { url } = target;
+  const headers = { 'content-type': 'application/json', accept: 'application/json', ...target.headers };
+  let lastId = 0;
+  return {
+    async ask(method, params, { timeout, signal }) {
+      lastId += 1;
+      const id = lastId;
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+      try {
+        const request = { method: 'POST', url, headers, body, timeout, maxBytes, signal };
+        const answer = await client.request(request);
+        if (answer.status !== 200) throw new JsonRpcFailure(`HTTP status ${answer.status}`);
+        return resultOf(answer.body, id);
+      } catch (error) {
+        if (error instanceof JsonRpcFailure) throw new JsonRpcFailure(`${method}: ${error.message}`, error.code);
+        if (error instanceof RequestFailure) throw new JsonRpcFailure(`${method}: ${error.kind}: ${error.message}`);
+        throw error;
+      }
+    },
+  };
+}
+
+function resultOf(body: Buffer, id: number): unknown {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new JsonRpcFailure('the answer is no JSON');
+  }
+  if (typeof answer !== 'object' || answer === null) throw new JsonRpcFailure('the answer is no object');
+  const members = new Map<string, unknown>(Object.entries(answer));
+  if (members.get('jsonrpc') !== '2.0') throw new JsonRpcFailure('the answer is not JSON-RPC 2.0');
+  if (members.get('id') !== id) throw new JsonRpcFailure('the answer belongs to another question');
+  // Some nodes send `"error": null` beside a result.
+  const error = members.get('error') ?? undefined;
+  if (error !== undefined) throw failureOf(error);
+  if (!members.has('result')) throw new JsonRpcFailure('the answer has no result');
+  return members.get('result');
+}
+
+/** The text of an error may quote a key out of the URL. */
+function failureOf(error: unknown): JsonRpcFailure {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  if (typeof code !== 'number') return new JsonRpcFailure('error without a code');
+  return new JsonRpcFailure(`error ${code}`, code);
+}

@@ -1,0 +1,118 @@
+import { createPublicKey } from 'node:crypto';
+import { addressOfPublicKey, CURVE_ORDER, recoverFromHash } from './eip191.ts';
+import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
+import { signatureHex } from './statements.ts';
+
+/** Half a signature, in bytes. */
+const SCALAR = 32;
+
+interface LowS {
+  /** r ‖ s, 64 bytes. */
+  readonly rs: Uint8Array;
+  /** Whether s was in the upper half, so that the recovery id has to change too. */
+  readonly negated: boolean;
+}
+
+/** Of the two signatures that one makes of any, s and n − s, the one that Ethereum takes (EIP-2). */
+function lowS(rs: Uint8Array): LowS {
+  if (rs.length !== 2 * SCALAR) throw new Error('r and s must be 64 bytes');
+  const r = BigInt(toHex(rs.subarray(0, SCALAR)));
+  const s = BigInt(toHex(rs.subarray(SCALAR)));
+  if (r === 0n || r >= CURVE_ORDER) throw new Error('r is out of range');
+  if (s === 0n || s >= CURVE_ORDER) throw new Error('s is out of range');
+  if (s <= CURVE_ORDER >> 1n) return { rs, negated: false };
+  const low = (CURVE_ORDER - s).toString(16).padStart(2 * SCALAR, '0');
+  return { rs: Buffer.concat([rs.subarray(0, SCALAR), Buffer.from(low, 'hex')]), negated: true };
+}
+
+/**
+ * A signature of a wallet or node as the service gives it out: v 0 and 1 become 27 and 28, s comes into the lower half of the
+ * curve order (EIP-2).
+ *
+ * @param signature r ‖ s ‖ v, 65 bytes in hex, whoever sent it.
+ * @throws Error saying what is wrong with it; it shows nothing of the value.
+ */
+export function normalizedSignature(signature: unknown): Hex {
+  if (!isHex(signature) || signature.length !== 132) throw new Error('the signature is not 65 bytes of 0x hex');
+  const bytes = toBytes(signature);
+  const v = bytes[64] ?? 0;
+  const recoveryId = v < 27 ? v : v - 27;
+  if (recoveryId > 1) throw new Error('the v of the signature is none of 0, 1, 27 and 28');
+  const { rs, negated } = lowS(bytes.subarray(0, 64));
+  return signatureHex(rs, negated ? 1 - recoveryId : recoveryId);
+}
+
+/**
+ * What an HSM or a key service leaves out: of a bare ECDSA signature makes one with s in the lower half of the curve order
+ * (EIP-2) and with v, which is found by trying both.
+ *
+ * @param hash the 32 bytes that were signed.
+ * @param rs r ‖ s, 64 bytes; of a DER-encoded signature what {@link parseDerSignature} gives.
+ * @param address whose signature it must be, with the EIP-55 checksum.
+ * @throws Error when it is not by that address.
+ */
+export function recoverableSignature(hash: Uint8Array, rs: Uint8Array, address: Address): Hex {
+  const { rs: low } = lowS(rs);
+  const signature = [0, 1].map((recoveryId) => signatureHex(low, recoveryId)).find((each) => isBy(address, hash, each));
+  if (signature === undefined) throw new Error(`the signature is not by ${address}`);
+  return signature;
+}
+
+function isBy(address: Address, hash: Uint8Array, signature: Hex): boolean {
+  try {
+    return recoverFromHash(hash, signature) === address;
+  } catch {
+    // Not every r is the x of a point.
+    return false;
+  }
+}
+
+/**
+ * r ‖ s, 64 bytes, of a DER-encoded signature (`Ecdsa-Sig-Value`, RFC 3279, section 2.2.3), as key services and TLS libraries
+ * write it. Only the one encoding is taken that DER has for two numbers.
+ *
+ * @throws Error for anything else.
+ */
+export function parseDerSignature(der: Uint8Array): Uint8Array {
+  const [r, afterR] = derScalar(der, 2);
+  const [s, end] = derScalar(der, afterR);
+  if (der[0] !== 0x30 || der[1] !== der.length - 2 || end !== der.length) throw notDer();
+  return Buffer.concat([r, s]);
+}
+
+const notDer = () => new Error('the signature is not DER-encoded (Ecdsa-Sig-Value)');
+
+/** A positive number of at most 32 bytes, left-padded, and where the next one begins. */
+function derScalar(der: Uint8Array, at: number): [scalar: Uint8Array, next: number] {
+  const length = der[at + 1] ?? 0;
+  const begin = at + 2;
+  const [first = 0x80, second = 0] = der.subarray(begin, begin + length);
+  const padded = first === 0 && length > 1;
+  const digits = der.subarray(padded ? begin + 1 : begin, begin + length);
+  const isMinimal = first < 0x80 && (!padded || second >= 0x80);
+  if (der[at] !== 0x02 || begin + length > der.length || !isMinimal || digits.length > SCALAR) throw notDer();
+  const scalar = new Uint8Array(SCALAR);
+  scalar.set(digits, SCALAR - digits.length);
+  return [scalar, begin + length];
+}
+
+/**
+ * The address of a public key in DER (`SubjectPublicKeyInfo`, RFC 5480), as key services give it out.
+ *
+ * @throws Error when it is no key on secp256k1.
+ */
+export function addressOfSpki(der: Uint8Array): Address {
+  const { crv, x = '', y = '' } = jwkOf(der);
+  if (crv !== 'secp256k1') throw new Error('the public key is not on the curve secp256k1');
+  const point = [Buffer.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')];
+  return addressOfPublicKey(Buffer.concat(point));
+}
+
+function jwkOf(der: Uint8Array) {
+  try {
+    return createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' }).export({ format: 'jwk' });
+  } catch {
+    // Also of curves that JWK has no name for.
+    return {};
+  }
+}

@@ -1,0 +1,24 @@
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The signer of the service, or the one that will take its place. */
+export type SignerRole = 'current' | 'next';
+
+/** Names of the variables by role. */
+export const VARIABLES = {
+  current: { mnemonic: 'SERVICE_MNEMONIC', privateKey: 'SERVICE_PRIVATE_KEY' },
+  next: { mnemonic: 'SERVICE_NEXT_MNEMONIC', privateKey: 'SERVICE_NEXT_PRIVATE_KEY' },
+} as const;
+
+/** The variables that hold keys: no plugin sees them, and no config file may refer to them. */
+export const SECRET_VARIABLES: readonly string[] = Object.values(VARIABLES).flatMap((names) => Object.values(names));
+
+/** Those of them that would make a signer, each with its value. */
+export function signerVariables(env: Environment): Readonly<Record<string, string>> {
+  return Object.fromEntries(SECRET_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+}
+
+/** The variables that say nothing any more where others are given: a mnemonic wins over a private key. */
+export function overruled(given: Environment): string[] {
+  return Object.values(VARIABLES).flatMap(({ mnemonic, privateKey }) => (given[mnemonic] ? [privateKey] : []));
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { computeAddress, keccak256, type Signature, Wallet } from 'ethers';
+import fc from 'fast-check';
+import { signerWeb3signer } from '../../../builtins/signer-web3signer.ts';
+import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+
+const wallet = new Wallet(`0x${'42'.repeat(32)}`);
+const others = [1, 2, 3].map((digit) => new Wallet(`0x${`4${digit + 5}`.repeat(32)}`));
+/** x and y, as web3signer names keys. */
+const identifierOf = ({ signingKey }: Wallet) => `0x${signingKey.publicKey.slice(4)}`;
+const LIST = '/api/v1/eth1/publicKeys';
+const SIGN = `/api/v1/eth1/sign/${identifierOf(wallet)}`;
+
+/** As its OpenAPI document says: `{"data": "0x…"}` in, the hex of r, s and v of the keccak256 as text out. */
+const signing =
+  (by: Wallet, form = (signature: Signature) => signature.serialized): Handler =>
+  (req, res, recorded) => {
+    const { data, ...rest } = JSON.parse(recorded.body);
+    assert.deepEqual(rest, {});
+    const text = form(by.signingKey.sign(keccak256(data)));
+    return faults.text(text, { type: 'text/plain; charset=utf-8' })(req, res, recorded);
+  };
+
+describe('the signer web3signer', () => {
+  let server: Upstream;
+  const openAt = (config: object = {}) =>
+    openSigner(signerWeb3signer, { url: server.url, address: wallet.address, ...config });
+
+  before(async () => {
+    server = await startUpstream();
+    server.json(LIST, [...others, wallet].map(identifierOf));
+    server.on(SIGN, signing(wallet));
+  });
+  after(() => server.close());
+
+  it('finds the key of the address, and has both kinds of statements signed by it', async () => {
+    const signer = await openAt({ address: wallet.address.toLowerCase() });
+    assert.equal(signer.address, wallet.address);
+    await assertSigns(signer, new Uint8Array(32).fill(7));
+    const { method, path, headers } = server.requests.at(-1) ?? assert.fail();
+    assert.deepEqual([method, path, headers['content-type']], ['POST', SIGN, 'application/json']);
+    await signer.close?.();
+  });
+
+  it('signs 200 digests of any bytes', async () => {
+    const signer = await openAt();
+    const digests = fc.sample(fc.uint8Array({ minLength: 32, maxLength: 32 }), 200);
+    for (const digest of digests) await assertSigns(signer, digest);
+    await signer.close?.();
+  });
+
+  it('keeps the path of the URL, and sends its password and the headers', async () => {
+    server.json(`/signer${LIST}`, [identifierOf(wallet)]);
+    server.on(`/signer${SIGN}`, signing(wallet));
+    const url = new URL(`${server.url}/signer/`);
+    [url.username, url.password] = ['me', 'pass'];
+    const signer = await openAt({ url: url.href, headers: { 'X-Tenant': 't' } });
+    await assertSigns(signer, new Uint8Array(32));
+    for (const { path, headers } of server.requests.slice(-3)) {
+      assert.ok(path.startsWith('/signer/api/v1/eth1/'));
+      const basic = `Basic ${Buffer.from('me:pass').toString('base64')}`;
+      assert.deepEqual([headers.authorization, headers['x-tenant']], [basic, 't']);
+    }
+    await signer.close?.();
+  });
+
+  it('takes a list with other things in it, and hex of either case', async () => {
+    server.json(LIST, [null, 7, '0x', `0x${'zz'.repeat(64)}`, identifierOf(wallet).toUpperCase().replace('X', 'x')]);
+    server.on(`/api/v1/eth1/sign/0x${identifierOf(wallet).slice(2).toUpperCase()}`, signing(wallet));
+    const signer = await openAt();
+    await assertSigns(signer, new Uint8Array(32));
+    server.json(LIST, [...others, wallet].map(identifierOf));
+    await signer.close?.();
+  });
+
+  const secret = 'geheim';
+  const unopened: readonly [string, Handler, string | RegExp][] = [
+    [
+      'does not have the key',
+      faults.json(others.map(identifierOf)),
+      `address: none of the 3 keys there is that of ${wallet.address}`,
+    ],
+    ['has no keys', faults.json([]), `address: none of the 0 keys there is that of ${wallet.address}`],
+    ['runs for eth2', faults.empty(404), 'url: HTTP status 404: there is no such key, or it does not run as eth1'],
+    [
+      'refuses the host',
+      faults.empty(403),
+      'url: HTTP status 403: it refuses this host: see its --http-host-allowlist',
+    ],
+    ['is out of order', faults.text(secret, { status: 500 }), 'url: HTTP status 500'],
+    ['is something else', faults.html(), 'url: the list of keys is no JSON array'],
+    ['lists no keys', faults.json({ error: secret }), 'url: the list of keys is no JSON array'],
+    ['lists without end', faults.endless(), /^url: too-large: GET http:\/\/127\.0\.0\.1:\d+ failed: /],
+  ];
+  for (const [what, handler, text] of unopened) {
+    it(`is not opened when the server ${what}`, async () => {
+      server.on(LIST, handler);
+      const error = await openAt({ headers: { 'x-key': secret } }).catch((reason) => reason);
+      const said = String(error.message);
+      server.json(LIST, [identifierOf(wallet)]);
+      assert.ok(!said.includes(secret));
+      if (typeof text === 'string') assert.equal(said, text);
+      else assert.match(said, text);
+    });
+  }
+
+  const faulty: readonly [string, Handler, string | RegExp][] = [
+    ['lost the key', faults.empty(404), 'HTTP status 404: there is no such key, or it does not run as eth1'],
+    ['refuses', faults.text(secret, { status: 400 }), 'HTTP status 400: it could not read the request'],
+    ['is out of order', faults.text(secret, { status: 500 }), 'HTTP status 500'],
+    ['answers with JSON', faults.json({ signature: '0x' }), 'the signature is not 65 bytes of 0x hex'],
+    ['answers with a BLS signature', faults.text(`0x${'ab'.repeat(96)}`), 'the signature is not 65 bytes of 0x hex'],
+    ['answers without end', faults.endless(), /^too-large: POST http:\/\/127\.0\.0\.1:\d+ failed: /],
+    ['resets the connection', faults.reset(), /^network: POST http:\/\/127\.0\.0\.1:\d+ failed: /],
+  ];
+  for (const [what, handler, text] of faulty) {
+    it(`says so when the server ${what}`, async () => {
+      const signer = await openAt({ headers: { 'x-key': secret } });
+      server.on(SIGN, handler);
+      const said = await refusalOf(signer);
+      server.on(SIGN, signing(wallet));
+      if (typeof text === 'string') assert.equal(said, text);
+      else assert.match(said, text);
+      assert.ok(!said.includes(secret));
+      await assertSigns(signer, new Uint8Array(32));
+      await signer.close?.();
+    });
+  }
+
+  it('takes v of 0 and 1, and text with a line break', async () => {
+    const bare = ({ r, s, yParity }: Signature) => `${r}${s.slice(2)}0${yParity}\n`;
+    server.on(SIGN, signing(wallet, bare));
+    const signer = await openAt();
+    for (let byte = 0; byte < 10; byte++) await assertSigns(signer, new Uint8Array(32).fill(byte));
+    server.on(SIGN, signing(wallet));
+    await signer.close?.();
+  });
+
+  it('ends its request when nobody waits any more', async () => {
+    const signer = await openAt();
+    server.on(SIGN, faults.hang());
+    const from = server.requests.filter(({ path }) => path === SIGN).length;
+    const stop = new AbortController();
+    const refused = refusalOf(signer, stop.signal);
+    await server.until(() => server.requests.filter(({ path }) => path === SIGN).length > from);
+    stop.abort();
+    assert.match(await refused, /^aborted: POST /);
+    await server.untilIdle();
+    server.on(SIGN, signing(wallet));
+    await signer.close?.();
+  });
+
+  it('is not opened where nobody is, or with an address that is mistyped', async () => {
+    const down = await startUpstream();
+    await down.close();
+    const refused = /^Error: url: network: GET .* refused \(ECONNREFUSED\)$/;
+    await assert.rejects(openAt({ url: down.url }), refused);
+    const address = wallet.address.replace(/[A-F]/, (digit) => digit.toLowerCase());
+    const message = 'address: the checksum of the address is wrong (EIP-55)';
+    await assert.rejects(openAt({ address }), { message });
+    assert.equal(computeAddress(wallet.signingKey), wallet.address);
+  });
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject } from '../support/config.ts';
+import { startTestService } from '../support/service.ts';
+
+const URL = 'https://api.example.com';
+const config = (endpoint: object, api: Readonly<Record<string, unknown>> = {}) =>
+  oneApi(URL, { one: { ...endpoint } }, { api });
+
+describe('the key `receipt`', () => {
+  it('is no part of the endpoint ID', async () => {
+    const parameters = [{ name: 'q' }];
+    const idOf = async (endpoint: object, api?: Readonly<Record<string, unknown>>) =>
+      (await loadObject(config({ parameters, ...endpoint }, api))).endpoints[0]?.id;
+    const id = await idOf({});
+    assert.deepEqual([await idOf({ receipt: true }), await idOf({ receipt: false }, { receipt: true })], [id, id]);
+  });
+
+  it('is true or false', async () => {
+    const [error = ''] = await errorsOf(config({ receipt: 'yes' }));
+    assert.match(error, /^apis\[0\]\.endpoints\[0\]\.receipt: /);
+    assert.match((await errorsOf(config({}, { receipt: {} })))[0] ?? '', /^apis\[0\]\.receipt: /);
+  });
+
+  it('does not go with parameters of one name and a default: two requests would have one hash', async () => {
+    const parameters = [
+      { name: 'id', default: 'a' },
+      { name: 'id', in: 'header' },
+    ];
+    assert.deepEqual(await errorsOf(config({ parameters, receipt: true })), [
+      'apis[0].endpoints[0].parameters[0].default: another parameter is named "id": a receipt cannot tell whether this was sent',
+    ]);
+    assert.deepEqual(await errorsOf(config({ parameters })), []);
+    const told = [
+      [{ name: 'id' }, { name: 'id', in: 'header' }],
+      [
+        { name: 'id', default: 'a' },
+        { name: 'id', in: 'header', fixed: 'b' },
+      ],
+      [
+        { name: 'id', default: 'a' },
+        { name: 'id', in: 'header', secret: true },
+      ],
+    ];
+    for (const parameters of told) assert.deepEqual(await errorsOf(config({ parameters, receipt: true })), []);
+  });
+
+  it('is an unknown key where the plugin is left out', async () => {
+    const settings = { plugins: [{ source: 'builtin:receipt', enabled: false }] };
+    const [error = ''] = await errorsOf({ ...config({ receipt: true }), settings });
+    assert.match(error, /^apis\[0\]\.endpoints\[0\]\.receipt: unknown key/);
+  });
+
+  it('is not warned of, nor recommended, by a start', async (t) => {
+    const service = await startTestService(config({ parameters: [{ name: 'q' }] }));
+    t.after(() => service.stop());
+    assert.deepEqual(
+      service.logs.filter(({ level, message }) => level !== 'info' || /receipt/.test(message)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import {
+  type BaseContract,
+  ContractFactory,
+  Interface,
+  isError,
+  type JsonRpcSigner,
+  keccak256,
+  Signature,
+  toUtf8Bytes,
+  Wallet,
+  ZeroAddress,
+} from 'ethers';
+import { requestHashOf } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { type AnswerWithReceipt, type Asked, answerBy, verifyReceipt } from '../support/receipts.ts';
+import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { compile } from '../support/solidity.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
+const BTC = { symbol: 'BTCUSD' };
+const ETH = { symbol: 'ETHUSD' };
+const PRICES: Readonly<Record<string, number>> = { BTCUSD: 64_000, ETHUSD: 3000 };
+
+const contracts = {
+  ...(await compile('examples/contracts/SignedDataVerifier.sol')),
+  ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
+};
+
+function compiled(name: string) {
+  const contract = contracts[name];
+  assert.ok(contract, `there is a contract ${name}`);
+  return contract;
+}
+
+async function deploy(name: string, deployer: JsonRpcSigner, ...args: unknown[]): Promise<BaseContract> {
+  const { abi, bytecode } = compiled(name);
+  return (await new ContractFactory(abi, bytecode, deployer).deploy(...args)).waitForDeployment();
+}
+
+function errorOf(name: string, ...args: unknown[]): string {
+  return new Interface(compiled('PinnedPriceConsumer').abi).encodeErrorResult(name, args);
+}
+
+function errorText(text: string): string {
+  return new Interface(['error Error(string)']).encodeErrorResult('Error', [text]);
+}
+
+/** What `deliver` takes of an answer. */
+function argumentsOf({ timestamp, data, signature, receipt }: AnswerWithReceipt) {
+  return [timestamp, data, signature, receipt.signature] as const;
+}
+
+/** The bytes that a call reverts with. */
+async function revertOf(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => assert.fail('the call was accepted'),
+    (reason: unknown) => reason,
+  );
+  if (!isError(error, 'CALL_EXCEPTION')) throw error;
+  return error.data ?? '0x';
+}
+
+describe('the example consumer of one request, and answers of a running service', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let service: RunningService;
+  let deliverer: JsonRpcSigner;
+  let verifier: BaseContract;
+  let consumer: BaseContract;
+  let endpointId: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', (req, res) => {
+      const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? '';
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price: PRICES[symbol] }));
+    });
+    const encoding = { type: 'int256', path: '$.price' };
+    const parameters = [{ name: 'symbol', required: true }];
+    const endpoints = { price: { encoding, parameters }, twin: { encoding, parameters } };
+    service = await startTestService(oneApi(upstream.url, endpoints, { api: { receipt: true } }));
+    endpointId = service.ids['api/price'] ?? '';
+    chain = await startChain();
+    deliverer = await chain.provider.getSigner(1);
+    verifier = await deploy('SignedDataVerifier', deliverer);
+  });
+  after(async () => {
+    await chain?.stop();
+    await service?.stop();
+    await upstream?.close();
+  });
+  beforeEach(async () => {
+    const pinned = [verifier, TEST_ADDRESS, endpointId, requestHashOf(BTC)];
+    consumer = await deploy('PinnedPriceConsumer', deliverer, ...pinned);
+  });
+
+  /** An answer of the service. */
+  const answerTo = async (parameters: Asked, endpoint = 'price') =>
+    verifyReceipt(await service.post(`api/${endpoint}`, parameters), parameters, TEST_ADDRESS);
+
+  /** An answer of any time that a service with that key could give. */
+  const answerOf = (timestamp: number, { key = TEST_KEY, parameters = BTC, id = endpointId } = {}) => {
+    const data = `0x${(64_000).toString(16).padStart(64, '0')}`;
+    return answerBy(new Wallet(key), { endpointId: id, timestamp, content: { data }, parameters });
+  };
+
+  const deliver = async (answer: AnswerWithReceipt) =>
+    (await consumer.getFunction('deliver').send(...argumentsOf(answer))).wait();
+  const refusal = (answer: AnswerWithReceipt) =>
+    revertOf(consumer.getFunction('deliver').staticCall(...argumentsOf(answer)));
+  const price = async () => consumer.getFunction('price').staticCall();
+  /** Of the receipt's signature, where it is of something else: an address that nobody has. */
+  const isWrongReceipt = (revert: string) => {
+    const parsed = new Interface(compiled('PinnedPriceConsumer').abi).parseError(revert);
+    assert.equal(parsed?.name, 'WrongReceipt');
+    assert.notEqual(parsed?.args.signer, TEST_ADDRESS);
+    assert.notEqual(parsed?.args.signer, ZeroAddress);
+  };
+  const now = async () => (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+
+  it('pins what it was made for, and has no price at first', async () => {
+    const read = (name: string) => consumer.getFunction(name).staticCall();
+    assert.deepEqual(await Promise.all(['VERIFIER', 'NODE', 'ENDPOINT_ID', 'REQUEST_HASH', 'updatedAt'].map(read)), [
+      await verifier.getAddress(),
+      TEST_ADDRESS,
+      endpointId,
+      keccak256(toUtf8Bytes('{"parameters":{"symbol":"BTCUSD"}}')),
+      0n,
+    ]);
+  });
+
+  it('accepts the answer to its request, from anyone, once', async () => {
+    const answer = await answerTo(BTC);
+    const receipt = await deliver(answer);
+    assert.equal(receipt?.status, 1);
+    assert.equal(await price(), 64_000n);
+    assert.equal(await consumer.getFunction('updatedAt').staticCall(), BigInt(answer.timestamp));
+    assert.equal(await refusal(answer), errorText('Already fulfilled'));
+    const later = await answerOf(answer.timestamp + 1);
+    assert.equal((await deliver(later))?.status, 1);
+    assert.equal(await refusal(answer), errorText('Already fulfilled'));
+  });
+
+  it('reverts for the answer to another request of its endpoint, which a signature alone lets pass', async () => {
+    const answer = await answerTo(ETH);
+    isWrongReceipt(await refusal(answer));
+    assert.equal(await price(), 0n);
+    const accepts = await deploy(
+      'PinnedPriceConsumer',
+      deliverer,
+      verifier,
+      TEST_ADDRESS,
+      endpointId,
+      requestHashOf(ETH),
+    );
+    await (await accepts.getFunction('deliver').send(...argumentsOf(answer))).wait();
+    assert.equal(await accepts.getFunction('price').staticCall(), 3000n);
+  });
+
+  it('reverts for the receipt of another answer', async () => {
+    const timestamp = await now();
+    const eth = await answerTo(ETH);
+    const btc = await answerTo(BTC);
+    isWrongReceipt(await refusal({ ...eth, receipt: btc.receipt }));
+    const other = await answerOf(timestamp - 1);
+    isWrongReceipt(await refusal({ ...(await answerOf(timestamp)), receipt: other.receipt }));
+    isWrongReceipt(await refusal(await answerTo(BTC, 'twin')));
+  });
+
+  it('reverts for an answer that its receipt does not go with', async () => {
+    const timestamp = await now();
+    const older = await answerOf(timestamp - 1);
+    const newer = await answerOf(timestamp);
+    assert.equal(await refusal({ ...newer, signature: older.signature }), errorText('Signature mismatch'));
+    const stranger = await answerOf(timestamp, { key: `0x${'11'.repeat(32)}` });
+    assert.equal(await refusal({ ...newer, signature: stranger.signature }), errorText('Signature mismatch'));
+  });
+
+  it('reverts for an altered timestamp and altered data', async () => {
+    const answer = await answerOf(await now());
+    isWrongReceipt(await refusal({ ...answer, timestamp: answer.timestamp - 1 }));
+    isWrongReceipt(await refusal({ ...answer, data: answer.data?.toString().replace(/.$/, '1') ?? '' }));
+    isWrongReceipt(await refusal({ ...answer, data: `${answer.data}00` }));
+  });
+
+  it('reverts for another signer, and one of the two', async () => {
+    const stranger = new Wallet(`0x${'11'.repeat(32)}`);
+    const answer = await answerOf(await now(), { key: stranger.privateKey });
+    const wrong = errorOf('WrongReceipt', stranger.address);
+    assert.equal(await refusal(answer), wrong);
+    assert.equal(await refusal({ ...(await answerOf(answer.timestamp)), receipt: answer.receipt }), wrong);
+  });
+
+  it('reverts for an answer that is too old, from the future, or not newer than what it has', async () => {
+    const time = (await now()) + 1000;
+    await chain.provider.send('evm_setNextBlockTimestamp', [time]);
+    await chain.provider.send('evm_mine', []);
+    assert.equal(await refusal(await answerOf(time - 301)), errorOf('TooOld', time - 301));
+    assert.equal(await refusal(await answerOf(time + 61)), errorOf('FromTheFuture', time + 61));
+    await deliver(await answerOf(time));
+    assert.equal(await refusal(await answerOf(time - 1)), errorOf('NotNewer', time - 1));
+  });
+
+  it('reverts for what comes past `deliver`, by the verifier or without it', async () => {
+    const { timestamp, data, signature } = await answerTo(BTC);
+    const callback = await consumer.getAddress();
+    const { selector } = consumer.getFunction('onPrice').fragment;
+    const args = [TEST_ADDRESS, endpointId, timestamp, data, signature, callback, selector];
+    const digest = await verifier.getFunction('digestOf').staticCall(endpointId, timestamp, data);
+    const past = revertOf(verifier.getFunction('verifyAndFulfill').staticCall(...args));
+    assert.equal(await past, errorOf('NoReceipt', digest));
+    for (const claimed of [digest, `0x${'00'.repeat(32)}`]) {
+      const call = consumer.getFunction('onPrice').staticCall(claimed, TEST_ADDRESS, endpointId, timestamp, data);
+      assert.equal(await revertOf(call), errorOf('NotTheVerifier', deliverer.address));
+    }
+  });
+
+  it('reverts for what is no signature that counts, also where no signer was pinned', async () => {
+    const answer = await answerOf(await now());
+    const { r, s, v } = Signature.from(answer.receipt.signature);
+    const word = (value: bigint) => value.toString(16).padStart(64, '0');
+    const rs = `${r}${s.slice(2)}`;
+    const wrong = [
+      '0x',
+      rs,
+      `${rs}${v.toString(16)}00`,
+      `${rs}00`,
+      `${r}${word(CURVE_ORDER - BigInt(s))}${(v === 27 ? 28 : 27).toString(16)}`,
+      `0x${'00'.repeat(64)}1b`,
+    ];
+    const anyone = await deploy(
+      'PinnedPriceConsumer',
+      deliverer,
+      verifier,
+      ZeroAddress,
+      endpointId,
+      requestHashOf(BTC),
+    );
+    for (const signature of wrong) {
+      const forged = { ...answer, receipt: { ...answer.receipt, signature } };
+      assert.equal(await refusal(forged), errorOf('WrongReceipt', ZeroAddress));
+      const call = anyone.getFunction('deliver').staticCall(...argumentsOf(forged));
+      assert.equal(await revertOf(call), errorOf('WrongReceipt', ZeroAddress));
+    }
+  });
+});

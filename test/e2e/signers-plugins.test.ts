@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { errorsOf } from '../support/config.ts';
+import { startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { SECOND } from '../support/signer-plugin.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+/** A plugin that provides `sign` in place of the built-in one. @param result what it returns of `by`, a wallet, and `digest`. */
+function signing(result: string): string {
+  return `import { Wallet, getBytes, solidityPackedKeccak256 } from ${JSON.stringify(import.meta.resolve('ethers'))};
+    const by = new Wallet(${JSON.stringify(SECOND.privateKey)});
+    const sign = async ({ endpointId, timestamp, data }) => {
+      const digest = getBytes(solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]));
+      return ${result};
+    };
+    export default { name: 'own', signerAddress: () => by.address, setup: () => ({ hooks: { sign } }) };`;
+}
+
+describe('a plugin that provides sign', { concurrency: 4 }, () => {
+  let upstream: Upstream;
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 7 });
+  });
+  after(() => upstream.close());
+
+  async function ask(t: TestContext, result: string, endpoint: object = {}) {
+    const config = {
+      settings: { plugins: [{ source: 'builtin:sign-eip191', enabled: false }, { source: './own.mjs' }] },
+      apis: [
+        {
+          name: 'prices',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [{ name: 'eth', path: '/price', ...endpoint }],
+        },
+      ],
+    };
+    const files = { 'own.mjs': signing(result) };
+    const service = await startTestService(config, { files, env: { SERVICE_PRIVATE_KEY: '' } });
+    t.after(() => service.stop());
+    const response = await service.post('prices/eth');
+    const line = service.logs.find(({ fields }) => fields.stage === 'sign');
+    return { status: response.status, body: JSON.parse(await response.text()), reason: line?.fields.reason };
+  }
+
+  it('has its answers shown as its own', async (t) => {
+    const { status, body } = await ask(t, '{ node: by.address, signature: await by.signMessage(digest) }');
+    assert.equal(status, 200);
+    assert.equal(body.node, SECOND.address);
+  });
+
+  it('may put other members beside its signature, and none that have a meaning', async (t) => {
+    const signature = 'node: by.address, signature: await by.signMessage(digest)';
+    const { body } = await ask(t, `{ ${signature}, beside: { keyVersion: 3 } }`);
+    assert.equal(body.keyVersion, 3);
+    const { status, reason } = await ask(t, `{ ${signature}, beside: { timestamp: 3 } }`);
+    assert.equal(status, 500);
+    assert.match(
+      String(reason),
+      /^plugin "own": Error: returned something of the wrong shape: the field timestamp has another meaning\n/,
+    );
+  });
+
+  for (const [what, result, reason] of [
+    [
+      'somebody else’s',
+      `{ node: '${TEST_ADDRESS}', signature: await by.signMessage(digest) }`,
+      `the signature is by ${SECOND.address}, not by ${TEST_ADDRESS}`,
+    ],
+    ['no', "{ node: by.address, signature: '0x1234' }", 'signature must be 65 bytes of 0x hex'],
+    [
+      'a signature that contracts refuse,',
+      "{ node: by.address, signature: '0x' + '11'.repeat(32) + '7f' + 'ff'.repeat(31) + '1b' }",
+      'signature s is in the upper half of the curve order (EIP-2)',
+    ],
+  ] as const) {
+    it(`is not believed: ${what} signature`, async (t) => {
+      const { status, body, reason: logged } = await ask(t, result);
+      assert.deepEqual([status, body], [502, { error: 'Signing failed' }]);
+      assert.equal(logged, reason);
+    });
+  }
+});
+
+describe('what settings.signer may be', { concurrency: true }, () => {
+  const apis = [
+    { name: 'a', url: 'https://example.com', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/' }] },
+  ];
+  const errors = (signer: unknown, more: object = {}) =>
+    errorsOf({ settings: { signer, ...more }, apis }, { SERVICE_PRIVATE_KEY: TEST_KEY });
+
+  for (const [what, signer, expected] of [
+    ['a type that no plugin has', { type: 'vault' }, /^settings\.signer\.type: expected .*"environment"/],
+    ['a text', 'environment', /^settings\.signer: expected a mapping, found a string$/],
+    [
+      'a next of its next',
+      { type: 'environment', next: { type: 'environment', next: {} } },
+      /^settings\.signer\.next\.next: unknown key/,
+    ],
+    [
+      'a timeout of a key in this process',
+      { type: 'environment', timeout: 5 },
+      /^settings\.signer\.timeout: unknown key/,
+    ],
+  ] as const) {
+    it(`not ${what}`, async () => {
+      const lines = await errors(signer);
+      assert.equal(lines.length, 1, lines.join('\n'));
+      assert.match(lines[0] ?? '', expected);
+    });
+  }
+
+  it('nothing, where the plugin that signs is left out', async () => {
+    const plugins = [{ source: 'builtin:sign-eip191', enabled: false }];
+    assert.match((await errors({ type: 'environment' }, { plugins })).join('\n'), /^settings\.signer: unknown key/);
+  });
+});

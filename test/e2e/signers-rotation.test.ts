@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { Wallet } from 'ethers';
+import { stringify } from 'yaml';
+import { verifyResponse } from '../../verify/index.ts';
+import { eventually } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const FIRST = new Wallet(TEST_KEY);
+
+describe('a reload that changes the signer', { concurrency: 4 }, () => {
+  let upstream: Upstream;
+  let names = 0;
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/price', { price: 7 });
+  });
+  after(() => upstream.close());
+
+  const kept = (wallet: { readonly privateKey: string }, more: object = {}) => ({
+    type: 'kept',
+    key: wallet.privateKey,
+    ...more,
+  });
+
+  async function start(t: TestContext, signer: object | undefined) {
+    names += 1;
+    const name = `notes of rotation ${names}`;
+    const slow = `/slow${names}`;
+    const configOf = (chosen: object | undefined) => ({
+      server: { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 } },
+      settings: { plugins: [{ source: './signer.mjs' }], ...(chosen && { signer: chosen }) },
+      apis: [
+        {
+          name: 'prices',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [
+            { name: 'eth', path: '/price', encoding: { type: 'uint256', path: '$.price' }, cache: { maxAge: 60_000 } },
+            { name: 'slow', path: slow, signatures: true },
+          ],
+        },
+      ],
+    });
+    const files = { 'signer.mjs': signerPlugin(name) };
+    const service = await startTestService(configOf(signer), { files });
+    t.after(() => service.stop());
+    const change = async (next: object | undefined) => {
+      await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...configOf(next) }));
+      return service.reload(() => ({}));
+    };
+    const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => !note.startsWith('sign'));
+    return { service, change, notes, slow };
+  }
+
+  const nodeOf = async (service: RunningService, endpoint = 'prices/eth') => {
+    const answer = JSON.parse(await (await service.post(endpoint)).text());
+    const verified = verifyResponse(answer, { node: null });
+    assert.ok(verified.ok);
+    return verified.signer;
+  };
+
+  it('has the next answer signed by the new one, cached ones included, and lets go of the old one', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND, { next: kept(THIRD) }));
+    assert.equal(await nodeOf(service), SECOND.address);
+    assert.equal(await change(kept(THIRD)), true);
+    assert.equal(await nodeOf(service), THIRD.address);
+    assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok', node: THIRD.address });
+    assert.ok(
+      service.logs.some(
+        ({ level, message }) =>
+          level === 'warn' && message === `answers are signed by ${THIRD.address} instead of ${SECOND.address}`,
+      ),
+    );
+    await eventually(() => (notes().length === 5 ? true : undefined), 'the old signers to be closed');
+    assert.deepEqual(notes(), ['open current', 'open next', 'open current', 'close current', 'close next']);
+  });
+
+  it('lets requests under way end by the signers that they began with', async (t) => {
+    const { service, change, slow } = await start(t, kept(SECOND, { next: kept(THIRD) }));
+    let answer: () => void = () => undefined;
+    upstream.on(slow, async (_, response) => {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      response.setHeader('Content-Type', 'application/json').end('{}');
+    });
+    const pending = nodeOf(service, 'prices/slow');
+    await upstream.untilRequested(slow);
+    assert.equal(await change(kept(THIRD)), true);
+    assert.equal(await nodeOf(service), THIRD.address);
+    answer();
+    assert.equal(await pending, SECOND.address);
+  });
+
+  it('keeps everything as it was when the new one does not open or does not sign', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND));
+    for (const [fault, line] of [
+      ['closed', 'settings.signer: the vault is closed'],
+      ['dead', 'plugin "sign-eip191" cannot start: settings.signer (kept) does not sign: the vault says no'],
+    ]) {
+      assert.equal(await change(kept(THIRD, { fault })), false);
+      assert.ok(service.logs.some(({ level, message }) => level === 'error' && message === line));
+      assert.equal(await nodeOf(service), SECOND.address);
+    }
+    await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the failed signer to be closed');
+    assert.deepEqual(notes(), ['open current', 'open current', 'open current', 'close current']);
+  });
+
+  it('opens no signer again that stays', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND));
+    assert.equal(await change(kept(SECOND)), true);
+    assert.equal(await nodeOf(service), SECOND.address);
+    assert.deepEqual(notes(), ['open current']);
+  });
+
+  it('goes from the key of the environment to another signer, and back', async (t) => {
+    const { service, change } = await start(t, undefined);
+    assert.equal(await nodeOf(service), FIRST.address);
+    assert.equal(await change(kept(SECOND)), true);
+    assert.equal(await nodeOf(service), SECOND.address);
+    assert.equal(await change({ type: 'environment' }), true);
+    assert.equal(await nodeOf(service), TEST_ADDRESS);
+  });
+});

@@ -1,0 +1,103 @@
+import { CanonicalJsonError, canonicalJson } from '../plugins-sdk/canonical-json.ts';
+import { type Hex, isHex, isSame } from './ethereum.ts';
+import { malformed, Refusal } from './refusal.ts';
+
+/** What is signed of an encoded answer, or of a raw one. */
+export type Content =
+  | { readonly kind: 'encoded'; readonly data: Hex }
+  | { readonly kind: 'raw'; readonly json: string };
+
+/** One node's word for an answer. */
+export interface Voucher {
+  readonly node: Hex;
+  readonly signature: Hex;
+  /** Whatever the answer has for the signature of its receipt by this node. */
+  readonly receiptSignature: unknown;
+}
+
+/** An answer of the right shape; whether it says the truth is another question. */
+export interface Answer {
+  readonly endpointId: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  readonly content: Content;
+  readonly main: Voucher;
+  /** What the answer has under these names, unread. */
+  readonly receipt: unknown;
+  readonly signatures: unknown;
+}
+
+/** What was signed of an answer, and when. */
+export interface Statement {
+  readonly endpointId: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  /** keccak256 of the data; of raw data the hash that is signed. */
+  readonly dataHash: Hex;
+}
+
+/** Only own fields count, and each is read once: what was checked is what is returned. */
+export function fieldOf(object: unknown, name: string): unknown {
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) return undefined;
+  return Object.hasOwn(object, name) ? Reflect.get(object, name) : undefined;
+}
+
+/** @throws Refusal */
+export function readAnswer(response: unknown): Answer {
+  if (typeof response !== 'object' || response === null || Array.isArray(response)) {
+    throw malformed('the response is no object');
+  }
+  const field = (name: string): unknown => fieldOf(response, name);
+  const node = field('node');
+  const endpointId = field('endpointId');
+  const timestamp = field('timestamp');
+  const signature = field('signature');
+  if (node === undefined && signature === undefined) throw malformed(unsigned(field('error'), field('status')));
+  if (!isHex(node, 20)) throw malformed('node must be an address: 0x and 40 hex digits');
+  if (!isHex(endpointId, 32)) throw malformed('endpointId must be 0x and 64 hex digits');
+  if (typeof timestamp !== 'number' || !Number.isSafeInteger(timestamp) || timestamp < 0) {
+    throw malformed('timestamp must be a number of whole Unix seconds');
+  }
+  if (!isHex(signature, 65)) throw malformed('signature must be 65 bytes: 0x and 130 hex digits');
+  const content = readContent(field('data'), field('rawData'));
+  const receipt = field('receipt');
+  const main = { node, signature, receiptSignature: fieldOf(receipt, 'signature') };
+  return { endpointId, timestamp, content, main, receipt, signatures: field('signatures') };
+}
+
+function unsigned(error: unknown, status: unknown): string {
+  if (typeof error === 'string') return `the response is an error, not a signed answer: ${error.slice(0, 200)}`;
+  if (status === 'pending' || status === 'processing') return `the request is still ${status}: there is no answer yet`;
+  return 'the response has no node and no signature';
+}
+
+function readContent(data: unknown, rawData: unknown): Content {
+  if (data !== undefined && rawData !== undefined) throw malformed('the response has both data and rawData');
+  if (data === undefined && rawData === undefined) throw malformed('the response has neither data nor rawData');
+  if (rawData !== undefined) return { kind: 'raw', json: textOf(rawData) };
+  if (!isHex(data)) throw malformed('data must be 0x and an even number of hex digits');
+  return { kind: 'encoded', data };
+}
+
+function textOf(rawData: unknown): string {
+  try {
+    return canonicalJson(rawData);
+  } catch (error) {
+    if (!(error instanceof CanonicalJsonError)) throw error;
+    throw new Refusal('raw-data', `rawData has no canonical JSON text: ${error.message}`);
+  }
+}
+
+/** Entries of `signatures` that are looked at: the service makes two, and each may cost a recovery. */
+const MAX_SIGNATURES = 16;
+
+/** What the list of signatures has by a node; entries of the wrong shape are passed over. */
+export function vouchersBy(node: Hex, signatures: unknown): readonly Voucher[] {
+  if (!Array.isArray(signatures)) return [];
+  return signatures.slice(0, MAX_SIGNATURES).flatMap((entry: unknown): Voucher[] => {
+    const other = fieldOf(entry, 'node');
+    const signature = fieldOf(entry, 'signature');
+    if (!isHex(other, 20) || !isSame(other, node) || !isHex(signature, 65)) return [];
+    return [{ node, signature, receiptSignature: fieldOf(entry, 'receiptSignature') }];
+  });
+}
