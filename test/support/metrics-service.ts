@@ -22,6 +22,8 @@ export async function scrapeEverything(): Promise<Scrape> {
   );
   const encoding = { type: 'uint256', path: '$.price' };
   const terms = { type: 'x402', network: 1, rpc: NOWHERE, token: NATIVE, amount: '1', recipient: RECIPIENT };
+  const accept = { network: 'eip155:1', asset: CONTRACT, amount: '1', payTo: RECIPIENT };
+  const accepts = [{ ...accept, extra: { name: 'x', version: '1' } }];
   const service = await startTestService(
     oneApi(
       upstream.url,
@@ -29,6 +31,7 @@ export async function scrapeEverything(): Promise<Scrape> {
         cached: { cache: { maxAge: 600_000 } },
         proven: { responseMatches: [{ type: 'regex', value: 'price' }] },
         paid: { auth: terms },
+        bought: { auth: { type: 'x402-exact', facilitator: 'http://127.0.0.1:9', accepts } },
         later: { mode: 'async' },
         encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
       },
@@ -54,10 +57,11 @@ export async function scrapeEverything(): Promise<Scrape> {
     await ask('cached', 200);
     await ask('proven', 200);
     await ask('paid', 401, { 'X-Payment-Proof': JSON.stringify(proof) });
+    await ask('bought', 402, { 'PAYMENT-SIGNATURE': 'x' });
     await ask('later', 202);
     // 1000 is no euint8: the encryption fails before it needs a worker.
     await ask('encrypted', 502);
-    await scrapeAfter(service, 5);
+    await scrapeAfter(service, 6);
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     let found: Scrape;
