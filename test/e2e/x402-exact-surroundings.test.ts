@@ -94,7 +94,7 @@ describe('x402-exact beside other features', () => {
 
   it('its OpenAPI is valid and says what clients send and get', async (t) => {
     const loaded = await loadObject(shop.config(endpoints));
-    const described = new Described(describeService(loaded).document);
+    const described = new Described(describeService({ ...loaded, version: '0.0.0' }).document);
     await assertValid(described);
     assert.equal(described.at('components', 'securitySchemes', 'x402_exact', 'name'), 'PAYMENT-SIGNATURE');
     const [paid] = loaded.endpoints;
