@@ -4,6 +4,7 @@ import { type LocatedFinding, loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
+import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import type { Signing } from '../plugins-sdk/signers.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
@@ -69,6 +70,7 @@ export async function startService(
   const signers = Signers.beside(file, env, log);
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
   const load = async (variables: Environment, announces: boolean) => {
+    proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });
     const warnings: readonly LocatedFinding[] = [
       ...loaded.warnings,

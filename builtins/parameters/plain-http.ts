@@ -4,8 +4,8 @@ import {
   declaredParameters,
   type EndpointDraft,
   type Finding,
+  isLoopback,
   keys,
-  parseAddress,
   warning,
 } from '../../plugins-sdk/index.ts';
 
@@ -42,11 +42,7 @@ export function plainHttp(context: CheckContext): Finding[] {
 function isReadable(text: string | undefined): boolean {
   if (text === undefined || !URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
-  if (protocol !== 'http:') return false;
-  const address = parseAddress(hostname.replace(/^\[|\]$/g, ''));
-  // RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3.
-  if (address === undefined) return !/(?:^|\.)localhost\.?$/.test(hostname);
-  return address !== '::1' && !address.startsWith('127.');
+  return protocol === 'http:' && !isLoopback(hostname);
 }
 
 function secretHeaders(api: string, endpoint: EndpointDraft, { interpolated }: CheckContext): string[] {

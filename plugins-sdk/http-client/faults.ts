@@ -1,5 +1,10 @@
 import { undici } from '../lazy.ts';
 
+/** A proxy gave no way to the server. Its message is fit for a log, and it has no code: nothing is sent again for it. */
+export class ProxyFailure extends Error {
+  override readonly name = 'ProxyFailure';
+}
+
 /** undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6). */
 export function isBodilessMismatch(error: Error, status: number, hasBody: boolean): boolean {
   return status >= 200 && !hasBody && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
@@ -22,6 +27,7 @@ const EXPLANATIONS = new Map([
 
 /** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
 export function describe(error: Error): string {
+  if (error instanceof ProxyFailure) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
   const code = codeOf(error);
   return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
