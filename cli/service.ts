@@ -86,6 +86,9 @@ export async function startService(
   if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
+  // Node reads it before anything else runs.
+  if (announces && env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
+    log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, place);

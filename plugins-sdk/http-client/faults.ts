@@ -12,12 +12,23 @@ export function isBodilessMismatch(error: Error, status: number, hasBody: boolea
 
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
+const UNTRUSTED = 'its certificate is of no authority that this process trusts';
+
 const EXPLANATIONS = new Map([
   ['ECONNREFUSED', 'the connection was refused'],
   ['ECONNRESET', 'the connection was reset'],
   ['EPIPE', 'the connection was closed'],
   ['ENOTFOUND', 'the host name is unknown'],
   ['EAI_AGAIN', 'the host name could not be looked up'],
+  ['ETIMEDOUT', 'nobody answers at that address'],
+  ['EHOSTUNREACH', 'there is no way to that address'],
+  ['ENETUNREACH', 'there is no way to that address'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNTRUSTED],
+  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED],
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names'],
   ['UND_ERR_SOCKET', 'the connection was closed before the answer was complete'],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
   ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
