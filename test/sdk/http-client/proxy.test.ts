@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { after, afterEach, describe, it, type TestContext } from 'node:test';
+import { after, before, describe, it, type TestContext } from 'node:test';
 import { createHttpClient, type HttpClient } from '../../../plugins-sdk/http-client/index.ts';
 import { useProxyVariables } from '../../../plugins-sdk/http-client/proxies.ts';
 import { certificatesFor, withoutOpenssl } from '../../support/certificates.ts';
@@ -11,17 +11,13 @@ import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
 import { startUpstream, type Upstream } from '../../support/upstream.ts';
 import { fails, MIB } from './setup.ts';
 
-// Whom the client trusts is tried with the whole service; here it is what goes through a tunnel.
-process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-after(() => {
-  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
-});
-afterEach(() => useProxyVariables(process.env));
-
 function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
   useProxyVariables(variables);
   const client = createHttpClient({ connections: 4 });
-  t.after(() => client.close());
+  t.after(() => {
+    useProxyVariables(process.env);
+    return client.close();
+  });
   return client;
 }
 
@@ -115,6 +111,14 @@ describe('a request of an http URL', () => {
 });
 
 describe('a request of an https URL', { skip: withoutOpenssl }, () => {
+  // Whom the client trusts is tried with the whole service; here it is what goes through a tunnel.
+  before(() => {
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  });
+  after(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  });
+
   async function secure(t: TestContext): Promise<{ server: Server; port: number; cert: string; key: string }> {
     const files = await certificatesFor(t, 'DNS:api.test');
     const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')];
