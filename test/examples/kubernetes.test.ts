@@ -4,59 +4,15 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { Deployment, StatefulSet } from 'kubernetes-types/apps/v1.d.ts';
-import type { ConfigMap, Container, PodSpec, Probe, Secret, Service } from 'kubernetes-types/core/v1.d.ts';
-import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
-import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
-import { parse, parseAllDocuments } from 'yaml';
+import type { Container, Probe } from 'kubernetes-types/core/v1.d.ts';
+import { parse } from 'yaml';
 import { definitions } from '../../cli/service.ts';
 import { loadConfig } from '../../config/index.ts';
 import { folderWith, launchCli, PACKAGE_ROOT } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
+import { documents, FOLDER, GROUPS, object, objects, podOf } from '../support/kubernetes.ts';
 import { startTestService } from '../support/service.ts';
-
-const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
-const text = readFileSync(join(FOLDER, 'kubernetes.yaml'), 'utf8');
-const documents = parseAllDocuments(text, { uniqueKeys: true, strict: true });
-const objects = documents.map((document): { kind: string; metadata: { name: string } } => document.toJS());
-
-interface Kinds {
-  Deployment: Deployment;
-  StatefulSet: StatefulSet;
-  Service: Service;
-  Secret: Secret;
-  ConfigMap: ConfigMap;
-  NetworkPolicy: NetworkPolicy;
-  PodDisruptionBudget: PodDisruptionBudget;
-}
-
-/** Where the types of each kind are. */
-const GROUPS = {
-  Deployment: 'apps/v1',
-  StatefulSet: 'apps/v1',
-  Service: 'core/v1',
-  Secret: 'core/v1',
-  ConfigMap: 'core/v1',
-  NetworkPolicy: 'networking/v1',
-  PodDisruptionBudget: 'policy/v1',
-};
-
-function object<Kind extends keyof Kinds>(kind: Kind, name: string): Kinds[Kind] {
-  const [found, ...more] = objects.filter(({ kind: other, metadata }) => other === kind && metadata.name === name);
-  assert.ok(found !== undefined && more.length === 0, `${kind} ${name}`);
-  return found as unknown as Kinds[Kind];
-}
-
-function podOf(
-  kind: 'Deployment' | 'StatefulSet',
-  name: string,
-): { readonly pod: PodSpec; readonly container: Container } {
-  const pod = object(kind, name).spec?.template.spec;
-  const [container, ...more] = pod?.containers ?? [];
-  assert.ok(pod && container && more.length === 0);
-  return { pod, container };
-}
 
 const service = podOf('Deployment', 'signed-data-proxy');
 const valkey = podOf('StatefulSet', 'valkey');
