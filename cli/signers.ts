@@ -108,10 +108,13 @@ export class Signers implements Signing {
     const { next, ...own } = isRecord(chosen) ? chosen : { type: ENVIRONMENT, next: undefined };
     const current = await this.#openOne(own, 'current', loaded);
     if (!isRecord(next)) return { current };
+    let set: SignerSet = { current };
     try {
-      return { current, next: differing(current, await this.#openOne(next, 'next', loaded)) };
+      set = { current, next: await this.#openOne(next, 'next', loaded) };
+      requireTwo(set);
+      return set;
     } catch (error) {
-      await this.#close({ current });
+      await this.#close(set);
       throw error;
     }
   }
@@ -155,9 +158,9 @@ export function throwAwaySigning(): Signing {
 }
 
 /** Two signatures by one signer would be no step to another one. @throws Error */
-function differing(current: SignerInUse, next: SignerInUse): SignerInUse {
-  if (next.signer.address !== current.signer.address) return next;
-  throw new Error(`settings.signer.next is the signer that signs already: ${next.signer.address}`);
+function requireTwo({ current, next }: SignerSet): void {
+  if (next?.signer.address === current.signer.address)
+    throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
 }
 
 function isOf(role: SignerRole, name: string): boolean {

@@ -111,6 +111,13 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
     assert.deepEqual(notes(), ['open current', 'open current', 'open current', 'close current']);
   });
 
+  it('lets go of both where the next one is the one that signs already', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND));
+    assert.equal(await change(kept(THIRD, { next: kept(THIRD) })), false);
+    assert.deepEqual(notes(), ['open current', 'open current', 'open next', 'close current', 'close next']);
+    assert.equal(await nodeOf(service), SECOND.address);
+  });
+
   it('opens no signer again that stays', async (t) => {
     const { service, change, notes } = await start(t, kept(SECOND));
     assert.equal(await change(kept(SECOND)), true);
