@@ -111,6 +111,8 @@ export class Signers implements Signing {
     try {
       return { current, next: differing(current, await this.#openOne(next, 'next', loaded)) };
     } catch (error) {
+      // A reload may bring one that is of use.
+      this.#keys.delete('next');
       await this.#close({ current });
       throw error;
     }
@@ -130,7 +132,9 @@ export class Signers implements Signing {
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
     const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
-    return { role, type: String(name), signer, local: type.local === true, ...limits };
+    // What else says that it is local is checked like all others.
+    const local = type.local === true && signer === this.#keys.get(role);
+    return { role, type: String(name), signer, local, ...limits };
   }
 
   async #inTime(type: SignerType, config: unknown, role: SignerRole) {

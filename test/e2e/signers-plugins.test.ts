@@ -146,6 +146,28 @@ describe('a plugin that provides sign', { concurrency: 4 }, () => {
   }
 });
 
+it('a key that a plugin keeps in the process is not taken at its word either', async (t) => {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/price', { price: 7 });
+  const near = `import { Wallet, hexlify } from ${JSON.stringify(import.meta.resolve('ethers'))};
+    const [own, other] = [new Wallet(${JSON.stringify(SECOND.privateKey)}), new Wallet(${JSON.stringify(TEST_KEY)})];
+    let signed = 0;
+    const sign = ({ hash }) => (signed++ === 0 ? own : other).signingKey.sign(hexlify(hash)).serialized;
+    const schema = { type: 'object', properties: {} };
+    const signers = { near: { schema, local: true, open: () => ({ address: own.address, sign }) } };
+    export default { name: 'near-signer', signers, setup: () => ({}) };`;
+  const endpoints = [{ name: 'eth', path: '/price' }];
+  const config = {
+    settings: { plugins: [{ source: './near.mjs' }], signer: { type: 'near' } },
+    apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
+  };
+  const service = await startTestService(config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
+  t.after(() => service.stop());
+  const response = await service.post('prices/eth');
+  assert.deepEqual([response.status, await response.json()], [502, { error: 'Signing failed' }]);
+});
+
 describe('what settings.signer may be', { concurrency: true }, () => {
   const apis = [
     { name: 'a', url: 'https://example.com', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/' }] },

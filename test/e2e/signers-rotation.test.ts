@@ -49,9 +49,9 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
     const files = { 'signer.mjs': signerPlugin(name) };
     const service = await startTestService(configOf(signer), { files });
     t.after(() => service.stop());
-    const change = async (next: object | undefined) => {
+    const change = async (next: object | undefined, env: Readonly<Record<string, string>> = {}) => {
       await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...configOf(next) }));
-      return service.reload(() => ({}));
+      return service.reload(() => env);
     };
     const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => !note.startsWith('sign'));
     return { service, change, notes, slow };
@@ -109,6 +109,21 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
     }
     await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the failed signer to be closed');
     assert.deepEqual(notes(), ['open current', 'open current', 'open current', 'close current']);
+  });
+
+  it('takes another next key out of the variables after one that was no use', async (t) => {
+    const { service, change, slow } = await start(t, kept(SECOND));
+    const signer = kept(SECOND, { next: { type: 'environment' } });
+    assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: SECOND.privateKey }), false);
+    const line = `settings.signer.next is the signer that signs already: ${SECOND.address}`;
+    assert.ok(service.logs.some(({ level, message }) => level === 'error' && message === line));
+    assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: THIRD.privateKey }), true);
+    upstream.json(slow, {});
+    const { signatures } = JSON.parse(await (await service.post('prices/slow')).text());
+    assert.deepEqual(
+      signatures.map(({ node }: { node: string }) => node),
+      [SECOND.address, THIRD.address],
+    );
   });
 
   it('opens no signer again that stays', async (t) => {
