@@ -139,8 +139,10 @@ export class Signers implements Signing {
 
   async #inTime(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    if (!(await endsWithin(OPEN_TIME, opening))) throw new Error(`is not ready after ${OPEN_TIME} ms`);
-    return opening;
+    if (await endsWithin(OPEN_TIME, opening)) return opening;
+    // It may come yet, with connections and sessions that nobody else would end.
+    opening.then((late) => late.close?.()).catch(() => undefined);
+    throw new Error(`is not ready after ${OPEN_TIME} ms`);
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {
