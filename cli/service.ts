@@ -73,6 +73,13 @@ export async function startService(
     const warnings = [...loaded.warnings, ...(place === undefined ? [] : checkTogether(loaded))];
     for (const { path, message } of announces ? warnings : []) log.warn(path === '' ? message : `${path}: ${message}`);
     await signers.open(loaded, variables);
+    try {
+      signerAddressOf(loaded);
+    } catch (error) {
+      // Nobody else lets go of them where nothing is set up.
+      await signers.release(loaded.config);
+      throw error;
+    }
     return loaded;
   };
   const announces = place?.announces ?? true;

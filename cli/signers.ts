@@ -114,6 +114,8 @@ export class Signers implements Signing {
       requireTwo(set);
       return set;
     } catch (error) {
+      // A reload may bring one that is of use.
+      this.#keys.delete('next');
       await this.#close(set);
       throw error;
     }
@@ -133,13 +135,17 @@ export class Signers implements Signing {
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
     const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
-    return { role, type: String(name), signer, local: type.local === true, ...limits };
+    // What else says that it is local is checked like all others.
+    const local = type.local === true && signer === this.#keys.get(role);
+    return { role, type: String(name), signer, local, ...limits };
   }
 
   async #inTime(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    if (!(await endsWithin(OPEN_TIME, opening))) throw new Error(`is not ready after ${OPEN_TIME} ms`);
-    return opening;
+    if (await endsWithin(OPEN_TIME, opening)) return opening;
+    // It may come yet, with connections and sessions that nobody else would end.
+    opening.then((late) => late.close?.()).catch(() => undefined);
+    throw new Error(`is not ready after ${OPEN_TIME} ms`);
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {

@@ -2,17 +2,13 @@ import {
   type Behaviour,
   configKey,
   type Definition,
-  dataDigest,
   definePlugin,
   type Endpoint,
   type Exchange,
   type Hex,
   type Json,
-  keccak256,
   perEndpoint,
-  personalStatement,
   receiptKey,
-  receiptStatement,
   requestHash,
   type Services,
   type Signed,
@@ -24,9 +20,9 @@ import {
   signerType,
   Type,
   toBytes,
-  toHex,
 } from '../../plugins-sdk/index.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
+import { statementsOf } from '../../plugins-sdk/statements.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 
@@ -55,16 +51,6 @@ function local({ signer }: SignerInUse): Signatory {
   return { address: signer.address, sign: (statements) => statements.map(one) };
 }
 
-/** What one request has signed: its answer, and where one is wanted the receipt of it. */
-function statementsOf(id: Uint8Array | Hex, request: SignRequest, asked: Hex | undefined) {
-  const { endpointId, timestamp, isHash } = request;
-  const data = toBytes(request.data);
-  const answer = personalStatement(dataDigest(id, timestamp, data));
-  if (asked === undefined) return { statements: [answer] };
-  const receipt = { requestHash: asked, dataHash: isHash ? request.data : toHex(keccak256(data)) };
-  return { statements: [answer, receiptStatement({ endpointId, timestamp, ...receipt })], receipt };
-}
-
 /** One signer's signatures, as they stand in a list. */
 function entryOf({ address }: Signatory, [signature = '0x', receiptSignature]: readonly Hex[]): Record<string, Json> {
   return { node: address, signature, ...(receiptSignature && { receiptSignature }) };
@@ -86,7 +72,9 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const { statements, receipt } = statementsOf(this.#idOf(endpoint), request, requestHash.get(exchange));
+    const { answer, receipt } = statementsOf(request, requestHash.get(exchange), this.#idOf(endpoint));
+    const { statement, ...hashes } = receipt ?? {};
+    const statements = statement === undefined ? [answer] : [answer, statement];
     const current = this.#current.sign(statements, exchange);
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
@@ -94,7 +82,7 @@ class Signatures {
       const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
       const beside = {
         ...(list && { signatures: list }),
-        ...(receipt && { receipt: { ...receipt, signature: receiptSignature ?? '0x' } }),
+        ...(receipt && { receipt: { ...hashes, signature: receiptSignature ?? '0x' } }),
       };
       return checked({ node: this.#current.address, signature, ...(Object.keys(beside).length > 0 && { beside }) });
     };
