@@ -150,7 +150,7 @@ export class Signers implements Signing {
 
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
-      const closed = await endsWithin(CLOSE_TIME, Promise.resolve(signer.close?.())).catch(() => false);
+      const closed = await endsWithin(CLOSE_TIME, (async () => signer.close?.())()).catch(() => false);
       if (!closed) this.#services.log.error(`the signer "${type}" did not close`);
     }
   }

@@ -1,10 +1,13 @@
 import {
   type Behaviour,
+  type CheckContext,
   configKey,
   type Definition,
   definePlugin,
   type Endpoint,
   type Exchange,
+  error,
+  type Finding,
   type Hex,
   type Json,
   perEndpoint,
@@ -20,7 +23,9 @@ import {
   signerType,
   Type,
   toBytes,
+  warning,
 } from '../../plugins-sdk/index.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
 import { statementsOf } from '../../plugins-sdk/statements.ts';
 import { describeSigning } from './openapi.ts';
@@ -35,6 +40,20 @@ const signaturesKey = configKey(
     }),
   ),
 );
+
+/** Of the next signer: what would make it no step to another one, or is never seen. */
+function checkNext({ config, endpoints }: CheckContext): Finding[] {
+  const current = signerKey.in(config);
+  if (!isRecord(current) || !isRecord(current.next)) return [];
+  const at = 'settings.signer.next';
+  const [own, other] = [current, current.next].map(({ address }) => String(address ?? '').toLowerCase());
+  const same = own !== '' && own === other;
+  const asked = endpoints.some((endpoint) => signaturesKey.of(endpoint) === true);
+  return [
+    ...(same ? [error(`${at}.address`, 'is that of the signer that signs already')] : []),
+    ...(asked ? [] : [warning(at, 'signs no answer: no API and no endpoint has "signatures: true"')]),
+  ];
+}
 
 /** Signs in one account's name; at once, where the key is in this process. */
 interface Signatory {
@@ -129,6 +148,7 @@ export function signEip191(signing?: Signing): Definition {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),
     },
     signerAddress: (_, whole) => the().opened(whole).current.signer.address,
+    check: checkNext,
     openapi: ({ config, endpoints }) =>
       describeSigning(config, (endpoint) => signaturesKey.of(endpoint) === true, endpoints),
     setup: (services) => behaviour(services, the()),
