@@ -79,6 +79,13 @@ export async function startService(
     for (const { path, message, where } of announces ? warnings : [])
       log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
     await signers.open(loaded, variables);
+    try {
+      signerAddressOf(loaded);
+    } catch (error) {
+      // Nobody else lets go of them where nothing is set up.
+      await signers.release(loaded.config);
+      throw error;
+    }
     return loaded;
   };
   const announces = place?.announces ?? true;

@@ -36,6 +36,11 @@ export class Token {
     this.#config = config;
   }
 
+  /** Looks whether the token is there; logs in nowhere. @throws Error */
+  requireToken(): void {
+    this.#slot();
+  }
+
   /** Opens the first session. */
   address(): Address {
     const { CKO_PUBLIC_KEY, CKA_EC_PARAMS, CKA_EC_POINT } = this.#library;
