@@ -68,7 +68,7 @@ export async function scrapeEverything(): Promise<Scrape> {
     await ask('twice', 200);
     // 1000 is no euint8: the encryption fails before it needs a worker.
     await ask('encrypted', 502);
-    await scrapeAfter(service, 7);
+    await scrapeAfter(service, 8);
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     let found: Scrape;
