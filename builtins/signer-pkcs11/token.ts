@@ -137,15 +137,13 @@ export class Token {
       this.#pins.set(place, pin);
     } catch (error) {
       // A login is of the process, not of a session.
-      if (nameOf(error) === 'CKR_USER_ALREADY_LOGGED_IN') return this.#requireSame(pin, this.#pins.get(place));
+      if (nameOf(error) === 'CKR_USER_ALREADY_LOGGED_IN') {
+        if (pin === (this.#pins.get(place) ?? pin)) return;
+        throw new TokenFailure('pin', 'is not the one that this process is logged in with: only a restart can try it');
+      }
       if (nameOf(error).startsWith('CKR_PIN_')) this.#refusedPin = error;
       throw error;
     }
-  }
-
-  #requireSame(pin: string, taken = pin): void {
-    if (pin !== taken)
-      throw new TokenFailure('pin', 'is not the one that this process is logged in with: only a restart can try it');
   }
 
   #find(handle: Handle, objectClass: number, what: string): Handle {
