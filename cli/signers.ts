@@ -10,7 +10,7 @@ import { endsWithin } from './ends-within.ts';
 import { messageOf } from './text.ts';
 
 /** What a config has that names no signer. */
-const ENVIRONMENT = 'environment';
+export const ENVIRONMENT = 'environment';
 /** Milliseconds for a signature, and signatures at once, where the config does not say. */
 const TIMEOUT = 5000;
 const CONCURRENCY = 16;

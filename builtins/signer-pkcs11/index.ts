@@ -23,7 +23,7 @@ const PAUSES = [100, 200, 400];
 function reach(library: Library, config: Config, path: string) {
   const module = useModule(library, path);
   try {
-    const token = new Token(library, module.pkcs11, config);
+    const token = new Token(library, module, config);
     token.requireToken();
     return { module, token };
   } catch (error) {

@@ -131,6 +131,16 @@ describe('the signer pkcs11 with SoftHSM', () => {
     await signer.close?.();
   });
 
+  it('is not opened with another PIN than the one that the process is logged in with, which nobody would check', async () => {
+    const signer = await openAt();
+    const message = 'pin: is not the one that this process is logged in with: only a restart can try it';
+    await assert.rejects(openAt({ label: 'next', pin: '1357-geheim' }), { message });
+    const next = await openAt({ label: 'next' });
+    await Promise.all([assertSigns(signer, digest), assertSigns(next, digest)]);
+    await Promise.all([signer.close?.(), next.close?.()]);
+    await assert.rejects(openAt({ pin: '1357-geheim' }), { message: 'pin: the module says CKR_PIN_INCORRECT' });
+  });
+
   const noModule = 'module: the file is no PKCS#11 library for this machine';
   const unopened: readonly [string, object, string][] = [
     ['a module that is not there', { module: '/nowhere/hsm.so' }, 'module: there is no such file'],
