@@ -13,14 +13,15 @@ function config(upstream: string, endpoints: readonly object[], settings: object
   });
 }
 
-/** An encoded, a raw and a cached endpoint. @param plugins as in a config file. */
-export function measuredConfig(upstream: string, plugins: readonly object[] = []): string {
+/** An encoded, a raw and a cached endpoint, and one with receipts, which not every signer signs. @param settings as in a config file. */
+export function measuredConfig(upstream: string, settings: object = {}): string {
   const endpoints = [
     { name: 'encoded', path: '/small', parameters, encoding },
     { name: 'raw', path: '/large', parameters },
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
+    ...('signer' in settings ? [] : [{ name: 'receipt', path: '/small/receipt', parameters, encoding, receipt: true }]),
   ];
-  return config(upstream, endpoints, { plugins });
+  return config(upstream, endpoints, settings);
 }
 
 /** Many endpoints, for the time to start. */

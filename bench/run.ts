@@ -2,10 +2,12 @@ import { copyFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { createSigner } from '../plugins-sdk/signer.ts';
 import { largeConfig, measuredConfig } from './configs.ts';
 import { cpuShares } from './cpu-share.ts';
 import { load } from './load.ts';
 import { Bench, dist, OTHERS, print, printHeader, SERVER, verified } from './pairs.ts';
+import { SIGNER_KEY } from './signer-key.ts';
 
 /**
  * Measures the service against servers that do the same work, or none, on the same stack in the same run.
@@ -82,21 +84,32 @@ await Bench.run(Number(options.seconds), Number(options.rounds), async (bench) =
   const service = await bench.startService('service', measuredConfig(upstream.url));
   const hooked = await bench.startService(
     'hooked',
-    measuredConfig(upstream.url, [{ source: join(root, 'bench/six-hooks.mjs') }]),
+    measuredConfig(upstream.url, { plugins: [{ source: join(root, 'bench/six-hooks.mjs') }] }),
+  );
+  const signer = await bench.start('signer', OTHERS, [join(dist, 'bench/signer.js')]);
+  const address = createSigner(SIGNER_KEY).address;
+  const remote = await bench.startService(
+    'remote',
+    measuredConfig(upstream.url, { signer: { type: 'json-rpc', url: signer.url, address, concurrency: 32 } }),
   );
   const encoded = { name: 'encoded', server: service, url: service.urls.encoded ?? '' };
   const hooks = { name: 'encoded, six hooks', server: hooked, url: hooked.urls.encoded ?? '' };
+  const receipt = { name: 'encoded, receipt', server: service, url: service.urls.receipt ?? '' };
+  const remotely = { name: 'encoded, JSON-RPC signer', server: remote, url: remote.urls.encoded ?? '' };
   const raw = { name: 'raw', server: service, url: service.urls.raw ?? '' };
   const cached = { name: 'cached', server: service, url: service.urls.cached ?? '' };
   const floorEncoded = { name: 'floor, encoded', server: floor, url: `${floor.url}/encoded` };
   const floorRaw = { name: 'floor, raw', server: floor, url: `${floor.url}/raw` };
-  for (const measured of [encoded, hooks, raw, cached, floorEncoded, floorRaw]) await verified(measured);
+  for (const measured of [encoded, hooks, receipt, remotely, raw, cached, floorEncoded, floorRaw])
+    await verified(measured);
   printHeader();
   await bench.pair(floorEncoded, encoded);
   await bench.pair(encoded, hooks);
+  await bench.pair(encoded, receipt);
+  await bench.pair(encoded, remotely);
   await bench.pair(floorRaw, raw);
   await bench.pair({ name: 'no-op', server: noOp, url: `${noOp.url}/kept` }, cached);
-  await Promise.all([floor, noOp, service, hooked].map((server) => server.stop()));
+  await Promise.all([floor, noOp, service, hooked, signer, remote].map((server) => server.stop()));
   await shares(bench, upstream.url);
   await startTimes(bench, upstream.url);
   await memory(bench, upstream.url);

@@ -2,6 +2,7 @@ import type { Definition, Signing } from '../plugins-sdk/index.ts';
 import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
+import { authX402Exact } from './auth-x402-exact/index.ts';
 import { cache } from './cache/index.ts';
 import { callApi } from './call-api/index.ts';
 import { cors } from './cors.ts';
@@ -46,6 +47,7 @@ export function builtins(signing?: Signing): Definition[] {
     authFree,
     authApiKey,
     authX402,
+    authX402Exact,
     parameters,
     cache,
     callApi,

@@ -38,8 +38,9 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
   const { log, meters, ask } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
+  const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
   const all = (member: 'credentials' | 'exposes') =>
-    Object.freeze([...new Set(loaded.plugins.flatMap(({ definition }) => definition[member] ?? []))]);
+    Object.freeze([...new Set(announced.flatMap(({ definition }) => definition[member] ?? []))]);
   const [credentials, exposed] = [all('credentials'), all('exposes')];
   let described: ServiceDescription | undefined;
   const describe = () => {

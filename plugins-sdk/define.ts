@@ -203,6 +203,8 @@ export interface Definition<C = unknown> {
   readonly credentials?: readonly string[];
   /** Response headers that scripts of other origins may read. */
   readonly exposes?: readonly string[];
+  /** Whether scripts of other origins are told of its `credentials` and `exposes`; without it they are. */
+  isAnnounced?(endpoints: readonly Endpoint[]): boolean;
   /** Engines for `settings.state`, by type. */
   readonly engines?: Readonly<Record<string, StateEngineType>>;
   /** Kinds of signers for `settings.signer`, by type. */

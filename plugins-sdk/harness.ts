@@ -50,6 +50,8 @@ export interface HarnessOptions {
   readonly keys?: EndpointKeys | undefined;
   /** The second argument of a definition's `setup`, once its `configSchema` has checked it; a factory gets its config when it is called. */
   readonly config?: unknown;
+  /** The context of the test, as node:test hands it to one: the plugin is stopped when the test ends, also when it fails. */
+  readonly t?: { after(end: () => Promise<void>): void } | undefined;
   /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
   readonly services?: Partial<Services> | undefined;
 }
@@ -77,9 +79,11 @@ export async function testPlugin(
     [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
   );
-  await behaviour.start?.();
   const subject = { hooks, observer, taps, requested, complaints };
-  return new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());
+  const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());
+  options.t?.after(() => harness.stop());
+  await behaviour.start?.();
+  return harness;
 }
 
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */

@@ -102,6 +102,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   check: aFunction,
   recommend: aFunction,
   signerAddress: aFunction,
+  isAnnounced: aFunction,
   behindProxy: aFunction,
   openapi: aFunction,
   setup: aFunction,

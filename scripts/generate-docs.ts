@@ -4,22 +4,27 @@ import { fileURLToPath } from 'node:url';
 import { definitions } from '../cli/service.ts';
 import { composeSchema } from '../config/index.ts';
 import { configReference } from './config-reference.ts';
+import { stageReference } from './stage-reference.ts';
 
-/** Writes the files that follow from the schema of the config file; `npm run docs`. */
+/** Writes the files that follow from the schema of the config file, and from the table of stages; `npm run docs`. */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 const SCHEMA = 'config/config.schema.json';
 const REFERENCE = 'docs/configuration.md';
 const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
+const STAGES = 'docs/stages.md';
+const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts: npm run docs -->\n';
 
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const schema = composeSchema(definitions());
-  const [written = ''] = readFileSync(join(root, REFERENCE), 'utf8').split(BEGIN);
+  const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
+  const written = (path: string, mark: string) => textOf(path).split(mark)[0] ?? '';
   return new Map([
     [SCHEMA, `${jsonText(schema)}\n`],
-    [REFERENCE, `${written}${BEGIN}\n${configReference(schema)}`],
+    [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
+    [STAGES, `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(textOf('kernel/values.ts'))}`],
   ]);
 }
 

@@ -1,13 +1,9 @@
+import { Attempts } from '../../plugins-sdk/attempts.ts';
 import {
   type AuthMethod,
   type Behaviour,
   type Call,
-  type ClientBuckets,
   ContextKey,
-  clientBuckets,
-  clientIp,
-  clientKey,
-  configKey,
   createHttpClient,
   createJsonRpc,
   definePlugin,
@@ -17,7 +13,6 @@ import {
   JsonRpcFailure,
   type Measure,
   MemoryArea,
-  millisecondsSchema,
   type Outcome,
   perMethod,
   Refusal,
@@ -25,14 +20,12 @@ import {
   type StateArea,
   StateKey,
   sentRequest,
-  type TokenTake,
-  Type,
 } from '../../plugins-sdk/index.ts';
+import { Payments, type Ticket } from '../../plugins-sdk/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
-import { Payments, type Ticket } from './payments.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions, unavailable } from './redemptions.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
@@ -40,18 +33,10 @@ import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from '.
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
 
-const bucketWindow = configKey(
-  'server',
-  'rateLimit.x402.window',
-  Type.Optional(millisecondsSchema('Milliseconds in which max proofs are allowed; default 60000')),
-);
-const bucketMax = configKey(
-  'server',
-  'rateLimit.x402.max',
-  Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Payment proofs per window; default 30' }),
-  ),
-);
+const attempts = new Attempts({
+  ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
+  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
+});
 
 /** Milliseconds per request for this plugin. */
 const BUDGET = 30_000;
@@ -104,30 +89,16 @@ function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
 }
 
 const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
-const keptBuckets = new StateKey<ClientBuckets>('x402 proof buckets');
 
-/** What the bucket of the client's address has said: a request draws once, however many payments its endpoint accepts. */
-const drawn = new ContextKey<TokenTake>('x402Draw');
 /** The payment that a request has been let in for. */
 const redeemed = new ContextKey<Ticket>('x402Payment');
-
-/** @returns what throws a refusal (401) for a client that has sent too many proofs. */
-function proofLimit({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
-  const limit = { max: bucketMax.in(config) ?? 30, window: bucketWindow.in(config) ?? 60_000 };
-  const buckets = states.keep(keptBuckets, JSON.stringify(limit), () => clientBuckets(limit, shared, 'x402-proofs'));
-  return async (exchange) => {
-    const take = drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
-    drawn.set(exchange, take);
-    if (!take.allowed) throw new Refusal(401, 'Too many x402 verification attempts — slow down');
-  };
-}
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
   name: NAME,
   budget: BUDGET,
   auth: { x402: TermsSchema },
-  keys: [bucketWindow, bucketMax],
+  keys: attempts.keys,
   credentials: ['X-Payment-Proof'],
   needsState: { auth: ['x402'] },
   check: checkAllTerms,
@@ -148,7 +119,7 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
   };
   return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
-    const take = drawn.get(exchange);
+    const take = attempts.drawn(exchange);
     // A request is counted once, however many payments its endpoint accepts.
     if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
@@ -173,7 +144,7 @@ function redemptionsIn(
 function behaviour(services: Services, area: StateArea): Behaviour {
   const { node, now, endpoints, meters } = services;
   const budget = services.budget === 'none' ? BUDGET : services.budget;
-  const draw = proofLimit(services);
+  const draw = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };

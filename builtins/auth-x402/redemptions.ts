@@ -1,7 +1,7 @@
 import { isRefusal, type Log, Refusal, type SharedState, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { type Payments, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
 import type { Mined } from './chain.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
-import { type Payments, type Ticket, ticketFor } from './payments.ts';
 
 export interface RedemptionsOptions {
   readonly payments: Payments;

@@ -15,6 +15,8 @@ export interface Access {
 export interface PageData {
   /** The address that this service says it signs with. */
   readonly node: string;
+  /** Whether the service describes itself at `openapi.json`, beside the page. */
+  readonly openapi: boolean;
   /** In the order of the config. */
   readonly endpoints: readonly PublicEndpoint[];
   /** The types of `auth` that endpoints have and a plugin describes. */
@@ -35,7 +37,7 @@ function accessOf(type: string, { scheme = {}, title = type, hints = [], example
 
 /** The data of a page, of what plugins say and endpoints use. */
 export function pageData(
-  node: string,
+  { node, openapi }: Pick<PageData, 'node' | 'openapi'>,
   endpoints: readonly PublicEndpoint[],
   { auth, modes }: ServiceDescription,
 ): PageData {
@@ -43,6 +45,7 @@ export function pageData(
   const used = new Set(endpoints.map(({ mode }) => mode));
   return {
     node,
+    openapi,
     endpoints,
     auth: Object.fromEntries(
       [...auth].filter(([type]) => types.has(type)).map(([type, described]) => [type, accessOf(type, described)]),

@@ -14,6 +14,9 @@ const explorerKey = configKey(
   ),
 );
 
+/** Read only. */
+const openapiKey = configKey('settings', 'openapi', Type.Optional(Type.Unknown()));
+
 /** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */
 let template: Promise<string> | undefined;
 
@@ -34,7 +37,8 @@ export const explorer = definePlugin({
   keys: [explorerKey],
   setup({ config, endpoints, node, describe }) {
     if (explorerKey.in(config) !== true) return {};
-    const data = pageData(node, endpoints.map(publicEndpoint), describe());
+    const openapi = (openapiKey.in(config) ?? false) !== false;
+    const data = pageData({ node, openapi }, endpoints.map(publicEndpoint), describe());
     let page: HttpResponse | undefined;
     return {
       start: async () => {

@@ -73,7 +73,7 @@ export const metrics = definePlugin({
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
-    const traffic = new Traffic(meters, endpoints);
+    const traffic = new Traffic(meters, address === undefined ? [] : endpoints);
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
     // Apart from the server: counters go on when the port changes.

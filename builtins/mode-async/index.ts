@@ -1,4 +1,5 @@
 import {
+  answerHeaders,
   clientIp,
   clientKey,
   definePlugin,
@@ -23,21 +24,30 @@ import { type AsyncRecords, AsyncStore } from './store.ts';
 /** A request id is a bearer secret: no cache on the way may keep what it opens. */
 const headers = { 'Cache-Control': 'no-store' };
 
-function reply(status: number, body: Readonly<Record<string, unknown>>): HttpResponse {
-  return { status, headers, body: JSON.stringify(body) };
+function reply(status: number, body: Readonly<Record<string, unknown>>, more = {}): HttpResponse {
+  return { status, headers: { ...more, ...headers }, body: JSON.stringify(body) };
 }
 
-async function finish(store: AsyncRecords<SignedResponse>, requestId: string, run: Run, log: Log): Promise<void> {
+/** @param id of the record. */
+async function finish(
+  store: AsyncRecords<SignedResponse>,
+  id: string,
+  run: Run,
+  exchange: Exchange,
+  log: Log,
+): Promise<void> {
   try {
-    await store.processing(requestId);
-    await store.complete(requestId, await run({ detached: true }));
+    await store.processing(id);
+    const answer = await run({ detached: true });
+    await store.complete(id, answer, answerHeaders.get(exchange));
   } catch (error) {
     if (error instanceof StateUnavailable) {
       log.error('the answer of an async request is lost: its engine was away for too long', { error: error.message });
       return;
     }
     if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
-    await store.fail(requestId, isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error');
+    const text = isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error';
+    await store.fail(id, text, answerHeaders.get(exchange));
   }
 }
 
@@ -51,8 +61,9 @@ async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Pro
   const record = await Promise.resolve(store.get(requestId)).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
   const { status } = record;
-  if (record.status === 'complete') return { status: 200, headers, body: record.answer.with({ requestId, status }) };
-  if (record.status === 'failed') return reply(200, { requestId, status, error: record.error });
+  if (record.status === 'complete')
+    return { status: 200, headers: { ...record.headers, ...headers }, body: record.answer.with({ requestId, status }) };
+  if (record.status === 'failed') return reply(200, { requestId, status, error: record.error }, record.headers);
   return reply(200, { requestId, status, pollUrl: `/requests/${requestId}` });
 }
 
@@ -74,7 +85,7 @@ function deliverTo(store: AsyncRecords<SignedResponse>, finishing: Finishing, lo
     const requestId = randomId();
     const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
     if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
-    const finished = finish(store, requestId, run, log)
+    const finished = finish(store, requestId, run, exchange, log)
       .catch((error) => log.error('an async record was lost', { error: String(error) }))
       .finally(() => finishing.delete(finished));
     finishing.add(finished);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
-import type { AsyncRecord, AsyncRecords, AsyncStore } from './store.ts';
+import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
 
 /** Milliseconds after which a request whose process died is gone, and between two renewals of one that lives. */
 const LEASE = 30_000;
@@ -14,9 +14,27 @@ const TRIES = 5;
 
 const COMPLETE = 'complete ';
 const FAILED = 'failed ';
+/** Before a line of JSON, where an end has headers. */
+const HEADERS = 'headers ';
 
 function isEnd(text: string): boolean {
-  return text.startsWith(COMPLETE) || text.startsWith(FAILED);
+  return [COMPLETE, FAILED, HEADERS].some((begin) => text.startsWith(begin));
+}
+
+function withHeaders(headers: Headers | undefined, end: string): string {
+  return headers === undefined ? end : `${HEADERS}${JSON.stringify(headers)}\n${end}`;
+}
+
+/** What stands in the engine, read. */
+function parse(text: string): AsyncRecord<SignedResponse> {
+  if (text.startsWith(HEADERS)) {
+    const line = text.indexOf('\n');
+    return { ...parse(text.slice(line + 1)), headers: JSON.parse(text.slice(HEADERS.length, line)) };
+  }
+  if (text.startsWith(COMPLETE))
+    return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
+  if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
+  return { status: text === 'pending' ? 'pending' : 'processing' };
 }
 
 /**
@@ -62,12 +80,12 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return moved;
   }
 
-  async complete(id: string, answer: SignedResponse): Promise<boolean> {
-    return this.#own.complete(id, true) && this.#finish(id, COMPLETE + answer.json);
+  async complete(id: string, answer: SignedResponse, headers?: Headers): Promise<boolean> {
+    return this.#own.complete(id, true) && this.#finish(id, withHeaders(headers, COMPLETE + answer.json));
   }
 
-  async fail(id: string, error: string): Promise<boolean> {
-    return this.#own.fail(id, error) && this.#finish(id, FAILED + error);
+  async fail(id: string, error: string, headers?: Headers): Promise<boolean> {
+    return this.#own.fail(id, error) && this.#finish(id, withHeaders(headers, FAILED + error));
   }
 
   async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
@@ -76,11 +94,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     const own = this.#own.get(id);
     // The lease of what is under way here may have ended while the engine was away: it is there again soon.
     const text = kept ?? (own && this.#written.get(id));
-    if (text === undefined) return undefined;
-    if (text.startsWith(COMPLETE))
-      return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
-    if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
-    return { status: text === 'pending' ? 'pending' : 'processing' };
+    return text === undefined ? undefined : parse(text);
   }
 
   stop(): void {

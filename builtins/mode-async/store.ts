@@ -1,10 +1,14 @@
 import { steadyClock } from '../../plugins-sdk/steady-clock.ts';
 
 /** What a poll of an async request finds. */
-export type AsyncRecord<A> =
+export type AsyncRecord<A> = { readonly headers?: Headers } & (
   | { readonly status: 'pending' | 'processing' }
   | { readonly status: 'complete'; readonly answer: A }
-  | { readonly status: 'failed'; readonly error: string };
+  | { readonly status: 'failed'; readonly error: string }
+);
+
+/** Headers that go out with an end, whenever it is read. */
+export type Headers = Readonly<Record<string, string>>;
 
 /**
  * The async requests that clients may poll. States: pending, processing, then complete or failed; no other step is
@@ -22,9 +26,9 @@ export interface AsyncRecords<A> {
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean | Promise<boolean>;
   /** Ends a processing request with its answer. @returns `false`, and nothing has changed, for any other. */
-  complete(id: string, answer: A): boolean | Promise<boolean>;
+  complete(id: string, answer: A, headers?: Headers): boolean | Promise<boolean>;
   /** Ends a processing request with the text of its error. @returns `false`, and nothing has changed, for any other. */
-  fail(id: string, error: string): boolean | Promise<boolean>;
+  fail(id: string, error: string, headers?: Headers): boolean | Promise<boolean>;
   /** Reads a request for its client; a finished one counts as read from then on. */
   get(id: string): AsyncRecord<A> | undefined | Promise<AsyncRecord<A> | undefined>;
 }
@@ -94,12 +98,12 @@ export class AsyncStore<A> implements AsyncRecords<A> {
     return true;
   }
 
-  complete(id: string, answer: A): boolean {
-    return this.#finish(id, { status: 'complete', answer });
+  complete(id: string, answer: A, headers?: Headers): boolean {
+    return this.#finish(id, { status: 'complete', answer, ...(headers && { headers }) });
   }
 
-  fail(id: string, error: string): boolean {
-    return this.#finish(id, { status: 'failed', error });
+  fail(id: string, error: string, headers?: Headers): boolean {
+    return this.#finish(id, { status: 'failed', error, ...(headers && { headers }) });
   }
 
   get(id: string): AsyncRecord<A> | undefined {

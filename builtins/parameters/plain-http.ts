@@ -5,9 +5,9 @@ import {
   type EndpointDraft,
   type Finding,
   keys,
-  parseAddress,
   warning,
 } from '../../plugins-sdk/index.ts';
+import { isReadableOnTheWay } from '../../plugins-sdk/plain-http.ts';
 
 /** Headers whose very purpose is to carry a credential, or that are named for one. */
 const CREDENTIAL = /^(?:proxy-)?authorization$|^cookie$|api-?key|token|secret|password|session/i;
@@ -26,7 +26,7 @@ export function plainHttp(context: CheckContext): Finding[] {
   }
   return [...byApi].flatMap(([api, endpoints]) => {
     const [first] = endpoints;
-    if (first === undefined || !isReadable(keys.url.of(first))) return [];
+    if (first === undefined || !isReadableOnTheWay(keys.url.of(first))) return [];
     const places = [
       ...secretHeaders(api, first, context),
       ...endpoints.flatMap((endpoint) => secretParameters(endpoint, context)),
@@ -36,17 +36,6 @@ export function plainHttp(context: CheckContext): Finding[] {
     const message = `sends credentials that anyone on the way can read (${places.slice(0, NAMED).join(', ')}${more}): use https`;
     return [warning(`${api}.url`, message)];
   });
-}
-
-/** What stays on the machine is read by nobody on the way. */
-function isReadable(text: string | undefined): boolean {
-  if (text === undefined || !URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  if (protocol !== 'http:') return false;
-  const address = parseAddress(hostname.replace(/^\[|\]$/g, ''));
-  // RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3.
-  if (address === undefined) return !/(?:^|\.)localhost\.?$/.test(hostname);
-  return address !== '::1' && !address.startsWith('127.');
 }
 
 function secretHeaders(api: string, endpoint: EndpointDraft, { interpolated }: CheckContext): string[] {

@@ -1,4 +1,4 @@
-import { inspect, types } from 'node:util';
+import { inspect, isDeepStrictEqual, types } from 'node:util';
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Hooks } from '../../kernel/hooks.ts';
 import type { Observer } from '../../kernel/observer.ts';
@@ -121,10 +121,11 @@ export class TestRequest {
   async stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
     if (!INNER.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, INNER, 'they are')}`);
     const hasVariants = stageOf(name).variants !== undefined;
-    const [variant, given] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
+    const [variant, asked] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
     const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
     if (hasVariants && !variants.includes(variant))
       throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
+    const given: unknown[] = name === 'authenticate' ? [this.#known(asked[0])] : asked;
     return this.#outcome(name, async () => {
       // The type of `input` has just said what the stage takes.
       const result = await this.#hooks.askAny(name, variant, [...given, this.#exchange] as unknown as ArgsOf<N>);
@@ -146,6 +147,12 @@ export class TestRequest {
       this.#respond(value.status);
       return { value };
     });
+  }
+
+  /** The endpoint's own method of that kind, since `perMethod` finds what it has prepared by the object. */
+  #known(method: unknown): unknown {
+    const own = this.#exchange.resolved?.auth ?? [];
+    return own.find((each) => isDeepStrictEqual(each, method)) ?? method;
   }
 
   /** The client leaves: signals abort. */

@@ -31,6 +31,9 @@ const OWN_TEST: Readonly<Record<string, string>> = {
 
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'docs/auth-x402-exact.md': {
+    'import { ExactEvmScheme }': 'test/examples/pay-x402.test.ts runs it',
+  },
   'docs/deploy.md': {
     'docker build': 'there is no container engine; test/examples/deploy.test.ts checks what the Dockerfile does',
     'npm ci --ignore-scripts': 'installs into the system; test/examples/deploy.test.ts checks the unit',

@@ -46,7 +46,7 @@ function leaves(value: unknown, path = ''): string[] {
 }
 
 describe('the files that are generated from the schema', () => {
-  for (const path of [SCHEMA, REFERENCE]) {
+  for (const path of [SCHEMA, REFERENCE, 'docs/stages.md']) {
     it(`${path} is what npm run docs writes`, async () => {
       assert.equal(await read(path), generatedFiles().get(path));
     });
@@ -101,7 +101,7 @@ describe('the configuration reference', () => {
       '| `server.rateLimit.max` | integer, 1 to 1000000000 | 100 | Requests per window |',
       '| `settings.proof` | `none` or mapping | none | TLS proofs of upstream answers |',
       '| `settings.fhe.network` | `sepolia`, `mainnet` | **required** | Chain of the contracts |',
-      '| `apis[].auth.type` | `free`, `apiKey`, `x402` | **required** | Which kind it is |',
+      '| `apis[].auth.type` | `free`, `apiKey`, `x402`, `x402-exact` | **required** | Which kind it is |',
       '| `apis[].auth.keys` | list of strings, not empty | **required** | with `type: apiKey`: Keys that are accepted: texts, or mappings with the name of the client |',
       '| `apis[].endpoints[].auth` | mapping or list of mappings, not empty, as `apis[].auth` | free | Who may ask; any one method is enough |',
       '| `apis[].endpoints[].parameters[].in` | `query`, `header`, `path`, `cookie`, `body` | query | Where it is sent |',

@@ -67,7 +67,7 @@ describe('what features measure', () => {
       await payNative(alice, 1000n),
     ];
     const proofFor = (name: string, txHash: string) => proofHeader(alice, service, `api/${name}`, txHash);
-    const outcomes = async () => (await scrapeAfter(service, requests)).table('x402_proofs_total');
+    const outcomes = async () => (await scrapeAfter(service, requests)).happened('x402_proofs_total');
     let requests = 0;
     const asks = async (status: number, name: string, headers?: Record<string, string>) => {
       requests += 1;
@@ -119,8 +119,8 @@ describe('what features measure', () => {
     await attestors.until(() => attestors.requests.length > length);
     leave();
     assert.equal(await ended, 'left');
-    const found = await scrapeUntil(service, (now) => now.table('tls_proofs_total').abandoned !== undefined);
-    assert.deepEqual(found.table('tls_proofs_total'), { attached: 2, failed: 1, abandoned: 1 });
+    const found = await scrapeUntil(service, (now) => now.happened('tls_proofs_total').abandoned !== undefined);
+    assert.deepEqual(found.happened('tls_proofs_total'), { attached: 2, failed: 1, abandoned: 1 });
   });
 
   it('FHE: workers, their queue, and encryptions', async (t) => {

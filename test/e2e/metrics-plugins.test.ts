@@ -184,7 +184,7 @@ describe('instruments of plugins', () => {
       t.after(() => service.stop());
       for (const name of Object.keys(endpoints)) assert.equal((await service.post(`api/${name}`)).status, 200);
       const found = await scrapeAfter(service, 1010);
-      assert.equal(Object.keys(found.table('outcomes_total')).length, 1010);
+      assert.equal(Object.keys(found.happened('outcomes_total')).length, 1010);
     });
   });
 });

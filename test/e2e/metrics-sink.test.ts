@@ -38,6 +38,8 @@ it('a metrics sink that throws costs no slot and no answer, and is named once fo
     ['error', 'cache_bytes'],
     ['error', 'cache_entries'],
     ['error', 'cache_lookups_total'],
+    ['error', 'config_last_reload_success_timestamp_seconds'],
+    ['error', 'config_last_reload_successful'],
     ['error', 'upstream_call_seconds'],
     ['error', 'upstream_slots_in_use'],
     ['error', 'upstream_slots_waiting'],

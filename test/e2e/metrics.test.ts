@@ -66,7 +66,7 @@ describe('metrics', { concurrency: 4 }, () => {
         for (const name of names) statuses.push(await ask(service, `api/${name}`));
         assert.deepEqual(statuses, [200, 200, 200, 200, 200, 403, 502, 429]);
         const found = await scrapeAfter(service, 8);
-        assert.deepEqual(found.table('requests_total'), {
+        assert.deepEqual(found.happened('requests_total'), {
           [`${ENDPOINTS} api plain sync 200`]: 3,
           [`${ENDPOINTS} api cached sync 200`]: 2,
           [`${ENDPOINTS} api dropped sync 403`]: 1,
@@ -89,16 +89,16 @@ describe('metrics', { concurrency: 4 }, () => {
           'api dropped sync': 1,
           'api broken sync': 1,
         });
-        assert.deepEqual(found.table('outcomes_total'), {
+        assert.deepEqual(found.happened('outcomes_total'), {
           'api plain sync signed': 3,
           'api cached sync signed': 2,
           'api dropped sync refused': 1,
           'api broken sync refused': 1,
         });
         assert.deepEqual(counts(found, 'upstream_call_seconds'), { 'api ok': 5, 'api failed': 1 });
-        assert.deepEqual(found.table('cache_lookups_total'), { miss: 1, hit: 1 });
+        assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, hit: 1 });
         assert.deepEqual([found.value('cache_entries'), found.value('rate_limited_total')], [1, 1]);
-        assert.deepEqual(found.table('plugin_calls_total'), {
+        assert.deepEqual(found.happened('plugin_calls_total'), {
           'picky onAfterApiCall done': 4,
           'picky onAfterApiCall failed': 1,
         });
@@ -141,17 +141,17 @@ describe('metrics', { concurrency: 4 }, () => {
       assert.equal(await ask(service, 'api/live'), 200);
       const live = `${ENDPOINTS} api live stream 200`;
       let found = await scrape(service);
-      while (found.table('requests_total')[live] === undefined) found = await scrape(service);
-      assert.deepEqual(found.table('outcomes_total'), {
+      while (found.happened('requests_total')[live] === undefined) found = await scrape(service);
+      assert.deepEqual(found.happened('outcomes_total'), {
         'api later async signed': 1,
         'api broken async refused': 1,
         'api live stream signed': 1,
       });
       assert.equal(found.value('async_records'), 2);
       const { [`${ENDPOINTS} api later async 202`]: later, [`${ENDPOINTS} api broken async 202`]: broken } =
-        found.table('requests_total');
+        found.happened('requests_total');
       assert.deepEqual([later, broken], [1, 1]);
-      assert.ok((found.table('requests_total')['/requests/:requestId    200'] ?? 0) >= 2);
+      assert.ok((found.happened('requests_total')['/requests/:requestId    200'] ?? 0) >= 2);
     });
   });
 
@@ -172,9 +172,9 @@ describe('metrics', { concurrency: 4 }, () => {
         leave.abort();
         assert.deepEqual(await Promise.all(asked), ['left', 'left', 'left']);
         const found = await scrapeAfter(service, 3);
-        assert.deepEqual(found.table('requests_total'), { [`${ENDPOINTS} api slow sync 499`]: 3 });
+        assert.deepEqual(found.happened('requests_total'), { [`${ENDPOINTS} api slow sync 499`]: 3 });
         while ((await slots()).join() !== '0,0');
-        assert.deepEqual((await scrape(service)).table('outcomes_total'), { 'api slow sync abandoned': 3 });
+        assert.deepEqual((await scrape(service)).happened('outcomes_total'), { 'api slow sync abandoned': 3 });
       });
     } finally {
       await own.close();
@@ -194,7 +194,7 @@ describe('metrics', { concurrency: 4 }, () => {
       async (service) => {
         assert.equal(await ask(service, 'api/plain'), 403);
         const found = await scrapeAfter(service, 1);
-        assert.deepEqual(found.table('plugin_calls_total'), {
+        assert.deepEqual(found.happened('plugin_calls_total'), {
           'greedy lookup exhausted': 1,
           'greedy onBeforeApiCall exhausted': 1,
         });
@@ -271,7 +271,7 @@ describe('metrics', { concurrency: 4 }, () => {
         secrets.filter((secret) => secret === null || found.text.includes(secret)),
         [],
       );
-      assert.deepEqual(found.table('requests_total'), {
+      assert.deepEqual(found.happened('requests_total'), {
         '(no route)    404': 2,
         [`${ENDPOINTS}    404`]: 2,
         '/requests/:requestId    404': 1,
@@ -341,8 +341,8 @@ describe('metrics', { concurrency: 4 }, () => {
     await withService(config, async (one) => {
       await withService(config, async (other) => {
         assert.equal(await ask(one, 'api/plain'), 200);
-        assert.deepEqual((await scrapeAfter(one, 1)).table('outcomes_total'), { 'api plain sync signed': 1 });
-        assert.deepEqual((await scrapeAfter(other, 0)).table('outcomes_total'), {});
+        assert.deepEqual((await scrapeAfter(one, 1)).happened('outcomes_total'), { 'api plain sync signed': 1 });
+        assert.deepEqual((await scrapeAfter(other, 0)).happened('outcomes_total'), {});
       });
       assert.equal((await scrape(one)).value('async_records'), 0);
     });

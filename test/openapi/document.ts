@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -82,4 +83,9 @@ export class Described {
     }
     return text;
   }
+}
+
+export async function assertValid(described: Described): Promise<void> {
+  const { valid, errors } = await new Validator().validate({ ...(described.at() as object) });
+  assert.ok(valid, JSON.stringify(errors));
 }

@@ -429,7 +429,7 @@ describe('a definition', () => {
     });
   });
 
-  it('finds what it prepared by the very objects of its endpoints', async () => {
+  it('finds what it prepared for the methods of its endpoints, given again or as copies', async () => {
     const schema = Type.Object({ token: Type.String() });
     const method = { type: 'token', token: 'let me in' };
     const plugin = definePlugin({
@@ -442,13 +442,32 @@ describe('a definition', () => {
     });
     const harness = await testPlugin(plugin, { services: { endpoints: [testEndpoint({ auth: [method] })] } });
     assert.deepEqual(await harness.request().stage('authenticate', 'token', method), { value: true });
-    await harness.request().stage('authenticate', 'token', { ...method });
+    assert.deepEqual(await harness.request().stage('authenticate', 'token', { ...method }), { value: true });
+    await harness.request().stage('authenticate', 'token', { ...method, token: 'other' });
     assert.deepEqual(
       harness.complaints.map(({ message }) => message),
       [
         'plugin "p": Error: asked for something that was not prepared at start-up: only the very objects of services.endpoints are, which a test of a plugin gives to testPlugin',
       ],
     );
+  });
+
+  it('is stopped at the end of the test whose context it has, whatever becomes of the test', async () => {
+    const ends: (() => Promise<void>)[] = [];
+    let stopped = 0;
+    const stop = () => {
+      stopped += 1;
+    };
+    const plugin = definePlugin({ name: 'p', setup: () => ({ stop }) });
+    await testPlugin(plugin, { t: { after: (end) => ends.push(end) } });
+    const failing = definePlugin({
+      name: 'q',
+      setup: () => ({ start: () => Promise.reject(new Error('no')), stop }),
+    });
+    await assert.rejects(testPlugin(failing, { t: { after: (end) => ends.push(end) } }), { message: 'no' });
+    assert.equal(stopped, 0);
+    for (const end of ends) await end();
+    assert.equal(stopped, 2);
   });
 
   it('complains of what fails in an inner stage, open or closed', async () => {

@@ -13,6 +13,19 @@ export function hide(...names: string[]): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
 }
 
+/** Words for node's command line by which no module of a package is found, as if it were not installed. */
+export function leaveOut(name: string): string[] {
+  const preload = `
+    import Module from 'node:module';
+    const resolve = Module._resolveFilename;
+    Module._resolveFilename = function (request, ...rest) {
+      if (request !== ${JSON.stringify(name)} && !request.startsWith(${JSON.stringify(`${name}/`)}))
+        return Reflect.apply(resolve, this, [request, ...rest]);
+      throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' });
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
+}
+
 /** What a module writes to stdout where a package is not installed, or to stderr if nothing; it runs in the project's folder. */
 export function outputWithout(name: string, program: string): string {
   const hook = `export async function resolve(name, context, next) {

@@ -10,6 +10,7 @@ import { faults, startUpstream } from './upstream.ts';
 import { NATIVE, prove, RECIPIENT } from './x402.ts';
 
 const CONTRACT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
+const KEY = 'k'.repeat(32);
 /** Nobody listens there. */
 const NOWHERE = 'http://127.0.0.1:9/';
 
@@ -22,6 +23,8 @@ export async function scrapeEverything(): Promise<Scrape> {
   );
   const encoding = { type: 'uint256', path: '$.price' };
   const terms = { type: 'x402', network: 1, rpc: NOWHERE, token: NATIVE, amount: '1', recipient: RECIPIENT };
+  const accept = { network: 'eip155:1', asset: CONTRACT, amount: '1', payTo: RECIPIENT };
+  const accepts = [{ ...accept, extra: { name: 'x', version: '1' } }];
   const service = await startTestService(
     oneApi(
       upstream.url,
@@ -29,6 +32,8 @@ export async function scrapeEverything(): Promise<Scrape> {
         cached: { cache: { maxAge: 600_000 } },
         proven: { responseMatches: [{ type: 'regex', value: 'price' }] },
         paid: { auth: terms },
+        bought: { auth: { type: 'x402-exact', facilitator: 'http://127.0.0.1:9', accepts } },
+        keyed: { auth: { type: 'apiKey', keys: [{ name: 'ada', key: KEY }] } },
         later: { mode: 'async' },
         encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
       },
@@ -54,10 +59,12 @@ export async function scrapeEverything(): Promise<Scrape> {
     await ask('cached', 200);
     await ask('proven', 200);
     await ask('paid', 401, { 'X-Payment-Proof': JSON.stringify(proof) });
+    await ask('bought', 402, { 'PAYMENT-SIGNATURE': 'x' });
+    await ask('keyed', 200, { 'X-Api-Key': KEY });
     await ask('later', 202);
     // 1000 is no euint8: the encryption fails before it needs a worker.
     await ask('encrypted', 502);
-    await scrapeAfter(service, 5);
+    await scrapeAfter(service, 7);
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     let found: Scrape;

@@ -39,6 +39,11 @@ export class Scrape {
     return Object.fromEntries(this.#named(name).map(({ labels, value }) => [Object.values(labels).join(' '), value]));
   }
 
+  /** Those of them that are not 0: what has happened. */
+  happened(name: string): Readonly<Record<string, number>> {
+    return Object.fromEntries(Object.entries(this.table(name)).filter(([, value]) => value !== 0));
+  }
+
   /** The metric that a sample belongs to. */
   metricOf({ name }: Sample): string {
     const base = name.replace(/_(bucket|sum|count)$/, '');

@@ -29,7 +29,7 @@ const PATIENCE = 5000;
 const LONGEST_PATIENCE = 60_000;
 
 /** A path of the service: relative to the page, which a proxy may serve from some folder. */
-function serviceUrl(path: string): URL {
+export function serviceUrl(path: string): URL {
   return new URL(path.replace(/^\/+/, ''), `${location.origin}${location.pathname}`);
 }
 

@@ -1,6 +1,7 @@
 import type { Access, PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import type { ServiceRequest } from './call.ts';
+import { curlPart } from './curl.ts';
 import { element } from './dom.ts';
 import { areaControl, type Content, type Field, field, jsonOf, textControl, textOf } from './fields.ts';
 
@@ -47,17 +48,39 @@ export function requestForm(
     const headers = readAll(credentials);
     const wrong = [...parts, ...credentials].find(({ field }) => 'problem' in field.read());
     if (wrong !== undefined || body === undefined || headers === undefined) return;
-    const members = body.map(([name, json]) => `${JSON.stringify(name)}:${json}`);
-    const parameters = `{${members.join(',')}}`;
+    const parameters = objectOf(body);
     submit({
       endpointId: endpoint.id,
-      body: `{"parameters":${parameters}}`,
+      body: bodyOf(parameters),
       headers: Object.fromEntries(headers),
       ...encodingOf(endpoint, new Map(body)),
       ...coveredOf(endpoint, JSON.parse(parameters)),
     });
   });
+  const current = () => ({
+    endpointId: endpoint.id,
+    body: bodyOf(objectOf(given(parts))),
+    headers: Object.fromEntries(credentials.map(({ name }) => [name, ''])),
+  });
+  form.append(curlPart(form, current));
   return { element: form, stop };
+}
+
+/** The text of an object whose members are JSON. */
+function objectOf(members: readonly (readonly [name: string, json: string])[]): string {
+  return `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+}
+
+function bodyOf(parameters: string): string {
+  return `{"parameters":${parameters}}`;
+}
+
+/** What is there of the values, by name. */
+function given(parts: readonly Part[]): (readonly [name: string, value: string])[] {
+  return parts.flatMap(({ name, field }) => {
+    const content = field.read();
+    return 'value' in content && content.value !== undefined ? [[name, content.value] as const] : [];
+  });
 }
 
 /** What was given, by name; complains of every part that is wrong, and goes to the first of them. */
@@ -67,10 +90,7 @@ function readAll(parts: readonly Part[]): (readonly [name: string, value: string
     if ('problem' in content) field.complain(content.problem);
     else field.forgive();
   }
-  if (contents.some(({ content }) => 'problem' in content)) return undefined;
-  return contents.flatMap(({ name, content }) =>
-    'value' in content && content.value !== undefined ? [[name, content.value] as const] : [],
-  );
+  return contents.some(({ content }) => 'problem' in content) ? undefined : given(parts);
 }
 
 /** What was chosen where the operator left it open. */

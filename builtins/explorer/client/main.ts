@@ -2,6 +2,7 @@
 /// <reference lib="dom.iterable" />
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
+import { serviceUrl } from './call.ts';
 import { element, say } from './dom.ts';
 import { endpointPanel } from './panel.ts';
 import { Pin } from './pin.ts';
@@ -70,7 +71,7 @@ function navigation(all: readonly Listed[]): HTMLElement {
   return element('nav', { 'aria-label': 'Endpoints' }, ...search, ...groups.map(({ group }) => group));
 }
 
-function welcome(node: string): HTMLElement {
+function welcome({ node, openapi }: PageData): HTMLElement {
   return element(
     'article',
     { class: 'welcome' },
@@ -86,12 +87,19 @@ function welcome(node: string): HTMLElement {
       element('dt', {}, 'This service says it signs as'),
       element('dd', {}, element('code', {}, node)),
     ),
+    ...(openapi
+      ? [element('p', {}, 'For programs, the endpoints are described in ', openApiLink(), ' (OpenAPI 3.1).')]
+      : []),
     element(
       'p',
       { class: 'hint' },
       'A page cannot vouch for itself. Before you rely on a signer, get its address elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.',
     ),
   );
+}
+
+function openApiLink(): HTMLElement {
+  return element('a', { href: serviceUrl('openapi.json').href }, 'openapi.json');
 }
 
 function lost(id: string): HTMLElement {
@@ -115,7 +123,7 @@ function run(): void {
   const pin = new Pin(node);
   const all = endpoints.map(listed);
   const main = element('main');
-  const start = welcome(node);
+  const start = welcome(data);
   const panels = new Map<string, HTMLElement>();
   const panelOf = (endpoint: PublicEndpoint) => {
     const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, data);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Mined } from '../../../builtins/auth-x402/chain.ts';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
-import { Payments } from '../../../builtins/auth-x402/payments.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
 import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+import { Payments } from '../../../plugins-sdk/payments.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;

@@ -59,6 +59,22 @@ describe('async requests that replicas share', () => {
     assert.deepEqual(await other.records.get('failing'), { status: 'failed', error: 'API call failed' });
   });
 
+  it('keep the headers of an end', async (t) => {
+    const { replica } = setUp(t);
+    const [one, other] = [replica(), replica()];
+    const headers = { 'X-A': '1\n', 'X-B': 'complete ' };
+    for (const id of ['good', 'bad']) {
+      await one.records.reserve(id, 'alice');
+      await one.records.processing(id);
+    }
+    await one.records.complete('good', answer, headers);
+    await one.records.fail('bad', 'first\nsecond', headers);
+    const record = await other.records.get('good');
+    assert.ok(record?.status === 'complete');
+    assert.deepEqual([record.answer.json, record.headers], [answer.json, headers]);
+    assert.deepEqual(await other.records.get('bad'), { status: 'failed', error: 'first\nsecond', headers });
+  });
+
   it('do not show their id in the engine', async (t) => {
     const { replica, memory } = setUp(t);
     const keys: string[] = [];

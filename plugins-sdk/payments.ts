@@ -1,4 +1,5 @@
-import { randomId, type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { randomId } from './random-id.ts';
+import { type StateArea, StateUnavailable } from './state-area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {

@@ -1,0 +1,205 @@
+import type { PaymentRequirements } from '@x402/core/types';
+import { Attempts } from '../../plugins-sdk/attempts.ts';
+import {
+  type AuthMethod,
+  type Behaviour,
+  type Call,
+  ContextKey,
+  createHttpClient,
+  definePlugin,
+  type Endpoint,
+  type Exchange,
+  isRefusal,
+  MemoryArea,
+  perEndpoint,
+  perMethod,
+  Refusal,
+  type Services,
+  StateKey,
+} from '../../plugins-sdk/index.ts';
+import { Payments } from '../../plugins-sdk/payments.ts';
+import { boundedFetch, Facilitator } from './facilitator.ts';
+import { type Core, loadCore } from './installed.ts';
+import { Offer, requirementsOf } from './offer.ts';
+import { described } from './openapi.ts';
+import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
+import { type Purchase, Purchases } from './purchases.ts';
+import { checkAllTerms, type Terms, TermsSchema, TYPE } from './terms.ts';
+
+const NAME = 'auth-x402-exact';
+const HEADER = 'payment-signature';
+
+/** Milliseconds per request for this plugin. */
+const BUDGET = 60_000;
+/** The parts of the budget for the facilitator: what is left lets this plugin refuse in its own words before its budget ends. */
+const VERIFY_PART = 1 / 6;
+const SETTLE_PART = 2 / 3;
+
+const attempts = new Attempts({
+  ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
+  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
+});
+
+const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
+
+/** One auth object of this type. */
+interface Method {
+  readonly terms: Terms;
+  readonly offers: readonly PaymentRequirements[];
+  readonly facilitator: Facilitator;
+}
+
+/** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
+type Claim = { readonly payment: Payment; readonly method: AuthMethod } | { readonly refusal: Refusal };
+
+const claims = new ContextKey<Claim>('x402-exact claim');
+/** The payment that a request has been let in for. */
+const purchases = new ContextKey<Purchase>('x402-exact purchase');
+
+function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
+  return auth.some(({ type }) => type === TYPE);
+}
+
+/** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
+export const authX402Exact = definePlugin({
+  name: NAME,
+  budget: BUDGET,
+  auth: { [TYPE]: TermsSchema },
+  keys: attempts.keys,
+  // The public client libraries send the second one by mistake: without leave a browser would not send the request.
+  credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
+  exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
+  isAnnounced: (endpoints) => endpoints.some(isPaid),
+  needsState: { auth: [TYPE] },
+  check: checkAllTerms,
+  openapi: ({ endpoints }) => (endpoints.some(isPaid) ? described : {}),
+  setup(services) {
+    return services.endpoints.some(isPaid) ? behaviour(services) : {};
+  },
+});
+
+/** Finds out which of its endpoint's methods a request pays for, if any. */
+function claimIn(text: string, { endpoint }: Exchange, { offer, methodOf, core, now }: Means): Claim {
+  const methods = endpoint.auth.filter(({ type }) => type === TYPE);
+  try {
+    const offers = methods.flatMap((method) => methodOf(method).offers);
+    const payment = matchPayment(decodePayment(text, core), offers, now());
+    const method = methods.find((one) => methodOf(one).offers.includes(payment.requirements));
+    if (method === undefined) throw new Error('what was matched is offered');
+    return { payment, method };
+  } catch (error) {
+    if (error instanceof PaymentFault) return { refusal: offer(endpoint).refusal(error.message) };
+    throw error;
+  }
+}
+
+/** What every request is looked at with. */
+interface Means {
+  readonly core: Core;
+  readonly now: () => number;
+  methodOf(method: AuthMethod): Method;
+  offer(endpoint: Endpoint): Offer;
+}
+
+/** Tells operators of a facilitator that does not do what they count on. It may be away: that is no reason not to start. */
+async function inspect({ terms, offers, facilitator }: Method, { log }: Services, isOver: () => boolean) {
+  const { origin } = new URL(terms.facilitator);
+  try {
+    const networks = new Set(await facilitator.networks());
+    for (const network of new Set(offers.map((offer) => offer.network)))
+      if (!networks.has(network) && !networks.has('eip155:*'))
+        log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
+  } catch (error) {
+    if (isOver()) return;
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn(`the facilitator at ${origin} could not be asked what it supports`, { reason });
+  }
+}
+
+function meansOf({ endpoints, now }: Services, core: Core, budget: number): Means {
+  const patience = { verify: budget * VERIFY_PART, settle: budget * SETTLE_PART };
+  const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
+    return { terms, offers: requirementsOf(terms), facilitator: new Facilitator(core, terms, patience) };
+  });
+  const offer = perEndpoint(endpoints, (endpoint) => {
+    const methods = endpoint.auth.filter(({ type }) => type === TYPE);
+    return new Offer(
+      endpoint,
+      methods.map((method) => methodOf(method).terms),
+    );
+  });
+  return { core, now, methodOf, offer };
+}
+
+function behaviour(services: Services): Behaviour {
+  const { states, shared, now, log, meters, endpoints } = services;
+  const client = createHttpClient();
+  const budget = services.budget === 'none' ? BUDGET : services.budget;
+  const means = meansOf(services, loadCore(boundedFetch(client)), budget);
+  const help = 'Standard x402 payments, by what became of them';
+  const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
+  const area = shared?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
+  const bought = new Purchases({ payments: new Payments(area), now, log, counted });
+  let isOver = false;
+  return {
+    start: () => {
+      const methods = new Set(endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE)));
+      for (const method of methods) void inspect(means.methodOf(method), services, () => isOver);
+    },
+    stop: () => {
+      isOver = true;
+      return client.close();
+    },
+    hooks: {
+      authenticate: { [TYPE]: authenticator(means, bought, attempts.in(services)) },
+      release: async (_, exchange) => {
+        const purchase = purchases.get(exchange);
+        if (purchase !== undefined) await bought.settle(purchase, exchange);
+      },
+      settle: (outcome, exchange) => {
+        const purchase = purchases.get(exchange);
+        if (purchase !== undefined) return outcome.kind === 'signed' ? undefined : bought.release(purchase);
+        const refused = refusedAs(exchange);
+        if (refused !== undefined) counted({ outcome: refused }, 1);
+        return undefined;
+      },
+    },
+  };
+}
+
+function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
+  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: Call): Promise<void> => {
+    if ('refusal' in claim) throw claim.refusal;
+    const offer = means.offer(exchange.endpoint);
+    // Another method of the endpoint has its turn.
+    if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
+    const { facilitator } = means.methodOf(method);
+    try {
+      const purchase = await bought.hold(claim.payment, facilitator, offer, () => call.signal.aborted);
+      purchases.set(exchange, purchase);
+    } catch (error) {
+      // What a later method has to say would hide it.
+      if (isRefusal(error)) claims.set(exchange, { refusal: error });
+      throw error;
+    }
+  };
+  return async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
+    const text = exchange.headers[HEADER];
+    if (text === undefined)
+      throw means.offer(exchange.endpoint).refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+    await draw(exchange);
+    const claim = claims.get(exchange) ?? claimIn(text, exchange, means);
+    claims.set(exchange, claim);
+    await buy(method, claim, exchange, call);
+    return true;
+  };
+}
+
+/** How a request ended whose payment was not taken; nothing for one that came without. */
+function refusedAs(exchange: Exchange): string | undefined {
+  const take = attempts.drawn(exchange);
+  if (take === undefined) return undefined;
+  if (!take.allowed) return 'limited';
+  const claim = claims.get(exchange);
+  return claim !== undefined && 'refusal' in claim && claim.refusal.fault ? 'unavailable' : 'refused';
+}

@@ -1,0 +1,76 @@
+import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/index.ts';
+
+const schema = (name: string) => refTo('schemas', name);
+const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
+const amount = textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token');
+
+const schemas = {
+  ExactPaymentRequired: objectSchema('What to pay, and why: `PaymentRequired` of x402, version 2', {
+    x402Version: { const: 2 },
+    error: { type: 'string', description: 'Why this is no answer, in words or as a code of the protocol' },
+    resource: objectSchema('What is paid for', {
+      url: { type: 'string', description: 'May be a path only' },
+      description: { type: 'string' },
+      mimeType: { type: 'string' },
+    }),
+    accepts: {
+      type: 'array',
+      minItems: 1,
+      description: 'Any one of them is enough',
+      items: schema('ExactPaymentRequirements'),
+    },
+  }),
+  ExactPaymentRequirements: objectSchema('One way to pay', {
+    scheme: { const: 'exact' },
+    network,
+    asset: { ...schema('Address'), description: 'ERC-20 token with EIP-3009' },
+    amount,
+    payTo: schema('Address'),
+    maxTimeoutSeconds: { type: 'integer', minimum: 1, description: 'For which to make the authorisation valid' },
+    extra: objectSchema('The EIP-712 domain of the token', { name: { type: 'string' }, version: { type: 'string' } }),
+  }),
+};
+
+const headers = {
+  PaymentRequired: {
+    description: 'The body as base64 (`PaymentRequired` of x402, version 2)',
+    schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
+  },
+};
+
+const scheme = {
+  type: 'apiKey',
+  in: 'header',
+  name: 'PAYMENT-SIGNATURE',
+  description:
+    'x402, version 2, scheme `exact` on EVM: base64 of a `PaymentPayload` that authorises one of the transfers that a 402 offers. It is verified first, and settled only once there is a signed answer, which carries PAYMENT-RESPONSE',
+};
+
+/** What clients should know of a payment. */
+export const described: OpenApiPart = {
+  schemas,
+  headers,
+  auth: {
+    'x402-exact': {
+      scheme,
+      responses: {
+        401: {
+          description: 'Whether the payment is good could not be found out',
+          errors: ['Payment verification unavailable', 'Too many x402 verification attempts — slow down'],
+        },
+        402: {
+          description:
+            'Pay, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
+          schema: schema('ExactPaymentRequired'),
+          headers: { ...noStore, 'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired') },
+        },
+      },
+      title: 'payment by wallet (x402, version 2)',
+      hints: [
+        'Send the request without a payment to see what it costs, on which chain, and who is paid.',
+        'Any x402 client pays that, such as @x402/fetch: it puts the signed authorisation here, as base64.',
+        'Nothing is taken unless there is an answer. An authorisation buys one.',
+      ],
+    },
+  },
+};

@@ -1,0 +1,168 @@
+import type { PaymentPayload } from '@x402/core/types';
+import {
+  addAnswerHeaders,
+  type Exchange,
+  isRefusal,
+  type Log,
+  type Measure,
+  Refusal,
+  StateUnavailable,
+} from '../../plugins-sdk/index.ts';
+import { type Payments, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
+import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
+import { encodedHeader, type Offer } from './offer.ts';
+import type { Payment } from './payload.ts';
+
+/** One request's hold on a payment that was verified. */
+export interface Purchase {
+  readonly ticket: Ticket;
+  readonly payment: Payment;
+  readonly facilitator: Facilitator;
+  readonly offer: Offer;
+  /** Whether the facilitator has been, or is about to be, asked to settle it. */
+  isSettling: boolean;
+}
+
+export interface PurchasesOptions {
+  readonly payments: Payments;
+  /** Epoch milliseconds. */
+  now(): number;
+  readonly log: Log;
+  readonly counted: Measure<'outcome'>;
+}
+
+/** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
+const MARGIN = 900_000;
+
+const USED = 'invalid_exact_evm_nonce_already_used';
+
+/**
+ * Has each authorisation buy one answer: it is held while the answer is made, marked as used before the facilitator is asked to settle it, and
+ * given back where it was not settled. The chain, too, takes it once: what is lost here costs nobody money.
+ */
+export class Purchases {
+  readonly #options: PurchasesOptions;
+
+  constructor(options: PurchasesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Reserves a payment and has it verified.
+   * @param isOver whether nobody hears any more what this comes to.
+   * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
+   */
+  async hold(payment: Payment, facilitator: Facilitator, offer: Offer, isOver: () => boolean): Promise<Purchase> {
+    const { payments } = this.#options;
+    const { requirements, authorization } = payment;
+    const { from, nonce } = authorization;
+    const ticket = ticketFor([requirements.network, requirements.asset, from, nonce].join(' '));
+    try {
+      if (!(await payments.reserve(ticket, this.#life(payment)))) throw offer.refusal(USED);
+      const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
+      if (reason !== undefined) throw offer.refusal(reason);
+      if (isOver()) throw unavailable('the request ended before the payment was verified');
+      return { ticket, payment, facilitator, offer, isSettling: false };
+    } catch (error) {
+      await this.#release(ticket);
+      throw refusalOf(error);
+    }
+  }
+
+  /**
+   * Has a held payment settled, and tells so in the headers of the answer.
+   * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
+   */
+  async settle(purchase: Purchase, exchange: Exchange): Promise<void> {
+    const { payment, facilitator, offer } = purchase;
+    const { counted, log } = this.#options;
+    purchase.isSettling = true;
+    await this.#use(purchase);
+    let settlement: Settlement;
+    try {
+      // Not tied to the client: half a settlement is worse than one that nobody waits for.
+      const { requirements, authorization } = payment;
+      settlement = await facilitator.settle(payloadOf(payment, offer), requirements, authorization.from);
+    } catch (error) {
+      if (!(error instanceof FacilitatorFailure)) throw error;
+      counted({ outcome: 'unknown' }, 1);
+      log.error('it is not known whether a payment was settled', detailsOf(purchase, exchange, error.message));
+      await this.#giveBack(purchase);
+      throw unavailable(error.message);
+    }
+    const { response } = settlement;
+    const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
+    // A mode that tells failures in its own way has them, too.
+    addAnswerHeaders(exchange, headers);
+    if (settlement.kind === 'settled') {
+      counted({ outcome: 'settled' }, 1);
+      if (exchange.abandoned)
+        log.warn('a payment was settled whose client has left', detailsOf(purchase, exchange, response.transaction));
+      return;
+    }
+    counted({ outcome: 'unsettled' }, 1);
+    await this.#giveBack(purchase);
+    throw offer.refusal(settlement.reason, { headers });
+  }
+
+  /** Gives a payment back whose request came to nothing before it was to be settled. */
+  async release({ ticket, isSettling }: Purchase): Promise<void> {
+    if (isSettling) return;
+    this.#options.counted({ outcome: 'released' }, 1);
+    await this.#release(ticket);
+  }
+
+  /** @throws Refusal where this request does not hold it any more, or it is not known. */
+  async #use({ ticket, payment, offer }: Purchase): Promise<void> {
+    const { payments, counted, now } = this.#options;
+    try {
+      if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
+      if (!(await payments.confirm(ticket, this.#life(payment)))) throw offer.refusal(USED);
+    } catch (error) {
+      counted({ outcome: 'released' }, 1);
+      await this.#release(ticket);
+      throw refusalOf(error);
+    }
+  }
+
+  /** For which it is remembered: until nobody can settle it any more. */
+  #life({ endsAt }: Payment): number {
+    return Math.max(endsAt - this.#options.now(), 0) + MARGIN;
+  }
+
+  /** What cannot be released ends by itself; the payer has paid nothing, and can sign another. */
+  async #release(ticket: Ticket): Promise<void> {
+    await this.#options.payments.release(ticket).catch(() => undefined);
+  }
+
+  /** Three times: each costs an upstream call and a settlement that may never come about. */
+  async #giveBack({ ticket, payment }: Purchase): Promise<void> {
+    await this.#options.payments.refund(ticket, this.#life(payment), true).catch(() => undefined);
+  }
+}
+
+/** What facilitators are sent: what was checked, and nothing else that a client may have added. */
+function payloadOf({ requirements, signature, authorization }: Payment, { resource }: Offer): PaymentPayload {
+  if (resource === undefined) throw new Error('an offer names its resource');
+  const payload = { signature, authorization };
+  return { x402Version: 2, resource, accepted: requirements, payload };
+}
+
+/** Nobody could tell: no fault of the client's. */
+function unavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
+}
+
+/** With which an operator finds the payment on the chain. */
+function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string) {
+  const { requirements, authorization } = payment;
+  const { network, asset } = requirements;
+  return { requestId, network, asset, payer: authorization.from, nonce: authorization.nonce, said };
+}
+
+/** What the state or the facilitator could not do, in a refusal. */
+function refusalOf(error: unknown): unknown {
+  if (isRefusal(error)) return error;
+  const isKnown = error instanceof StateUnavailable || error instanceof FacilitatorFailure;
+  return isKnown ? unavailable(error.message) : error;
+}

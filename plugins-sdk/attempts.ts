@@ -1,0 +1,70 @@
+import { clientKey } from './client-address.ts';
+import { clientIp } from './context-keys.ts';
+import { type ConfigKey, configKey, type Services, Type } from './define.ts';
+import { ContextKey, type Exchange, type Refusal } from './kernel.ts';
+import { millisecondsSchema } from './keys.ts';
+import { clientBuckets } from './merged-buckets.ts';
+import { StateKey } from './state.ts';
+import type { ClientBuckets, TokenTake } from './token-buckets.ts';
+
+export interface AttemptsOptions {
+  /** Where its config stands under `server`: `window` and `max` below it. */
+  readonly path: string;
+  /** What is counted, in the plural. */
+  readonly what: string;
+  /** How many a client has per window where the config does not say. */
+  readonly max: number;
+  /** Of its buckets. */
+  readonly name: string;
+  /** What a client that has tried too often is told. */
+  refusal(): Refusal;
+}
+
+/** Milliseconds in which a client has its attempts, where the config does not say. */
+const WINDOW = 60_000;
+
+/** A limit, by client address, of what costs work before it is known who asks: one draw per request, however often it is asked for. */
+export class Attempts {
+  readonly keys: readonly ConfigKey[];
+  readonly #limitIn: (config: Services['config']) => { readonly max: number; readonly window: number };
+  readonly #name: string;
+  readonly #refusal: () => Refusal;
+  readonly #kept: StateKey<ClientBuckets>;
+  readonly #drawn: ContextKey<TokenTake>;
+
+  constructor({ path, what, max: most, name, refusal }: AttemptsOptions) {
+    const window = configKey(
+      'server',
+      `${path}.window`,
+      Type.Optional(millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${WINDOW}`)),
+    );
+    const description = `Payment ${what} per window; default ${most}`;
+    const max = configKey(
+      'server',
+      `${path}.max`,
+      Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description })),
+    );
+    this.keys = [window, max];
+    this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? WINDOW });
+    this.#name = name;
+    this.#refusal = refusal;
+    this.#kept = new StateKey(`${name} buckets`);
+    this.#drawn = new ContextKey(`${name} draw`);
+  }
+
+  /** @returns what draws for a request, and throws where too much was drawn. */
+  in({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
+    const limit = this.#limitIn(config);
+    const buckets = states.keep(this.#kept, JSON.stringify(limit), () => clientBuckets(limit, shared, this.#name));
+    return async (exchange) => {
+      const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
+      this.#drawn.set(exchange, take);
+      if (!take.allowed) throw this.#refusal();
+    };
+  }
+
+  /** What was drawn for the request, if anything was. */
+  drawn(exchange: Exchange): TokenTake | undefined {
+    return this.#drawn.get(exchange);
+  }
+}

@@ -1,0 +1,84 @@
+import { type Kind, type Stage, type StageName, stageNames, stageOf } from '../kernel/stages.ts';
+
+/** When each stage is asked, and what for. */
+const ABOUT: { readonly [N in StageName]: string } = {
+  admit: 'a request has arrived at a route that asks for it, such as that of endpoints',
+  route: 'a request is for a route of the plugin; registered with `routes`, not with `hooks`',
+  resolve: 'which endpoint is meant by the id in the path',
+  read: 'what the client sent: the parameters, parsed',
+  onHttpRequest: 'may the request go on',
+  authenticate: 'does the client pass this method; one function for each auth type',
+  validate: 'are the parameters sound, and what are they with their defaults',
+  deliver: 'when the rest of the pipeline runs and how its answer travels; one function for each mode',
+  lookup: 'is the answer known already',
+  onBeforeApiCall: 'the parameters that go upstream',
+  callApi: 'what the upstream says',
+  onAfterApiCall: 'what the upstream said, to be changed',
+  fetched: 'what will be encoded is known',
+  encode: 'what is signed and what is shown of it',
+  encrypt: 'what is signed instead of the encoded bytes',
+  onBeforeSign: 'the bytes that are signed',
+  sign: 'the signature; it is checked before anybody sees it',
+  prove: 'somebody else’s word for the upstream',
+  release: 'may the signed answer go out; a refusal here leaves it neither kept nor seen',
+  store: 'an answer that others may get, too',
+  settle: 'the outcome is certain and nobody has seen it',
+  respond: 'headers of any response',
+  onResponseSent: 'a signed answer is on its way',
+  onError: 'a request was refused',
+};
+
+const KINDS: Readonly<Record<Kind, string>> = {
+  gate: 'the first function that says something decides',
+  pick: 'the first function that has a result provides it',
+  map: 'each function gets what the one before returned',
+  watch: 'all functions are told; what they return is ignored',
+};
+
+/** The types that the table of stages speaks of, by their names there. */
+function typesOf(values: string): ReadonlyMap<string, string> {
+  const body = /export interface Values \{([\s\S]*?)\n\}/.exec(values)?.[1] ?? '';
+  return new Map([...body.matchAll(/^ {2}(\w+): (.+);$/gm)].map(([, name = '', type = '']) => [name, type]));
+}
+
+/** The text of an exported declaration, with its docstring. */
+function declaration(source: string, name: string): string | undefined {
+  const pattern = `(?:/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?export (?:interface ${name}\\b[^{]*\\{[\\s\\S]*?\\n\\}|type ${name} =[\\s\\S]*?;)\\n`;
+  return new RegExp(pattern).exec(source)?.[0].trimEnd();
+}
+
+/** `sign(signRequest: SignRequest, exchange: Exchange, call: Call): Signed | undefined`. */
+function signature(name: StageName, types: ReadonlyMap<string, string>): string {
+  const { takes, returns, context, variants } = stageOf(name);
+  if (context) return `${name}(context)  // see "Hooks" in plugins.md`;
+  const given = takes.map((value) => `${value}: ${types.get(value)}`);
+  const result = returns === undefined ? 'void' : `${types.get(returns)} | undefined`;
+  const args = [...given, 'exchange: Exchange', 'call: Call'].join(', ');
+  const label = variants === undefined ? name : `${name}[${variants}]`;
+  return `${label}(${args}): Awaitable<${result}>`;
+}
+
+function policy({ fails, always, required }: Stage): string {
+  return [
+    fails === 'open' ? 'when it fails, the request goes on without it' : 'when it fails, the request is refused',
+    ...(always ? ['it runs also after the client has left'] : []),
+    ...(required ? ['some plugin has to provide it'] : []),
+  ].join('; ');
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** @param values the text of `kernel/values.ts`. @returns Markdown: the stages in their order, then the types. */
+export function stageReference(values: string): string {
+  const types = typesOf(values);
+  const stages = stageNames.map((name) => {
+    const stage = stageOf(name);
+    return `### ${name}\n\n${sentence(ABOUT[name])}. **${stage.kind}**: ${KINDS[stage.kind]}; ${policy(stage)}.\n\n\`\`\`text\n${signature(name, types)}\n\`\`\`\n`;
+  });
+  const named = [...values.matchAll(/^export (?:interface|type) (\w+)/gm)].flatMap(([, name = '']) =>
+    name === 'Values' ? [] : [declaration(values, name) ?? ''],
+  );
+  return `## Stages\n\n${stages.join('\n')}\n## Types\n\n\`\`\`text\n${named.join('\n\n')}\n\`\`\`\n`;
+}

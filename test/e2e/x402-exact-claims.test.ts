@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { PaymentPayload } from '@x402/core/types';
+import fc from 'fast-check';
+import { assertRefused, assertRouteHeaders } from '../support/http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { inSeconds, RECIPIENT } from '../support/x402.ts';
+import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const VALUE = 'invalid_exact_evm_payload_authorization_value';
+const AFTER = 'invalid_exact_evm_payload_authorization_valid_after';
+const BEFORE = 'invalid_exact_evm_payload_authorization_valid_before';
+
+describe('x402-exact: what is asked for, and what is refused before anybody is asked', () => {
+  let shop: Shop;
+  let service: RunningService;
+  let alice: Account;
+  let good: PaymentPayload;
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+    const named = { ...exactTerms(shop.market, shop.facilitator.url), publicUrl: 'https://api.example.com/v1/' };
+    service = await startTestService(
+      shop.config({ sync: {}, stream: { mode: 'stream', description: 'Prices', auth: named } }),
+    );
+    good = await payloadFor(service, 'a/sync', alice);
+    await shop.facilitator.untilRequested('/supported');
+    shop.facilitator.requests.length = 0;
+  });
+  after(async () => {
+    await service?.stop();
+    await shop?.close();
+  });
+
+  const required = (error: string) => ({
+    x402Version: 2,
+    error,
+    resource: { url: `/endpoints/${service.ids['a/sync']}`, description: 'a/sync', mimeType: 'application/json' },
+    accepts: [
+      {
+        ...{ scheme: 'exact', network: 'eip155:31337', asset: shop.market.asset, amount: String(PRICE) },
+        ...{ payTo: RECIPIENT, maxTimeoutSeconds: 300, extra: { name: 'Pay Token', version: '1' } },
+      },
+    ],
+  });
+  const assertAsked = async (response: Response, error: string) => {
+    const text = await response.text();
+    assert.equal(text, JSON.stringify(required(error)));
+    assert.deepEqual(await askedFor(response), required(error));
+    assert.equal(response.status, 402);
+    assertRouteHeaders(response);
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    assert.equal(response.headers.get('payment-response'), null);
+    assert.equal(shop.facilitator.requests.length, 0);
+    assert.equal(shop.upstream.requests.length, 0);
+  };
+  const authorization = () => good.payload.authorization as Record<string, unknown>;
+  const withAuthorization = (change: Record<string, unknown>) => ({
+    ...good,
+    payload: { ...good.payload, authorization: { ...authorization(), ...change } },
+  });
+  const withAccepted = (change: object) => ({ ...good, accepted: { ...good.accepted, ...change } });
+
+  it('a request without a payment is told what to pay, whatever its Host says', async () => {
+    await assertAsked(await service.post('a/sync', {}), 'PAYMENT-SIGNATURE header is required');
+    const stream = await askedFor(await service.post('a/stream', {}));
+    const url = `https://api.example.com/v1/endpoints/${service.ids['a/stream']}`;
+    assert.deepEqual(stream.resource, { url, description: 'Prices', mimeType: 'text/event-stream' });
+  });
+
+  it('the header has to hold a payment of version 2', async () => {
+    const cases: [string, string][] = [
+      ['', 'invalid_payload'],
+      ['not base64!', 'invalid_payload'],
+      ['AAAA', 'invalid_payload'],
+      [Buffer.from('{').toString('base64'), 'invalid_payload'],
+      [Buffer.from('"\xff"', 'latin1').toString('base64'), 'invalid_payload'],
+      [paidBy(null)['PAYMENT-SIGNATURE'] ?? '', 'invalid_x402_version'],
+      [paidBy({ ...good, x402Version: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_x402_version'],
+      [paidBy({ x402Version: 2 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
+      [paidBy({ ...good, resource: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
+      [paidBy({ ...good, x: 'x'.repeat(7000) })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
+    ];
+    for (const [text, error] of cases)
+      await assertAsked(await service.post('a/sync', {}, { 'PAYMENT-SIGNATURE': text }), error);
+  });
+
+  it('it has to pay for one of the offers', async () => {
+    const other = `0x${'12'.repeat(20)}`;
+    const cases: [object, string][] = [
+      [withAccepted({ scheme: 'upto' }), 'unsupported_scheme'],
+      [withAccepted({ network: 'eip155:1' }), 'invalid_network'],
+      [withAccepted({ asset: other }), 'invalid_payment_requirements'],
+      [withAccepted({ amount: String(PRICE - 1n) }), 'invalid_payment_requirements'],
+      [withAccepted({ payTo: other }), 'invalid_payment_requirements'],
+      [withAuthorization({ to: other }), 'invalid_exact_evm_payload_recipient_mismatch'],
+      [withAuthorization({ value: String(PRICE - 1n) }), VALUE],
+      [withAuthorization({ value: String(PRICE + 1n) }), VALUE],
+      [withAuthorization({ validAfter: String(inSeconds(60)) }), AFTER],
+      [withAuthorization({ validBefore: String(inSeconds(0)) }), BEFORE],
+      [withAuthorization({ validBefore: String(inSeconds(3)) }), BEFORE],
+      [withAuthorization({ validBefore: String(inSeconds(100_000)) }), BEFORE],
+      [withAuthorization({ validBefore: String(2n ** 256n - 1n) }), BEFORE],
+      [{ ...good, payload: { signature: '0x12', permit2Authorization: {} } }, 'unsupported_payload_type'],
+    ];
+    for (const [payload, error] of cases) await assertAsked(await service.post('a/sync', {}, paidBy(payload)), error);
+  });
+
+  it('its members have to be of the right shape', async () => {
+    const odd = [undefined, null, 1, '', '0x', 'x', '-1', '1.0', '01', String(2n ** 256n), [], {}];
+    for (const name of Object.keys(authorization()))
+      for (const value of odd)
+        await assertAsked(
+          await service.post('a/sync', {}, paidBy(withAuthorization({ [name]: value }))),
+          'invalid_payload',
+        );
+    for (const signature of odd.filter((value) => value !== ''))
+      await assertAsked(
+        await service.post('a/sync', {}, paidBy({ ...good, payload: { ...good.payload, signature } })),
+        'invalid_payload',
+      );
+  });
+
+  it('whatever else the header holds', async () => {
+    const codes = /^(invalid|unsupported)_\w+$/;
+    const anything = fc.oneof(
+      fc.base64String({ maxLength: 200 }),
+      fc.json({ maxDepth: 3 }).map((text) => Buffer.from(text).toString('base64')),
+      fc.record({ payload: fc.jsonValue(), accepted: fc.jsonValue() }).map((some) => {
+        return Buffer.from(JSON.stringify({ ...good, ...some })).toString('base64');
+      }),
+    );
+    const claim = fc.asyncProperty(anything, async (text) => {
+      const response = await service.post('a/sync', {}, { 'PAYMENT-SIGNATURE': text });
+      const { error } = (await response.json()) as { error: string };
+      assert.equal(response.status, 402);
+      assert.match(error, codes);
+    });
+    await fc.assert(claim, { numRuns: 150 });
+    assert.equal(shop.facilitator.requests.length, 0);
+  });
+
+  it('a client that tries too often is refused before its payment is read', async (t) => {
+    const limited = shop.config({ sync: {} }, { server: { rateLimit: { x402Exact: { max: 2, window: 3_600_000 } } } });
+    const other = await startTestService(limited);
+    t.after(() => other.stop());
+    const statuses = [];
+    for (let i = 0; i < 2; i++) statuses.push((await other.post('a/sync', {}, { 'PAYMENT-SIGNATURE': 'x' })).status);
+    assert.deepEqual(statuses, [402, 402]);
+    await assertRefused(
+      await other.post('a/sync', {}, paidBy(good)),
+      401,
+      'Too many x402 verification attempts — slow down',
+    );
+    assert.equal((await other.post('a/sync')).status, 402);
+    assert.equal(shop.facilitator.asked('/verify'), 0);
+  });
+});

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { PaymentPayload } from '@x402/core/types';
+import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const UNAVAILABLE = 'Payment verification unavailable';
+const BUDGET = 1200;
+const OTHER = `0x${'12'.repeat(20)}`;
+const HASH = `0x${'34'.repeat(32)}`;
+const LONG = 'x'.repeat(300_000);
+
+type Cases = Readonly<Record<string, readonly [Handler, (what: string, time: number) => string]>>;
+
+describe('x402-exact: a facilitator that is away, slow or lies, and a client that leaves', () => {
+  let shop: Shop;
+  let service: RunningService;
+  /** One with less patience. */
+  let hasty: RunningService;
+  let elsewhere: Upstream;
+  let alice: Account;
+
+  before(async () => {
+    [shop, elsewhere] = await Promise.all([openShop(), startUpstream()]);
+    alice = await shop.market.wallet(1_000_000n);
+    const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: BUDGET }] };
+    const config = shop.config(
+      { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } },
+      { settings },
+    );
+    const [api] = config.apis as { auth: object }[];
+    if (api) api.auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
+    service = await startTestService({ ...config, settings: {} });
+    hasty = await startTestService(config);
+  });
+  after(async () => {
+    await Promise.all([service?.stop(), hasty?.stop()]);
+    await Promise.all([shop?.close(), elsewhere?.close()]);
+  });
+  afterEach(() => shop.facilitator.reset());
+
+  const balance = () => shop.market.balance(alice.address);
+  const send = (payload: PaymentPayload, endpoint = 'a/sync', by = service) => by.post(endpoint, {}, paidBy(payload));
+  const reasons = (from: number, by = service) =>
+    by.logs.slice(from).flatMap(({ fields }) => (typeof fields.reason === 'string' ? [fields.reason] : []));
+
+  const url = () => new URL(shop.facilitator.url).origin;
+  const common: Cases = {
+    'never answers': [faults.hang(), (what, time) => `${what}: no complete answer within ${time} ms`],
+    'answers byte by byte': [
+      faults.drip('x'.repeat(1000)),
+      (what, time) => `${what}: no complete answer within ${time} ms`,
+    ],
+    'ends the connection': [
+      faults.reset(),
+      (what) => `${what}: POST ${url()} failed: the connection was reset (ECONNRESET)`,
+    ],
+    'has a bad day': [faults.serverError(), (what) => `${what}: HTTP status 500`],
+    'wants other credentials': [
+      faults.json({ isValid: false, success: false }, 401),
+      (what) => `${what}: HTTP status 401`,
+    ],
+    'sends no JSON': [faults.html(), (what) => `${what}: the answer is no JSON`],
+    'sends nothing': [faults.empty(204), (what) => `${what}: the answer is no JSON`],
+    'sends another shape': [
+      faults.json({ isValid: 'yes', success: 1 }),
+      (what) => `${what}: the answer has a wrong shape`,
+    ],
+    'sends too much': [
+      faults.text(JSON.stringify({ LONG })),
+      (what) => `${what}: POST ${url()} failed: the answer is larger than 262144 bytes`,
+    ],
+    'never stops': [
+      faults.endless(),
+      (what) => `${what}: POST ${url()} failed: the answer is larger than 262144 bytes`,
+    ],
+  };
+
+  const late = new Set(['never answers', 'answers byte by byte']);
+
+  describe('when it is asked to verify', () => {
+    const cases: Cases = {
+      ...common,
+      'is about another payer': [
+        faults.json({ isValid: true, payer: OTHER }),
+        () => 'verify: the answer is about another payer',
+      ] as const,
+    };
+    for (const [name, [handler, reason]] of Object.entries(cases))
+      it(`${name}: refused in bounded time, for nothing`, async () => {
+        const by = late.has(name) ? hasty : service;
+        const [payload, had, from] = [await payloadFor(by, 'a/sync', alice), await balance(), by.logs.length];
+        const calls = shop.upstream.requests.length;
+        shop.facilitator.on('/verify', handler);
+        await assertRefused(await send(payload, 'a/sync', by), 401, UNAVAILABLE);
+        assert.deepEqual(reasons(from, by), [reason('verify', BUDGET / 6)]);
+        assert.equal(shop.upstream.requests.length, calls);
+        shop.facilitator.reset();
+        await verifyEncoded(await send(payload), TEST_ADDRESS);
+        assert.equal(await balance(), had - PRICE);
+      });
+
+    it('sends it elsewhere: nobody there is asked', async () => {
+      const payload = await payloadFor(service, 'a/sync', alice);
+      shop.facilitator.on('/verify', faults.redirect(`${elsewhere.url}/verify`, 307));
+      elsewhere.json('/verify', { isValid: true });
+      const from = service.logs.length;
+      await assertRefused(await send(payload), 401, UNAVAILABLE);
+      assert.deepEqual(reasons(from), ['verify: HTTP status 307']);
+      assert.equal(elsewhere.requests.length, 0);
+    });
+  });
+
+  describe('when it is asked to settle', () => {
+    const settled = { success: true, transaction: HASH, network: 'eip155:31337' };
+    const lie = (answer: object, text: string) =>
+      [faults.json({ ...settled, ...answer }), () => `settle: ${text}`] as const;
+    const cases: Cases = {
+      ...common,
+      'is about another payer': lie({ payer: OTHER }, 'the answer is about another payer'),
+      'is about another network': lie({ network: 'eip155:1' }, 'the answer is about another network'),
+      'is about another amount': lie({ amount: '1' }, 'the answer is about another amount'),
+      'names no transaction': lie({ transaction: '' }, 'the answer names no transaction'),
+      'does not know yet': lie({ success: false, errorReason: 'settlement_pending' }, `pending as ${HASH}`),
+    };
+    for (const [name, [handler, reason]] of Object.entries(cases))
+      it(`${name}: nothing is shown or kept, and the operator is told`, async () => {
+        const by = late.has(name) ? hasty : service;
+        const payload = await payloadFor(by, 'a/cached', alice);
+        const [calls, from] = [shop.upstream.requests.length, by.logs.length];
+        shop.facilitator.json('/verify', { isValid: true });
+        shop.facilitator.on('/settle', handler);
+        const response = await send(payload, 'a/cached', by);
+        assert.equal(response.headers.get('payment-response'), null);
+        await assertRefused(response, 401, UNAVAILABLE);
+        assert.equal(shop.upstream.requests.length, calls + 1);
+        const lines = by.logs.slice(from).filter(({ level }) => level === 'error');
+        const [told] = lines.filter(({ message }) => message === 'it is not known whether a payment was settled');
+        const { requestId: _, said, ...details } = told?.fields ?? {};
+        const { nonce } = payload.payload.authorization as { nonce: string };
+        const { network, asset } = shop.market;
+        assert.deepEqual(details, { network, asset, payer: alice.address, nonce });
+        assert.equal(said, reason('settle', (BUDGET * 2) / 3));
+      });
+
+    it('has settled, but its answer is lost: the same authorisation pays for nothing else', async () => {
+      const [payload, had] = [await payloadFor(service, 'a/sync', alice), await balance()];
+      shop.facilitator.on('/settle', async (req, _res, { body }) => {
+        await shop.facilitator.settle(JSON.parse(body));
+        req.socket.destroy();
+      });
+      await assertRefused(await send(payload), 401, UNAVAILABLE);
+      assert.equal(await balance(), had - PRICE);
+      shop.facilitator.reset();
+      assert.equal((await send(payload)).status, 402);
+      assert.equal(await balance(), had - PRICE);
+    });
+
+    it('has not settled, and is there again: the same authorisation buys the answer', async () => {
+      const [payload, had] = [await payloadFor(service, 'a/sync', alice), await balance()];
+      shop.facilitator.on('/settle', faults.serverError());
+      await assertRefused(await send(payload), 401, UNAVAILABLE);
+      shop.facilitator.reset();
+      await verifyEncoded(await send(payload), TEST_ADDRESS);
+      assert.equal(await balance(), had - PRICE);
+    });
+  });
+
+  describe('a client that leaves', () => {
+    const sendAndLeave = (payload: PaymentPayload, endpoint: string) => {
+      const sent = request(endpointUrl(service, endpoint), {
+        method: 'POST',
+        headers: { ...JSON_HEADERS, ...paidBy(payload) },
+      });
+      sent.on('error', () => undefined);
+      sent.end('{}');
+      // A mere end could be that of a client that still listens.
+      return () => sent.socket?.resetAndDestroy();
+    };
+
+    it('before there is an answer pays nothing, and can use its authorisation again', async () => {
+      const [payload, had] = [await payloadFor(service, 'a/held', alice), await balance()];
+      shop.upstream.on('/held', faults.hang());
+      const leave = sendAndLeave(payload, 'a/held');
+      await shop.upstream.untilRequested('/held');
+      leave();
+      await shop.upstream.untilAborted('/held');
+      shop.upstream.json('/held', { price: 3 });
+      // The request that was left may still be ending.
+      let response = await send(payload, 'a/held');
+      while (response.status === 402) response = await send(payload, 'a/held');
+      await verifyEncoded(response, TEST_ADDRESS);
+      assert.equal(await balance(), had - PRICE);
+    });
+
+    it('during the settlement has paid, and the operator is told', async () => {
+      const [payload, had] = [await payloadFor(service, 'a/sync', alice), await balance()];
+      const asked = shop.facilitator.asked('/settle');
+      let go = () => {};
+      const left = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      shop.facilitator.on('/settle', async (...args) => {
+        await left;
+        return shop.facilitator.true['/settle'](...args);
+      });
+      const leave = sendAndLeave(payload, 'a/sync');
+      await shop.facilitator.until(() => shop.facilitator.asked('/settle') > asked);
+      leave();
+      setTimeout(go, 100);
+      const message = 'a payment was settled whose client has left';
+      await eventually(() => service.logs.find((line) => line.message === message), message).catch(() =>
+        console.log(service.logs.slice(-4)),
+      );
+      assert.equal(await balance(), had - PRICE);
+    });
+  });
+
+  it('the facilitator gets the configured headers, and no log shows them', () => {
+    const sent = shop.facilitator.requests.filter(({ path }) => path !== '/');
+    assert.ok(sent.length > 0);
+    for (const { headers } of sent) assert.equal(headers['x-facilitator-key'], 'geheim');
+    assert.doesNotMatch(JSON.stringify([service.logs, hasty.logs]), /geheim/);
+  });
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, it, type TestContext } from 'node:test';
+import type { PaymentPayload } from '@x402/core/types';
+import { folderWith } from '../cli/run.ts';
+import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { finished, submitted } from '../support/async.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+
+const USED = 'invalid_exact_evm_nonce_already_used';
+
+describeServers('x402-exact: services that share their state', (program) => {
+  let shop: Shop;
+  let redis: RedisServer;
+  let alice: Account;
+
+  before(async () => {
+    [shop, redis] = await Promise.all([openShop(), RedisServer.start(program)]);
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  after(async () => {
+    await shop?.close();
+    await redis?.stop();
+  });
+
+  let prefixes = 0;
+  const config = (state: Block) => shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } });
+  async function replicas(t: TestContext) {
+    prefixes += 1;
+    const shared = config({ type: 'redis', url: redis.url, prefix: `${program}${prefixes}:` });
+    const both = [await startTestService(shared), await startTestService(shared)] as const;
+    t.after(() => Promise.all(both.map((service) => service.stop())));
+    return both;
+  }
+  const send = (service: RunningService, payload: PaymentPayload, endpoint = 'a/sync') =>
+    service.post(endpoint, {}, paidBy(payload));
+  const errorOf = async (response: Response) => {
+    assert.equal(response.status, 402);
+    return ((await response.json()) as { error: string }).error;
+  };
+
+  it('sell one answer for one authorisation, however many ask at once, and whoever is asked later', async (t) => {
+    const [one, other] = await replicas(t);
+    for (let round = 0; round < 3; round++) {
+      const had = await shop.market.balance(alice.address);
+      const payload = await payloadFor(one, 'a/sync', alice);
+      const asked = Array.from({ length: 20 }, (_, index) => send(index % 2 === 0 ? one : other, payload));
+      const responses = await Promise.all(asked);
+      const [good, ...more] = responses.filter(({ status }) => status === 200);
+      assert.equal(more.length, 0);
+      await verifyEncoded(good, TEST_ADDRESS);
+      for (const response of responses) if (response !== good) assert.equal(await errorOf(response), USED);
+      for (const service of [one, other]) assert.equal(await errorOf(await send(service, payload)), USED);
+      assert.equal(await shop.market.balance(alice.address), had - PRICE);
+    }
+  });
+
+  it('tell of a settlement with the record of an async request, whoever is polled', async (t) => {
+    const [one, other] = await replicas(t);
+    const begun = await submitted(await send(one, await payloadFor(one, 'a/sync', alice), 'a/async'));
+    const record = await finished(other, begun);
+    await verifyEncoded(record, TEST_ADDRESS);
+    for (const { url } of [one, other]) assert.equal(settledAs(await fetch(url + begun.pollUrl)).success, true);
+  });
+
+  it('settle nothing while the state is away', async (t) => {
+    const alone = await RedisServer.start(program);
+    t.after(() => alone.stop());
+    const service = await startTestService(config({ type: 'redis', url: alone.url }));
+    t.after(() => service.stop());
+    const payload = await payloadFor(service, 'a/sync', alice);
+    const had = await shop.market.balance(alice.address);
+    const settled = shop.facilitator.asked('/settle');
+    await alone.stop();
+    await assertRefused(await send(service, payload), 401, 'Payment verification unavailable');
+    assert.equal(shop.facilitator.asked('/settle'), settled);
+    assert.equal(await shop.market.balance(alice.address), had);
+  });
+});
+
+it('x402-exact: what was bought is remembered in a file over a restart', async (t) => {
+  const shop = await openShop();
+  t.after(() => shop.close());
+  const account = await shop.market.wallet(PRICE * 2n);
+  const config = shop.config(
+    { sync: {} },
+    { settings: { state: { type: 'file', path: join(await folderWith(t), 'state') } } },
+  );
+  const first = await startTestService(config);
+  const payload = await payloadFor(first, 'a/sync', account);
+  await verifyEncoded(await first.post('a/sync', {}, paidBy(payload)), TEST_ADDRESS);
+  await first.stop();
+  const second = await startTestService(config);
+  t.after(() => second.stop());
+  const verified = shop.facilitator.asked('/verify');
+  const response = await second.post('a/sync', {}, paidBy(payload));
+  assert.equal(((await response.json()) as { error: string }).error, USED);
+  assert.equal(shop.facilitator.asked('/verify'), verified);
+});

@@ -1,0 +1,48 @@
+import { type Chain, startChain } from './chain.ts';
+import { startUpstream, type Upstream } from './upstream.ts';
+import { exactTerms, type Market, openMarket, startFacilitator, type TestFacilitator } from './x402-exact.ts';
+
+export type Block = Readonly<Record<string, unknown>>;
+
+/** All that a service needs to sell: a chain with a token, a facilitator, and an upstream that says 7 at `/p`. */
+export interface Shop {
+  readonly chain: Chain;
+  readonly market: Market;
+  readonly facilitator: TestFacilitator;
+  readonly upstream: Upstream;
+  /** The auth object that its endpoints have. */
+  readonly auth: ReturnType<typeof exactTerms>;
+  /** A config with one API `a`; of its endpoints the keys are the names. */
+  config(endpoints: Readonly<Record<string, Block>>, more?: Block): Block;
+  close(): Promise<void>;
+}
+
+export const ENCODING = { type: 'uint256', path: '$.price' };
+
+/** Opens a shop on a chain of its own. */
+export async function openShop(): Promise<Shop> {
+  const chain = await startChain();
+  const [market, upstream] = await Promise.all([openMarket(chain), startUpstream()]);
+  const facilitator = await startFacilitator(market);
+  upstream.json('/p', { price: 7 });
+  const auth = exactTerms(market, facilitator.url);
+  return {
+    ...{ chain, market, facilitator, upstream, auth },
+    config: (endpoints, more = {}) => ({
+      server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
+      apis: [
+        {
+          ...{ name: 'a', url: upstream.url, auth },
+          endpoints: Object.entries(endpoints).map(([name, block]) => {
+            return { name, path: `/p?${encodeURIComponent(name)}`, encoding: ENCODING, ...block };
+          }),
+        },
+      ],
+      ...more,
+    }),
+    close: async () => {
+      await Promise.all([upstream.close(), facilitator.close()]);
+      await chain.stop();
+    },
+  };
+}
