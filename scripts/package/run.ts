@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 const PATIENCE = 240_000;
 
 /** What the surrounding npm and an operator's shell set is nothing that a user has. */
-export const env: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+export const env: Record<string, string | undefined> = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(?:npm_|INIT_CWD$|NODE_|SERVICE_|LOG_)/i.test(name)),
 );
 
