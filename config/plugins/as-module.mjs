@@ -22,7 +22,7 @@ export function initialize(url = own) {
   own = url;
 }
 
-export async function resolve(specifier, context, next) {
+export function resolve(specifier, context, next) {
   const name = specifier.replace(SDK, 'signed-data-proxy/plugins-sdk');
   if (/^signed-data-proxy(\/|$)/.test(name)) return next(name, { ...context, parentURL: own });
   if (specifier.startsWith(PACKAGE)) {
