@@ -24,6 +24,8 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',
   'docs/operations.md': 'test/docs/pages.test.ts',
+  'docs/operators-day.md': 'test/docs/pages.test.ts',
+  'docs/consumers-day.md': 'test/docs/pages.test.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
   'docs/plugins.md': 'test/cli/plugin-docs.test.ts',

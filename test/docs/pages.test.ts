@@ -14,3 +14,11 @@ it('docs/operations.md', async (t) => {
     skip: { 'openssl rand': 'openssl need not be installed' },
   });
 });
+
+it('docs/operators-day.md', async (t) => {
+  await walk(t, 'docs/operators-day.md', { instead: { 'port: 9464': 'port: 0' } });
+});
+
+it('docs/consumers-day.md', async (t) => {
+  await walk(t, 'docs/consumers-day.md', { instead: { '--port 8545': '--port 0' } });
+});

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { definitions } from '../../cli/service.ts';
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { folderWith, launch, PACKAGE_ROOT, type Running } from '../cli/run.ts';
+import { anvil } from '../support/chain.ts';
 import { type Block, blocksOf, commandsOf, readPage, wholeConfig } from '../support/docs.ts';
 
 export interface WalkOptions {
@@ -76,12 +77,13 @@ class Reader {
     const folder = await folderWith(t);
     await mkdir(join(folder, 'node_modules'));
     await symlink(PACKAGE_ROOT, join(folder, 'node_modules/signed-data-proxy'));
-    for (const name of ['ethers', 'tsx']) {
+    for (const name of ['ethers', 'solc', 'tsx']) {
       await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(folder, 'node_modules', name));
     }
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/npm'), npm);
     await chmod(join(folder, 'bin/npm'), 0o755);
+    await writeFile(join(folder, 'bin/anvil'), `#!/bin/sh\nexec ${JSON.stringify(anvil())} "$@"\n`, { mode: 0o755 });
     return new Reader(t, folder, options);
   }
 

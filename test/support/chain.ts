@@ -14,7 +14,7 @@ export interface Chain {
 }
 
 /** The binary of the package for this platform, or a Foundry installation's. */
-function binary(): string {
+export function anvil(): string {
   try {
     const manifest = createRequire(import.meta.url).resolve('@foundry-rs/anvil-linux-amd64/package.json');
     const file = join(dirname(manifest), 'bin', 'anvil');
@@ -32,7 +32,7 @@ function binary(): string {
  */
 export async function startChain(chainId = 31337, options: readonly string[] = []): Promise<Chain> {
   const args = ['--host', '127.0.0.1', '--port', '0', '--chain-id', String(chainId), ...options];
-  const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(anvil(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const gone = once(child, 'exit');
   const url = await new Promise<string>((resolve, reject) => {
     let text = '';
