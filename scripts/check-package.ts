@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Major, withNode } from './nodes.ts';
 import {
   makePluginProject,
   makeServiceProject,
@@ -70,20 +71,29 @@ async function startUpstream(): Promise<Server> {
   return server;
 }
 
-/** Each way of starting the service that the documents recommend, with what stops it by a signal. */
-const WAYS: readonly (readonly [string, ...string[]])[] = [
-  [join('node_modules', '.bin', 'signed-data-proxy'), 'start', '-c', 'config.yaml'],
-  ['npx', '-c', 'exec signed-data-proxy start -c config.yaml'],
+const PROGRAM = [join('node_modules', '.bin', 'signed-data-proxy'), 'start', '-c', 'config.yaml'];
+
+/** The ways of starting the service that the documents recommend, and the versions of Node.js on which plugins in TypeScript are loaded. */
+const WAYS: readonly { readonly shown: string; readonly words: readonly string[]; readonly node?: Major }[] = [
+  { shown: 'node_modules/.bin', words: PROGRAM },
+  { shown: 'npx -c exec', words: ['npx', '-c', 'exec signed-data-proxy start -c config.yaml'] },
+  { shown: 'node_modules/.bin on Node 22', words: PROGRAM, node: 22 },
+  { shown: 'node_modules/.bin on Node 24', words: PROGRAM, node: 24 },
 ];
 
-async function serving(projects: Projects, way: readonly string[], use: (service: Background) => Promise<void>) {
+async function serving(
+  projects: Projects,
+  { words, node }: (typeof WAYS)[number],
+  use: (service: Background) => Promise<void>,
+): Promise<void> {
   const upstream = await startUpstream();
   const { port } = upstream.address() as AddressInfo;
-  const [program = '', ...args] = way;
+  const [program = '', ...args] = words;
   const variables = {
     UPSTREAM: `http://127.0.0.1:${port}`,
     SDK_PROJECT: projects.plugin,
     SERVICE_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
+    ...(node !== undefined && { PATH: String(withNode(node).PATH) }),
   };
   const service = new Background(projects.service, variables, program, ...args);
   try {
@@ -151,8 +161,7 @@ try {
   };
   await step('plugin new, its test, plugin test, types', () => writePlugin(projects.service));
   for (const way of WAYS) {
-    const shown = way.slice(0, 2).join(' ');
-    await step(`${shown} …: plugins, an answer verified, SIGTERM`, () =>
+    await step(`${way.shown}: plugins, an answer verified, SIGTERM`, () =>
       serving(projects, way, (running) => askAndVerify(running, projects)),
     );
   }
