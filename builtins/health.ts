@@ -16,7 +16,12 @@ export const health = definePlugin({
         method: 'GET',
         path: '/health',
         admit: false,
-        operation: { operationId: 'health', summary: 'Whether the service is up, and who signs' },
+        operation: {
+          operationId: 'health',
+          summary: 'Whether the service is up, and who signs',
+          description:
+            'While a process serves, it says that it is up; whether it takes requests is said by `GET /ready`.',
+        },
         responses: { 200: { description: 'It is up', schema: refTo('schemas', 'Health') } },
       },
     ],

@@ -6,7 +6,10 @@ export class ContextHolder {
   readonly #entries: unknown[] = [];
 
   static {
-    entriesOf = (holder) => holder.#entries;
+    entriesOf = (holder) => {
+      if (#entries in holder) return holder.#entries;
+      throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
+    };
   }
 }
 

@@ -74,7 +74,7 @@ export interface DescribedRoute {
   readonly path: string;
   /** As the route itself has it. */
   readonly admit: boolean;
-  /** An Operation Object without responses; it needs an `operationId`. */
+  /** An Operation Object without responses; it needs an `operationId`. Without `security` it is for everyone, without `tags` the service's. */
   readonly operation: OpenApiObject;
   readonly responses: Responses;
 }

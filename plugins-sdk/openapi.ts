@@ -75,7 +75,7 @@ class DocumentBuilder {
       openapi: '3.1.0',
       info: Object.assign(info, ...this.#parts.map(({ value }) => value.info)),
       servers: servers.length > 0 ? servers : [{ url: '/' }],
-      tags: [...new Set(endpoints.map(({ api }) => api))].map((name) => ({ name })),
+      tags: tagsOf(endpoints),
       paths: this.#paths(),
       components: {
         schemas: this.#schemas.toObject(),
@@ -119,7 +119,8 @@ class DocumentBuilder {
     for (const { plugin, value } of this.#parts) {
       for (const { method, path, admit, operation, responses } of value.routes ?? []) {
         const said = [{ plugin, value: responses }, ...(admit ? this.#admission() : [])];
-        add(plugin, method, path, { ...operation, responses: this.#responses.of(`${method} ${path}`, said) });
+        const about = { tags: [OWN_TAG], security: [], ...operation };
+        add(plugin, method, path, { ...about, responses: this.#responses.of(`${method} ${path}`, said) });
       }
     }
     return paths;
@@ -136,7 +137,7 @@ class DocumentBuilder {
       return operation === undefined ? [] : [{ plugin, value: operation }];
     });
     const types = [...new Set(auth.map(({ type }) => type))];
-    const { early, delivered } = this.#delivery(endpoint, parts);
+    const { early, delivered, text } = this.#delivery(endpoint, parts);
     const said = [
       ...this.#admission(),
       ...parts.map(({ plugin, value }) => ({ plugin, value: value.responses })),
@@ -147,7 +148,7 @@ class DocumentBuilder {
     return {
       operationId,
       summary: `${api}/${name}`,
-      ...(typeof own.description === 'string' && own.description !== '' ? { description: own.description } : {}),
+      description: typeof own.description === 'string' && own.description ? own.description : `The answer: ${text}`,
       tags: [api],
       security: types.map((type) => this.#security(type)),
       requestBody: {
@@ -166,10 +167,10 @@ class DocumentBuilder {
     const said = this.modes.get(mode);
     if (said === undefined || answer === undefined) {
       const description = `The answer, ${text}, as a plugin of the operator delivers it`;
-      return { early: false, delivered: { plugin: mode, value: { '2XX': { description } } } };
+      return { early: false, text, delivered: { plugin: mode, value: { '2XX': { description } } } };
     }
     const { plugin, value } = said;
-    return { early: value.early === true, delivered: { plugin, value: value.responses(answer.kind, text) } };
+    return { early: value.early === true, text, delivered: { plugin, value: value.responses(answer.kind, text) } };
   }
 
   #security(type: string): OpenApiObject {
@@ -186,6 +187,15 @@ class DocumentBuilder {
     if (methods.some(({ value }) => value.scheme === undefined)) return [];
     return methods.slice(-1).map(({ plugin, value }) => ({ plugin, value: value.responses }));
   }
+}
+
+/** Of the operations that are no endpoint. */
+const OWN_TAG = 'service';
+
+function tagsOf(endpoints: readonly Endpoint[]): readonly OpenApiObject[] {
+  const apis = endpoints.map(({ api }): [string, string] => [api, `Endpoints that ask the API ${api}`]);
+  const tags = new Map([...apis, [OWN_TAG, 'About the service, and what it is doing']]);
+  return [...tags].map(([name, description]) => ({ name, description }));
 }
 
 /** The members of a signed answer that say whose it is. */

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Manifest, packagesOf, typed, typePackages, writePackages } from './packages.ts';
 import { PUBLISHED, vendorTypebox } from './vendor.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
@@ -9,9 +10,12 @@ import { PUBLISHED, vendorTypebox } from './vendor.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 
-/** What operators and plugin authors read, folders and pages; published as it is, but for pictures. */
+/** What operators and plugin authors read, folders and pages; published as it is, but for pictures, and so are the pages of the repository that these link to. */
 const READ = ['docs', 'examples'];
-const PAGES = ['SECURITY.md', 'CHANGELOG.md'];
+const PAGES = ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'];
+
+/** What implementations in other languages must agree with; an image is built without its tests, and so without this. */
+const VECTORS = 'test/vectors';
 
 /** What `plugin new` copies is published as the TypeScript that it is. */
 const TEMPLATE = 'cli/plugin/template';
@@ -25,15 +29,6 @@ const SIDE_EFFECTS = [
   './cli/watchdog-thread.js',
   './builtins/fhe/worker.js',
 ];
-
-type Conditions = Readonly<Record<string, string>>;
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | Conditions>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly devDependencies: Readonly<Record<string, string>>;
-  readonly [key: string]: unknown;
-}
 
 /** Paths relative to `base`. */
 function filesIn(base: string, folder: string): string[] {
@@ -62,46 +57,44 @@ function copyRest(): void {
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
   for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!file.endsWith('.png')) copy(file);
   for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
+  if (existsSync(join(root, VECTORS)))
+    for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
+}
+
+/** Pictures would make up a third of the package: pages come without the lines that show them. */
+function leaveOutPictures(): void {
+  for (const page of filesIn(dist, 'docs').map((file) => join(dist, file))) {
+    writeFileSync(page, readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, ''));
+  }
 }
 
 /** The compiler leaves `.ts` in the specifiers of declarations. */
 function renameInDeclarations(): void {
   const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
-  for (const file of declarations()) {
+  for (const file of declarations().map((name) => join(dist, name))) {
     const text = readFileSync(file, 'utf8');
     writeFileSync(file, text.replace(specifier, '$1$2$3.js$2'));
   }
 }
 
 function declarations(): string[] {
-  const files = PUBLISHED.flatMap((folder) => filesIn(dist, folder));
-  return files.filter((file) => file.endsWith('.d.ts')).map((file) => join(dist, file));
-}
-
-/** Types that the declarations refer to and that do not come with the package they describe. */
-function typePackages({ devDependencies }: Manifest): Record<string, string> {
-  const texts = declarations().map((file) => readFileSync(file, 'utf8'));
-  const imported = texts.flatMap((text) => [...text.matchAll(/(?:from |import\()['"]([^'".][^'"]*)['"]/g)]);
-  const names = new Set(imported.map(([, name]) => `@types/${name}`));
-  return Object.fromEntries(Object.entries(devDependencies).filter(([name]) => names.has(name)));
+  return PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((file) => file.endsWith('.d.ts'));
 }
 
 /** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
-function builtExport(target: string | Conditions): string | Conditions {
-  if (typeof target !== 'string' || !target.endsWith('.ts')) return target;
-  return { types: target.replace(/\.ts$/, '.d.ts'), default: target.replace(/\.ts$/, '.js') };
+function builtExport(target: Manifest['exports'][string]): Manifest['exports'][string] {
+  return typeof target === 'string' && target.endsWith('.ts') ? typed(target.replace(/\.ts$/, '.js')) : target;
 }
 
-function writeManifest(): void {
-  const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+function writeManifest(manifest: Manifest): void {
   const { scripts: _, devDependencies: __, workspaces: ___, allowScripts: ____, private: _____, ...kept } = manifest;
   const exports = Object.entries(manifest.exports).map(([name, target]) => [name, builtExport(target)]);
   const built = {
     ...kept,
     exports: Object.fromEntries(exports),
     sideEffects: SIDE_EFFECTS,
-    files: [...PUBLISHED, ...READ, ...PAGES, 'vendor'],
-    dependencies: { ...manifest.dependencies, ...typePackages(manifest) },
+    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'vendor'],
+    dependencies: { ...manifest.dependencies, ...typePackages(packagesOf(dist, declarations()), manifest) },
   };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
 }
@@ -114,10 +107,13 @@ async function bundlePage(): Promise<void> {
   writeFileSync(join(dist, folder, 'page.built.html'), await bundleExplorer());
 }
 
+const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 rmSync(dist, { recursive: true, force: true });
 compile();
 copyRest();
+leaveOutPictures();
 await vendorTypebox(dist);
 renameInDeclarations();
-writeManifest();
+writeManifest(manifest);
+writePackages(dist, join(root, 'packages'), manifest);
 await bundlePage();

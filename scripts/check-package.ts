@@ -1,130 +1,67 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { publint } from 'publint';
-import { formatMessage } from 'publint/utils';
+import { type Major, withNode } from './nodes.ts';
+import {
+  makePluginProject,
+  makeServiceProject,
+  makeVerifyProject,
+  type Projects,
+  writePlugin,
+} from './package/projects.ts';
+import { Background, fail, root, run, runBeside, step } from './package/run.ts';
+import { checkFiles, lint, pack } from './package/tarball.ts';
 
 /**
- * Builds the package, packs it, and holds the tarball to what its users will do with it: linters of packages look at it, and
- * a project of its own, outside this tree, installs it, writes a plugin, checks its types, runs its test, starts the
- * service on plain node with it and verifies an answer whose value the plugin changed.
+ * Builds the packages, packs them, and holds each tarball to what its users will do with it: linters of packages look at it, and
+ * projects of their own, outside this tree, install it. One writes a plugin with the SDK alone, one verifies answers with the
+ * verifier alone, and one runs the service on plain node with plugins whose effect is in the answers.
  */
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const folder = mkdtempSync(join(tmpdir(), 'sdp-package-'));
-const project = join(folder, 'project');
 
-/** Milliseconds that one program may take. */
-const PATIENCE = 240_000;
 /** The upstream's price, and what the plugin of the template makes of it, times 1e18. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345}';
 const SIGNED = 2_064_010_000_000_000_000_000n;
 
-interface Packed {
-  readonly filename: string;
-  readonly size: number;
-  readonly unpackedSize: number;
-  readonly files: readonly { readonly path: string; readonly mode: number }[];
+/** Each package, with the files that it must have. */
+const PACKAGES = {
+  service: {
+    folder: dist,
+    files: ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
+  },
+  verify: { folder: join(dist, 'packages', 'verify'), files: ['verify/index.js', 'verify/index.d.ts'] },
+  sdk: {
+    folder: join(dist, 'packages', 'plugins-sdk'),
+    files: ['plugins-sdk/index.d.ts', 'plugins-sdk/harness.d.ts'],
+  },
+};
+
+/** Packs a package and looks at the tarball. @returns its path. */
+async function tarballOf(name: keyof typeof PACKAGES): Promise<string> {
+  const { folder: built, files } = PACKAGES[name];
+  const packed = pack(built, folder);
+  checkFiles(built, packed, files);
+  const tarball = join(folder, packed.filename);
+  await lint(tarball);
+  const kilobytes = (bytes: number) => `${Math.round(bytes / 1000)} kB`;
+  const { size, unpackedSize } = packed;
+  console.log(
+    `        ${packed.filename}: ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked, ${packed.files.length} files`,
+  );
+  return tarball;
 }
 
-/** What the surrounding npm and an operator's shell set is nothing that a user has. */
-const env = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(?:npm_|INIT_CWD$|NODE_|SERVICE_|LOG_)/i.test(name)),
-);
-
-function fail(message: string): never {
-  throw new Error(message);
-}
-
-/** Runs a program to its end; shows what it said only when it fails. */
-function run(cwd: string, program: string, ...args: string[]): string {
-  const options = { cwd, env, encoding: 'utf8', timeout: PATIENCE, maxBuffer: 64 * 1024 * 1024 } as const;
-  const { status, stdout, stderr, error } = spawnSync(program, args, options);
-  if (status === 0) return stdout;
-  return fail(`${program} ${args.join(' ')}: ${error?.message ?? `exit code ${status}`}\n${stdout}${stderr}`);
-}
-
-async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-  const begin = performance.now();
-  const result = await work();
-  console.log(`${((performance.now() - begin) / 1000).toFixed(1).padStart(5)} s  ${name}`);
-  return result;
-}
-
-function pack(): Packed {
-  const printed: unknown = JSON.parse(run(dist, 'npm', 'pack', '--json', '--pack-destination', folder));
-  // npm prints a list, or an object by package name.
-  const [packed] = Object.values(Object(printed)) as Packed[];
-  return packed ?? fail('npm packed nothing');
-}
-
-/** Nothing that only the source tree needs, and nothing that leads nowhere. */
-function checkFiles({ files }: Packed): void {
-  const names = files.map(({ path }) => path);
-  const raw = /^(?:examples|cli\/plugin\/template)\//;
-  const odd = names.filter((name) => {
-    if (raw.test(name)) return false;
-    return (
-      /\.map$|\.test\.|(?:^|\/)test\/|^bench\/|^scripts\//.test(name) || (/\.ts$/.test(name) && !/\.d\.ts$/.test(name))
-    );
-  });
-  if (odd.length > 0) fail(`does not belong into the package: ${odd.join(', ')}`);
-  const pages = ['README.md', 'LICENSE', 'SECURITY.md', 'CHANGELOG.md', 'docs/plugins.md'];
-  const missing = [...pages, 'package.json'].filter((name) => !names.includes(name));
-  if (missing.length > 0) fail(`missing in the package: ${missing.join(', ')}`);
+/** What npm links as a program must be executable. */
+function checkProgram(): void {
+  const { files } = pack(dist, folder);
   const bin = files.find(({ path }) => path === 'cli/bin.js');
   if (bin?.mode !== 0o755) fail(`cli/bin.js cannot be executed: ${bin?.mode.toString(8)}`);
-  const code = names.filter((name) => /\.(?:m?js|d\.ts)$/.test(name) && !raw.test(name));
-  const leading = code.filter((name) => {
-    return /\/\/# sourceMappingURL=|(?:from |import\()['"]\.[^'"]*\.ts['"]/.test(
-      readFileSync(join(dist, name), 'utf8'),
-    );
-  });
-  if (leading.length > 0) fail(`refers to sources that are not there: ${leading.join(', ')}`);
-}
-
-async function lint(tarball: string): Promise<void> {
-  const bytes = readFileSync(tarball);
-  const data = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
-  const { messages, pkg } = await publint({ pack: { tarball: data as ArrayBuffer }, strict: true });
-  if (messages.length > 0) fail(`publint:\n${messages.map((message) => formatMessage(message, pkg)).join('\n')}`);
-}
-
-/** The files in TypeScript that the documents show; tests run them, and here their types are checked. */
-function copyShownFiles(): void {
-  const page = readFileSync(join(root, 'docs', 'plugins.md'), 'utf8');
-  for (const [, name = '', text = ''] of page.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gms)) {
-    writeFileSync(join(project, name), text);
-  }
-}
-
-function install(tarball: string): void {
-  cpSync(join(root, 'test', 'package', 'consumer'), project, { recursive: true });
-  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  copyShownFiles();
-  const { devDependencies }: { devDependencies: Record<string, string> } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  );
-  const tools = ['typescript', '@types/node'].map((name) => `${name}@${devDependencies[name]}`);
-  run(project, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, ...tools);
-}
-
-function writePlugin(): void {
-  run(project, 'npx', 'signed-data-proxy', '--help');
-  const said = run(project, 'npx', 'signed-data-proxy', 'plugin', 'new', 'my-plugin');
-  const [, command] = /^ {2}(node --import .*)$/m.exec(said) ?? fail(`plugin new says no command:\n${said}`);
-  const [program = '', ...args] = command?.split(' ') ?? [];
-  run(project, program, ...args);
-  const tried = run(project, 'npx', 'signed-data-proxy', 'plugin', 'test', 'my-plugin.ts');
-  const expected = 'changed data.price: 2064.012345 → 2064.01';
-  if (!tried.includes(expected)) fail(`plugin test did not say "${expected}":\n${tried}`);
 }
 
 async function startUpstream(): Promise<Server> {
@@ -134,77 +71,102 @@ async function startUpstream(): Promise<Server> {
   return server;
 }
 
-/** Starts the service as installed, asks it once, stops it. */
-async function serveAndVerify(): Promise<void> {
+const PROGRAM = [join('node_modules', '.bin', 'signed-data-proxy'), 'start', '-c', 'config.yaml'];
+
+/** The ways of starting the service that the documents recommend, and the versions of Node.js on which plugins in TypeScript are loaded. */
+const WAYS: readonly { readonly shown: string; readonly words: readonly string[]; readonly node?: Major }[] = [
+  { shown: 'node_modules/.bin', words: PROGRAM },
+  { shown: 'npx -c exec', words: ['npx', '-c', 'exec signed-data-proxy start -c config.yaml'] },
+  { shown: 'node_modules/.bin on Node 22', words: PROGRAM, node: 22 },
+  { shown: 'node_modules/.bin on Node 24', words: PROGRAM, node: 24 },
+];
+
+async function serving(
+  projects: Projects,
+  { words, node }: (typeof WAYS)[number],
+  use: (service: Background) => Promise<void>,
+): Promise<void> {
   const upstream = await startUpstream();
   const { port } = upstream.address() as AddressInfo;
-  const service = spawn(join(project, 'node_modules', '.bin', 'signed-data-proxy'), ['start', '-c', 'config.yaml'], {
-    cwd: project,
-    env: { ...env, UPSTREAM: `http://127.0.0.1:${port}`, SERVICE_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}` },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ended = once(service, 'close');
+  const [program = '', ...args] = words;
+  const variables = {
+    UPSTREAM: `http://127.0.0.1:${port}`,
+    SDK_PROJECT: projects.plugin,
+    SERVICE_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
+    ...(node !== undefined && { PATH: String(withNode(node).PATH) }),
+  };
+  const service = new Background(projects.service, variables, program, ...args);
   try {
-    let said = '';
-    for (const stream of [service.stdout, service.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        said += text;
-      });
-    }
-    const find = async (pattern: RegExp): Promise<string> => {
-      const end = Date.now() + 30_000;
-      while (Date.now() < end && service.exitCode === null) {
-        const found = pattern.exec(said)?.[1];
-        if (found !== undefined) return found;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-      return fail(`the service did not say ${pattern}:\n${said}`);
-    };
-    const url = await find(/listening on (http:\S+)/);
-    const signer = await find(/signer (0x[0-9a-fA-F]{40})/);
-    const id = await find(/prices\/eth-usd (0x[0-9a-f]{64})/);
-    const response = await fetch(`${url}/endpoints/${id}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{"parameters":{"symbol":" ETHUSD "}}',
-    });
-    const answer = await response.text();
-    const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
-    const signed = run(project, process.execPath, ...verifier).trim();
-    if (BigInt(signed) !== SIGNED) fail(`signed was ${signed} instead of ${SIGNED}: ${answer}`);
-    const page = await fetch(url);
-    const html = await page.text();
-    if (page.status !== 200 || !/^<!doctype html>/i.test(html)) fail(`the explorer answered ${page.status}: ${html}`);
-    service.kill('SIGTERM');
-    const [code] = await ended;
-    if (code !== 0) fail(`the service ended with exit code ${code}:\n${said}`);
+    await use(service);
+    await service.stop();
   } finally {
-    service.kill('SIGKILL');
+    service.child.kill('SIGKILL');
     upstream.close();
     upstream.closeAllConnections();
   }
 }
 
+/** Asks the service as installed, and checks what it answers with the package for that alone. */
+async function askAndVerify(service: Background, { verify, service: project }: Projects): Promise<void> {
+  const url = await service.find(/listening on (http:\S+)/);
+  const signer = await service.find(/signer (0x[0-9a-fA-F]{40})/);
+  const id = await service.find(/prices\/eth-usd (0x[0-9a-f]{64})/);
+  const signed = await runBeside(verify, process.execPath, 'check.js', url, signer, id);
+  if (BigInt(signed) !== SIGNED) fail(`signed was ${signed} instead of ${SIGNED}`);
+  const post = (endpoint: string, body: string, headers: Record<string, string> = {}) =>
+    fetch(`${url}/endpoints/${endpoint}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body,
+    });
+  const answer = await (await post(id, '{"parameters":{"symbol":" ETHUSD "}}')).text();
+  const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
+  const same = run(project, process.execPath, ...verifier).trim();
+  if (same !== signed) fail(`signed was ${same} instead of ${signed}: ${answer}`);
+  await askTenants(await service.find(/prices\/for-tenants (0x[0-9a-f]{64})/), post, service);
+  const page = await fetch(url);
+  const html = await page.text();
+  if (page.status !== 200 || !/^<!doctype html>/i.test(html)) fail(`the explorer answered ${page.status}: ${html}`);
+}
+
+/** The plugin that was written with another package than the service: its refusals and context keys are the service's. */
+async function askTenants(
+  id: string,
+  post: (id: string, body: string, headers?: Record<string, string>) => Promise<Response>,
+  service: Background,
+): Promise<void> {
+  const refused = await post(id, '{}');
+  const said = `${refused.status} ${refused.headers.get('x-tenants')} ${await refused.text()}`;
+  if (said !== '401 ada {"error":"Which tenant?"}') fail(`the plugin's refusal was ${said}`);
+  const served = await post(id, '{}', { 'X-Tenant': 'ada' });
+  const { status, headers } = served;
+  if (status !== 200 || headers.get('x-tenant') !== 'ada')
+    fail(`the plugin's answer was ${status}: ${await served.text()}`);
+  await service.find(/200 [\d.]+ms .*(client=ada)/);
+}
+
 const begin = performance.now();
 try {
   await step('build', () => run(root, process.execPath, '--import', 'tsx', 'scripts/build.ts'));
-  const packed = await step('pack', pack);
-  const tarball = join(folder, packed.filename);
-  await step('no stray files', () => checkFiles(packed));
-  await step('publint', () => lint(tarball));
-  const attw = join(root, 'node_modules', '.bin', 'attw');
-  await step('are the types wrong', () => run(root, attw, tarball, '--profile', 'esm-only'));
-  await step('install in a new project', () => install(tarball));
-  await step('plugin new, its test, plugin test', writePlugin);
-  await step('tsc', () => run(project, join(project, 'node_modules', '.bin', 'tsc'), '-p', project));
-  await step('service with the plugin, an answer verified', serveAndVerify);
-  const packages = readdirSync(join(project, 'node_modules')).length;
-  const seconds = ((performance.now() - begin) / 1000).toFixed(1);
-  const kilobytes = (bytes: number) => `${Math.round(bytes / 1000)} kB`;
-  console.log(
-    `${packed.filename}: ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} unpacked, ` +
-      `${packed.files.length} files, ${packages} folders in node_modules; ${seconds} s in all`,
-  );
+  const service = await step('the service: files, publint, types', () => tarballOf('service'));
+  checkProgram();
+  const verify = await step('the verifier: files, publint, types', () => tarballOf('verify'));
+  const sdk = await step('the SDK: files, publint, types', () => tarballOf('sdk'));
+  const projects: Projects = {
+    verify: await step('a project with the verifier, its size in a browser', () => makeVerifyProject(folder, verify)),
+    plugin: await step('a project with the SDK: a plugin, its types and its test', () =>
+      makePluginProject(folder, sdk),
+    ),
+    service: await step('a project with the service', () => makeServiceProject(folder, service)),
+  };
+  await step('plugin new, its test, plugin test, types', () => writePlugin(projects.service));
+  for (const way of WAYS) {
+    await step(`${way.shown}: plugins, an answer verified, SIGTERM`, () =>
+      serving(projects, way, (running) => askAndVerify(running, projects)),
+    );
+  }
+  const packages = readdirSync(join(projects.service, 'node_modules')).length;
+  console.log(`${packages} folders in node_modules; ${((performance.now() - begin) / 1000).toFixed(1)} s in all`);
 } catch (error) {
   console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

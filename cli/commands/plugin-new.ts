@@ -13,7 +13,8 @@ export async function newPlugin(given: Given, name: string): Promise<number> {
   const files = await writePlugin(name, userPath(given.optional('dir') ?? '.'));
   const folder = userDirectory();
   const paths = files.map((file) => relative(folder, file));
-  const [plugin = '', test = ''] = paths.map((path) => shellWord(path.startsWith('-') ? `./${path}` : path));
+  // Node 22 takes `./` off the file of a test, and then takes it for an option.
+  const [plugin = '', test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
   await print(`${paths.join('\n')}
 
 Run its test:

@@ -1,5 +1,7 @@
-import { register } from 'node:module';
+import * as node from 'node:module';
 import { register as registerTypeScript } from 'tsx/esm/api';
+import * as asModule from '../../config/plugins/as-module.mjs';
+import * as entry from './entry.mjs';
 
 /**
  * For `node --import signed-data-proxy/plugins-sdk/register --test price-floor.test.ts`: what the service does for the
@@ -7,5 +9,6 @@ import { register as registerTypeScript } from 'tsx/esm/api';
  * package.json says so, and gets this package's SDK in whatever folder it lies.
  */
 registerTypeScript();
-register('../../config/plugins/as-module.mjs', import.meta.url);
-register('./entry.mjs', import.meta.url);
+// As config/plugins/import.ts has them.
+if (node.registerHooks) for (const { resolve } of [asModule, entry]) node.registerHooks({ resolve });
+else for (const path of ['../../config/plugins/as-module.mjs', './entry.mjs']) node.register(path, import.meta.url);

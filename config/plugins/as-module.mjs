@@ -5,13 +5,14 @@ import { fileURLToPath } from 'node:url';
  * Customization hooks (node:module) for plugins, wherever they lie:
  *
  * - `signed-data-proxy/plugins-sdk` is the SDK of the service that runs, so that a folder with a config and a plugin
- *   needs no installation, and there is never a second copy.
+ *   needs no installation, and there is never a second copy. So is `signed-data-proxy-plugins-sdk`, the same by itself.
  * - A `.ts` or `.js` file in the syntax of ES modules is one, also where no package.json says `"type": "module"`; so
  *   is what it imports by a relative path. A specifier that ends in `#module` is where that begins.
  * - `plugin-package:?name=…&from=…` is what the module at `from` would get for `name`.
  */
 const PACKAGE = 'plugin-package:?';
 const MARK = '#module';
+const SDK = /^signed-data-proxy-plugins-sdk(?=\/|$)/;
 const modules = new Set();
 
 /** A module of the service that runs. */
@@ -21,11 +22,12 @@ export function initialize(url = own) {
   own = url;
 }
 
-export async function resolve(specifier, context, next) {
-  if (/^signed-data-proxy(\/|$)/.test(specifier)) return next(specifier, { ...context, parentURL: own });
+export function resolve(specifier, context, next) {
+  const name = specifier.replace(SDK, 'signed-data-proxy/plugins-sdk');
+  if (/^signed-data-proxy(\/|$)/.test(name)) return next(name, { ...context, parentURL: own });
   if (specifier.startsWith(PACKAGE)) {
-    const { name, from } = Object.fromEntries(new URLSearchParams(specifier.slice(PACKAGE.length)));
-    return next(name, { ...context, parentURL: from });
+    const { name: wanted, from } = Object.fromEntries(new URLSearchParams(specifier.slice(PACKAGE.length)));
+    return next(wanted, { ...context, parentURL: from });
   }
   const url = candidate(specifier, context.parentURL);
   if (url === undefined || !isModule(url)) return next(specifier.replace(MARK, ''), context);

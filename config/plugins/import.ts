@@ -1,17 +1,26 @@
-import { register } from 'node:module';
+import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
 import { within } from '../../plugins-sdk/within.ts';
+import { initialize, resolve } from './as-module.mjs';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 
 let hooked = false;
 /** From source, modules are either run by tsx or, without it, bundled into others. */
 let typeScript = import.meta.filename.endsWith('.ts');
 
-/** Has `as-module.mjs` take part in every import from now on. */
+/**
+ * Has `as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
+ * all that are in another; tsx has its own here.
+ */
 export function hookIntoImports(): void {
-  if (!hooked) register('./as-module.mjs', import.meta.url, { data: pathToFileURL(import.meta.filename).href });
+  if (hooked) return;
   hooked = true;
+  const own = pathToFileURL(import.meta.filename).href;
+  const registerHooks: unknown = Reflect.get(nodeModule, 'registerHooks');
+  initialize(own);
+  if (typeof registerHooks === 'function') registerHooks({ resolve });
+  else register('./as-module.mjs', import.meta.url, { data: own });
 }
 
 /**

@@ -16,6 +16,7 @@ export default definePlugin({ name: 'p', setup: () => ({ hooks: { lookup } }) })
 describe('a plugin of a service from source', { concurrency: 2 }, () => {
   for (const [name, source] of [
     ['p.mjs', SOURCE],
+    ['by-itself.mjs', SOURCE.replace('signed-data-proxy/plugins-sdk', 'signed-data-proxy-plugins-sdk')],
     ['p.ts', SOURCE.replace('(parameters, exchange)', '(parameters: any, exchange: any)')],
   ] as const) {
     it(`shares the SDK with it: ${name}`, async (t) => {

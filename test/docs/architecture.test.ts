@@ -95,7 +95,10 @@ describe(PAGE, () => {
 
   it('explains the terms of the field that the project has chosen', () => {
     const terms = rowsOf('Glossary').map(([term]) => term);
-    const chosen = 'budget,plugin set,wait group,abort signal,context key,response,single flight,worker'.split(',');
+    const chosen =
+      'budget,plugin set,wait group,abort signal,context key,response,single flight,worker,receipt,signer,release stage'.split(
+        ',',
+      );
     assert.deepEqual(
       chosen.filter((term) => !terms.includes(term)),
       [],

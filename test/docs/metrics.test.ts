@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
@@ -24,6 +25,14 @@ interface Rules {
     readonly name: string;
     readonly rules: readonly { readonly alert: string; readonly expr: string; readonly for?: string }[];
   }[];
+}
+
+const withoutPromtool = spawnSync('promtool', ['--version']).status === 0 ? false : 'promtool is not installed';
+
+/** What promtool finds, warnings included. */
+function promtool(input: string, ...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', ...args], { input, encoding: 'utf8' });
+  return status === 0 && stderr === '' ? '' : `exit code ${status}: ${stdout}${stderr}`;
 }
 
 describe('docs/metrics.md', () => {
@@ -73,6 +82,16 @@ describe('docs/metrics.md', () => {
         },
       ],
     });
+  });
+
+  it('promtool finds nothing in its files, nor in what the service exports', { skip: withoutPromtool }, async (t) => {
+    const cwd = await folderWith(t, {
+      'prometheus.yaml': fileOf('prometheus.yaml'),
+      'alerts.yaml': fileOf('alerts.yaml'),
+    });
+    assert.equal(promtool('', 'config', '--lint=all', '--lint-fatal', join(cwd, 'prometheus.yaml')), '');
+    assert.equal(promtool('', 'rules', '--lint=all', '--lint-fatal', join(cwd, 'alerts.yaml')), '');
+    assert.equal(promtool(everything.text, 'metrics'), '');
   });
 
   it('its alerts and its expressions ask for what there is', () => {

@@ -34,6 +34,8 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
     await shop?.close();
   });
 
+  /** What the service asks when it starts may come late. */
+  const asked = () => shop.facilitator.requests.filter(({ path }) => path !== '/supported');
   const required = (error: string) => ({
     x402Version: 2,
     error,
@@ -53,7 +55,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
     assertRouteHeaders(response);
     assert.equal(response.headers.get('cache-control'), 'no-store');
     assert.equal(response.headers.get('payment-response'), null);
-    assert.equal(shop.facilitator.requests.length, 0);
+    assert.deepEqual(asked(), []);
     assert.equal(shop.upstream.requests.length, 0);
   };
   const authorization = () => good.payload.authorization as Record<string, unknown>;
@@ -139,7 +141,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
       assert.match(error, codes);
     });
     await fc.assert(claim, { numRuns: 150 });
-    assert.equal(shop.facilitator.requests.length, 0);
+    assert.deepEqual(asked(), []);
   });
 
   it('a client that tries too often is refused before its payment is read', async (t) => {

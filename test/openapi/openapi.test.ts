@@ -152,7 +152,11 @@ describe('the OpenAPI document of a running service', () => {
       unknown
     >;
     assert.deepEqual([operationId, summary, description, tags], ['open_encoded', 'open/encoded', 'A price', ['open']]);
-    assert.deepEqual(described.at('tags'), [{ name: 'open' }, { name: 'closed' }]);
+    assert.deepEqual(described.at('tags'), [
+      { name: 'open', description: 'Endpoints that ask the API open' },
+      { name: 'closed', description: 'Endpoints that ask the API closed' },
+      { name: 'service', description: 'About the service, and what it is doing' },
+    ]);
   });
 
   it('lists the ways to authenticate in the order of the config', () => {
@@ -373,8 +377,8 @@ apis:
       stderr,
       /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST \(a\/e, line 3\)$/m,
     );
-    const { paths, tags } = JSON.parse(stdout);
-    assert.deepEqual([Object.keys(paths).length, tags], [2, [{ name: 'b' }]]);
+    const { paths, tags }: { paths: object; tags: readonly { name: string }[] } = JSON.parse(stdout);
+    assert.deepEqual([Object.keys(paths).length, tags.map(({ name }) => name)], [2, ['b', 'service']]);
   });
 
   it('says nothing of upstreams, headers, fixed values, secrets, keys and nodes', async () => {

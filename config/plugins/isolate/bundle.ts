@@ -11,9 +11,10 @@ const main = fileURLToPath(new URL(`./child/main${extname(own)}`, import.meta.ur
 const ownSdk: Plugin = {
   name: 'own-sdk',
   setup(build) {
-    build.onResolve({ filter: /^signed-data-proxy(\/|$)/ }, async ({ path, kind, pluginData }) => {
+    build.onResolve({ filter: /^signed-data-proxy(?:-plugins-sdk)?(?:\/|$)/ }, async ({ path, kind, pluginData }) => {
       if (pluginData === ownSdk) return undefined;
-      const found = await build.resolve(path, { kind, resolveDir: dirname(own), pluginData: ownSdk });
+      const name = path.replace(/^(signed-data-proxy)-(plugins-sdk)/, '$1/$2');
+      const found = await build.resolve(name, { kind, resolveDir: dirname(own), pluginData: ownSdk });
       return { ...found, pluginData: undefined, sideEffects: false };
     });
     // What a plugin does not use of the SDK need not be loaded.

@@ -1,0 +1,102 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
+
+type Conditions = Readonly<Record<string, string>>;
+
+export interface Manifest {
+  readonly exports: Readonly<Record<string, string | Conditions>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly [key: string]: unknown;
+}
+
+const RELATIVE = /(?:\bfrom |\bimport |\bimport\()\s*['"](\.[^'"]+)['"]/g;
+const PACKAGE = /(?:\bfrom|\bimport|\brequire|\blazy)\s*\(?\s*['"]((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[\w./-]*)?['"]/g;
+
+/** What a consumer of a package sees under a name: a module and its types. */
+export function typed(module: string): Conditions {
+  return { types: module.replace(/\.js$/, '.d.ts'), default: module };
+}
+
+/** Files that the given ones lead to, with the declarations of modules; paths are relative to the base. */
+function reached(base: string, files: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file) || !existsSync(join(base, file))) return;
+    seen.add(file);
+    const isTypes = file.endsWith('.d.ts');
+    if (!isTypes) visit(file.replace(/\.js$/, '.d.ts'));
+    for (const [, target = ''] of readFileSync(join(base, file), 'utf8').matchAll(RELATIVE)) {
+      visit(join(dirname(file), isTypes ? target.replace(/\.js$/, '.d.ts') : target));
+    }
+  };
+  for (const file of files) visit(file);
+  return [...seen].toSorted();
+}
+
+/** The packages that files import. */
+export function packagesOf(base: string, files: readonly string[]): Set<string> {
+  const texts = files.map((file) => readFileSync(join(base, file), 'utf8'));
+  return new Set(texts.flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name = '']) => name)));
+}
+
+/** The packages with the types of what declarations refer to, where these do not come with the package that they describe. */
+export function typePackages(names: ReadonlySet<string>, { devDependencies }: Manifest): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(devDependencies).filter(([name]) => /^@types\//.test(name) && names.has(name.slice(7))),
+  );
+}
+
+/** Packages that modules import, and those that declarations refer to. */
+function dependenciesOf(base: string, files: readonly string[], manifest: Manifest): Record<string, string> {
+  const isTypes = (file: string) => file.endsWith('.d.ts');
+  const inTypes = packagesOf(base, files.filter(isTypes));
+  const types = typePackages(inTypes, manifest);
+  const typed = [...inTypes].filter((name) => types[`@types/${name}`] === undefined);
+  const modules = packagesOf(
+    base,
+    files.filter((file) => !isTypes(file)),
+  );
+  const needed = new Set([...modules, ...typed]);
+  return {
+    ...Object.fromEntries(Object.entries(manifest.dependencies).filter(([name]) => needed.has(name))),
+    ...types,
+  };
+}
+
+/** @param dist the built package. @param sources has a folder for each package: its README and what is its own in its manifest. */
+export function writePackages(dist: string, sources: string, manifest: Manifest): void {
+  const { version, license, type, engines } = manifest;
+  for (const name of readdirSync(sources)) {
+    const own: Manifest = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'));
+    const exports = Object.entries(own.exports).map(([path, module]): [string, string] => [path, String(module)]);
+    const files = reached(
+      dist,
+      exports.map(([, module]) => join('.', module)),
+    );
+    const target = join(dist, 'packages', name);
+    for (const file of files) {
+      mkdirSync(dirname(join(target, file)), { recursive: true });
+      cpSync(join(dist, file), join(target, file));
+    }
+    cpSync(join(sources, name, 'README.md'), join(target, 'README.md'));
+    cpSync(join(dist, 'LICENSE'), join(target, 'LICENSE'));
+    const { name: published, description, keywords, ...rest } = own;
+    const built = {
+      name: published,
+      version,
+      description,
+      keywords,
+      license,
+      type,
+      engines,
+      ...rest,
+      exports: Object.fromEntries(exports.map(([path, module]) => [path, typed(module)])),
+      files: [...new Set(files.map((file) => file.split('/')[0]))],
+      dependencies: dependenciesOf(dist, files, manifest),
+    };
+    writeFileSync(join(target, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
+  }
+}
