@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdirSync, readFileSync } from 'node:fs';
+import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMajor, type Major, NODES, withNode } from './nodes.ts';
 import { root } from './package/run.ts';
@@ -14,16 +14,27 @@ import { root } from './package/run.ts';
  *     npm run test:nodes -- 24 test/cli/start.test.ts
  */
 
-/** Permissions and child processes; clusters; HTTP, sockets and DNS; native code; modules and TypeScript; signals and the runner of tests. */
-const SELECTION = [
-  'cli/isolate config/isolate config/isolate-calls e2e/isolate sdk/child-process',
-  'cli/workers cli/workers-start',
-  'e2e/http-parser e2e/http-routes e2e/stream e2e/disconnect e2e/upstream-faults sdk/host-names',
-  'sdk/http-client/answers sdk/http-client/connection sdk/http-client/faults',
-  'sdk/ecdsa cli/signing-backend builtins/signers/pkcs11 cli/state',
-  'cli/bin cli/plugin-modules cli/plugin-new cli/plugin-test config/plugins config/plugin-packages',
-  'cli/start cli/reload cli/endings cli/log-sink e2e/metrics-process sdk/harness',
-].flatMap((names) => names.split(' ').map((name) => `test/${name}.test.ts`));
+/** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
+const SELECTION: Readonly<Record<string, string>> = {
+  builtins: 'signers/pkcs11',
+  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start workers',
+  config: 'isolate isolate-calls plugin-packages plugins',
+  e2e: 'disconnect http-parser http-routes isolate metrics-process stream upstream-faults',
+  sdk: 'child-process ecdsa harness host-names http-client/answers http-client/connection http-client/faults',
+};
+
+const folder = join(root, '.cache', 'nodes');
+
+/** Files that run those of a folder in one process each, as `npm test` does. */
+function selected(): string[] {
+  return Object.entries(SELECTION).map(([name, members]) => {
+    const files = members.split(' ').map((member) => `test/${name}/${member}.test.ts`);
+    const group = join(folder, `${name}.mjs`);
+    const text = `import { together } from '../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
+    writeFileSync(group, text);
+    return group;
+  });
+}
 
 const OPTIONS = ['--test', '--test-timeout=300000', '--test-force-exit', '--test-reporter=spec'];
 
@@ -35,9 +46,7 @@ function everyFile(): string[] {
 
 /** @returns the exit code. */
 async function test(major: Major, files: readonly string[], concurrency: number): Promise<number> {
-  const folder = join(root, '.cache', 'nodes');
   const env = withNode(major);
-  mkdirSync(folder, { recursive: true });
   const log = join(folder, `${major}.log`);
   const output = createWriteStream(log);
   await once(output, 'open');
@@ -59,10 +68,11 @@ async function test(major: Major, files: readonly string[], concurrency: number)
   return code === 0 ? 0 : 1;
 }
 
+mkdirSync(folder, { recursive: true });
 const words = process.argv.slice(2);
 const asked = words.filter(isMajor).map((word) => Number(word) as Major);
 const majors = asked.length > 0 ? asked : ([22, 24] as const);
 const named = words.filter((word) => !isMajor(word) && word !== '--all');
-const files = words.includes('--all') ? everyFile() : named.length > 0 ? named : SELECTION;
+const files = words.includes('--all') ? everyFile() : named.length > 0 ? named : selected();
 const codes = await Promise.all(majors.map((major) => test(major, files, majors.length > 1 ? 1 : 3)));
 process.exitCode = Math.max(...codes);

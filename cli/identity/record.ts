@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { domainToASCII } from 'node:url';
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { type Address, checksumAddress } from '../../plugins-sdk/hex.ts';
 import { UsageError } from '../arguments.ts';
 
@@ -38,7 +38,10 @@ export function recordName(domain: string): string {
 function asciiName(domain: string): string {
   // The conversion reads its text as the host of a URL: it would cut "a/b" to "a", and decode "%61" to "a".
   if (/[^\p{L}\p{M}\p{N}\p{S}._-]/u.test(domain)) throw notADomain();
-  return domainToASCII(domain).replace(/\.$/, '');
+  const name = domainToASCII(domain).replace(/\.$/, '');
+  // Punycode that stands for nothing is kept as it is by Node 24, and refused by those before.
+  if (/(?:^|\.)xn--/.test(name) && /(?:^|\.)xn--/.test(domainToUnicode(name))) throw notADomain();
+  return name;
 }
 
 /** Letters, digits and inner hyphens, and underscores, which names of services have (RFC 8552). */
