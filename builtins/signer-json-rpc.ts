@@ -1,5 +1,6 @@
 import {
   type Address,
+  checkHttpSigners,
   configuredAddress,
   configuredTarget,
   createHttpClient,
@@ -82,5 +83,6 @@ function open(config: HttpSignerConfig): OpenSigner {
 export const signerJsonRpc = definePlugin({
   name: 'signer-json-rpc',
   signers: { 'json-rpc': signerType({ schema: HttpSignerSchema, open }) },
+  check: checkHttpSigners('json-rpc'),
   setup: () => ({}),
 });

@@ -1,6 +1,7 @@
 import {
   type Address,
   addressOfPublicKey,
+  checkHttpSigners,
   configuredAddress,
   configuredTarget,
   createHttpClient,
@@ -113,5 +114,6 @@ async function open(config: HttpSignerConfig): Promise<OpenSigner> {
 export const signerWeb3signer = definePlugin({
   name: 'signer-web3signer',
   signers: { web3signer: signerType({ schema: HttpSignerSchema, open }) },
+  check: checkHttpSigners('web3signer'),
   setup: () => ({}),
 });

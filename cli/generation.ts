@@ -147,8 +147,8 @@ export class Generation {
   /** Closes the state and the signers that no other generation uses. @param others that live on. */
   async letGo(others: Iterable<Generation>): Promise<void> {
     try {
-      await this.#states.closeAllBut([...others].map((other) => other.#states));
-      await this.#release();
+      const states = [...others].map((other) => other.#states);
+      await Promise.all([this.#states.closeAllBut(states), this.#release()]);
     } catch (error) {
       this.#log.error('state of a plugin cannot be closed', { error: describe(error) });
     }

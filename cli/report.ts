@@ -1,5 +1,6 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Log } from '../plugins-sdk/define.ts';
+import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import type { Environment } from '../plugins-sdk/signer-variables.ts';
@@ -55,6 +56,7 @@ export function announce(
   if (backend === 'ethers')
     log.warn('neither secp256k1 nor tiny-secp256k1 can be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
+  for (const line of proxiesInForce().lines) log.info(line);
   for (const doubt of state?.doubts() ?? []) log.warn(doubt);
   for (const endpoint of loaded.endpoints) log.info(lineOf(endpoint));
 }

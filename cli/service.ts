@@ -4,6 +4,7 @@ import { type LocatedFinding, loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
+import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import type { Signing } from '../plugins-sdk/signers.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
@@ -69,6 +70,7 @@ export async function startService(
   const signers = Signers.beside(file, env, log);
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
   const load = async (variables: Environment, announces: boolean) => {
+    proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });
     const warnings: readonly LocatedFinding[] = [
       ...loaded.warnings,
@@ -77,6 +79,13 @@ export async function startService(
     for (const { path, message, where } of announces ? warnings : [])
       log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
     await signers.open(loaded, variables);
+    try {
+      signerAddressOf(loaded);
+    } catch (error) {
+      // Nobody else lets go of them where nothing is set up.
+      await signers.release(loaded.config);
+      throw error;
+    }
     return loaded;
   };
   const announces = place?.announces ?? true;
@@ -84,6 +93,9 @@ export async function startService(
   if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
   }
+  // Node reads it before anything else runs.
+  if (announces && env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
+    log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, place);

@@ -10,7 +10,7 @@ import { endsWithin } from './ends-within.ts';
 import { messageOf } from './text.ts';
 
 /** What a config has that names no signer. */
-const ENVIRONMENT = 'environment';
+export const ENVIRONMENT = 'environment';
 /** Milliseconds for a signature, and signatures at once, where the config does not say. */
 const TIMEOUT = 5000;
 const CONCURRENCY = 16;
@@ -108,10 +108,15 @@ export class Signers implements Signing {
     const { next, ...own } = isRecord(chosen) ? chosen : { type: ENVIRONMENT, next: undefined };
     const current = await this.#openOne(own, 'current', loaded);
     if (!isRecord(next)) return { current };
+    let set: SignerSet = { current };
     try {
-      return { current, next: differing(current, await this.#openOne(next, 'next', loaded)) };
+      set = { current, next: await this.#openOne(next, 'next', loaded) };
+      requireTwo(set);
+      return set;
     } catch (error) {
-      await this.#close({ current });
+      // A reload may bring one that is of use.
+      this.#keys.delete('next');
+      await this.#close(set);
       throw error;
     }
   }
@@ -130,18 +135,22 @@ export class Signers implements Signing {
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
     const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };
-    return { role, type: String(name), signer, local: type.local === true, ...limits };
+    // What else says that it is local is checked like all others.
+    const local = type.local === true && signer === this.#keys.get(role);
+    return { role, type: String(name), signer, local, ...limits };
   }
 
   async #inTime(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    if (!(await endsWithin(OPEN_TIME, opening))) throw new Error(`is not ready after ${OPEN_TIME} ms`);
-    return opening;
+    if (await endsWithin(OPEN_TIME, opening)) return opening;
+    // It may come yet, with connections and sessions that nobody else would end.
+    opening.then((late) => late.close?.()).catch(() => undefined);
+    throw new Error(`is not ready after ${OPEN_TIME} ms`);
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
-      const closed = await endsWithin(CLOSE_TIME, Promise.resolve(signer.close?.())).catch(() => false);
+      const closed = await endsWithin(CLOSE_TIME, (async () => signer.close?.())()).catch(() => false);
       if (!closed) this.#services.log.error(`the signer "${type}" did not close`);
     }
   }
@@ -155,9 +164,9 @@ export function throwAwaySigning(): Signing {
 }
 
 /** Two signatures by one signer would be no step to another one. @throws Error */
-function differing(current: SignerInUse, next: SignerInUse): SignerInUse {
-  if (next.signer.address !== current.signer.address) return next;
-  throw new Error(`settings.signer.next is the signer that signs already: ${next.signer.address}`);
+function requireTwo({ current, next }: SignerSet): void {
+  if (next?.signer.address === current.signer.address)
+    throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);
 }
 
 function isOf(role: SignerRole, name: string): boolean {

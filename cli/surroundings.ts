@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
+import { useProxyVariables } from '../plugins-sdk/http-client/proxies.ts';
 import { SECRET_VARIABLES } from '../plugins-sdk/signer-variables.ts';
 
 const require = createRequire(import.meta.url);
@@ -37,7 +38,7 @@ export function environmentFile(envFile: string | undefined): string {
 
 /**
  * The environment, with the variables of `.env` in the user's directory or of the file given beneath it. From here on
- * `process.env`, which every plugin can read, holds no signing secret.
+ * `process.env`, which every plugin can read, holds no signing secret, and HTTP clients go by the proxies that it names.
  * @throws Error when the file given cannot be read.
  */
 export async function readEnvironment(envFile: string | undefined): Promise<Environment> {
@@ -48,5 +49,6 @@ export async function readEnvironment(envFile: string | undefined): Promise<Envi
     env: { ...process.env },
   });
   for (const name of SECRET_VARIABLES) delete process.env[name];
+  useProxyVariables(env);
   return { ...env };
 }

@@ -192,7 +192,7 @@ class Invocation {
     }
     if (!this.#hasTime()) return this.#failed(this.#spent('in what it returned'));
     this.#end('done');
-    return { refusal: null, result };
+    return row.unanimous ? NOTHING : { refusal: null, result };
   }
 
   #threw(error: unknown, nothing: string): Verdict {

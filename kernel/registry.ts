@@ -133,10 +133,11 @@ export class Registry {
     return { hooks, plugins: this.#registrations, taps, hidden };
   }
 
-  /** One after the other, but where one provider answers for all, those that others shall replace come last. */
+  /** One after the other, but where one provider answers for all, or all have to agree, those that others may replace come last. */
   #inOrder(stage: StageName): readonly Candidate[] {
     const candidates = this.#candidates.get(stage) ?? [];
-    if (stageOf(stage).kind !== 'pick') return candidates;
+    const { kind, unanimous } = stageOf(stage);
+    if (kind !== 'pick' && !unanimous) return candidates;
     return [...candidates.filter(({ fallback }) => !fallback), ...candidates.filter(({ fallback }) => fallback)];
   }
 

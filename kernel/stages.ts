@@ -26,6 +26,8 @@ export interface Stage {
   readonly variants?: 'auth type' | 'mode' | 'route';
   /** Whoever is asked has to say something. */
   readonly mustAnswer?: true;
+  /** Who allows speaks for nobody else: all are asked, those that others may replace last, since what they do may be final. */
+  readonly unanimous?: true;
   /** Functions see a context made for them instead of the stage's own arguments, and whatever they throw is a drop. */
   readonly context?: true;
   /** Whether its functions can change what gets signed, or sent as signed. */
@@ -55,7 +57,7 @@ export const stages = {
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
   prove: { kind: 'pick', takes: [], returns: 'proof', fails: 'open' },
-  release: { kind: 'gate', takes: ['signedResponse'], returns: 'allowed' },
+  release: { kind: 'gate', takes: ['signedResponse'], returns: 'allowed', unanimous: true },
   store: { kind: 'watch', takes: ['signedResponse'], fails: 'open', always: true },
   settle: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },
   respond: { kind: 'map', takes: ['headers'], returns: 'headers', fails: 'open', always: true },

@@ -1,8 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
 import { requestHash } from './context-keys.ts';
-import { dataDigest, recoverAddress } from './eip191.ts';
-import { type Hex, isHex, toBytes } from './hex.ts';
+import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
 import { JsonText } from './json-text.ts';
 import {
@@ -16,14 +15,13 @@ import {
   type Json,
   type Parameters,
   plainObject,
-  Refusal,
   type Signed,
   type SignRequest,
   WrongShape,
 } from './kernel.ts';
 import { isFiniteJson } from './numbers.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
-import { isChecked } from './signed.ts';
+import { isChecked, requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -193,27 +191,24 @@ function responseOf(value: unknown): ApiResponse {
   return Object.freeze(text === undefined ? response : { ...response, text });
 }
 
+/** What stands beside a signature cannot take the place of what was signed. */
+const SHOWN: ReadonlySet<string> = new Set([...RESERVED, 'data', 'rawData']);
+
 /** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
 function signedOf(value: unknown, [request, exchange]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const { node, signature, beside } = membersOf(value);
   ensure(isHex(node) && node !== '0x' && isHex(signature) && signature !== '0x');
-  const { endpointId, timestamp, data } = request as SignRequest;
-  requireSigner(node, () => recoverAddress(dataDigest(endpointId, timestamp, toBytes(data)), signature));
   const further = beside === undefined ? undefined : plainObject(membersOf(beside));
-  for (const name of Object.keys(further ?? {})) ensure(!RESERVED.has(name), `the field ${name} has another meaning`);
-  if (requestHash.get(exchange as Exchange) !== undefined)
-    ensure(isRecord(further?.receipt), 'the endpoint has receipts, and the plugin that signs made none');
-  return further === undefined ? { node, signature } : { node, signature, beside: further as Signed['beside'] };
-}
-
-function requireSigner(node: Hex, recover: () => Hex): void {
-  try {
-    const by = recover();
-    if (by.toLowerCase() !== node.toLowerCase()) throw new Error(`the signature is by ${by}, not by ${node}`);
-  } catch (error) {
-    throw new Refusal(502, 'Signing failed', { reason: error instanceof Error ? error.message : String(error) });
-  }
+  const asked = requestHash.get(exchange as Exchange);
+  const { receipt, signatures = [] } = further ?? {};
+  for (const name of Object.keys(further ?? {}))
+    ensure(!SHOWN.has(name) && (name !== 'receipt' || asked !== undefined), `the field ${name} has another meaning`);
+  if (asked !== undefined) ensure(isRecord(receipt), 'the endpoint has receipts, and the plugin that signs made none');
+  ensure(Array.isArray(signatures) && signatures.every(isRecord), 'signatures is no list of objects');
+  const signed = further === undefined ? { node, signature } : { node, signature, beside: further as Signed['beside'] };
+  requireSigned(signed, request as SignRequest, asked);
+  return signed;
 }
 
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */

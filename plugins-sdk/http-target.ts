@@ -1,3 +1,5 @@
+import { parseAddress } from './client-address.ts';
+
 /** A server that is asked again and again. */
 export interface HttpTarget {
   /** Without user name and password, which the HTTP client refuses. */
@@ -26,4 +28,14 @@ export function httpTarget(url: string, headers: Readonly<Record<string, string>
     // The error of the parser has the URL in it.
     throw new Error('the URL is not valid');
   }
+}
+
+/**
+ * Whether a host, as a URL names it, is always this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
+ * section 2.5.3).
+ */
+export function isLoopback(hostname: string): boolean {
+  const address = parseAddress(hostname.replace(/^\[|\]$/g, ''));
+  if (address === undefined) return /(?:^|\.)localhost\.?$/.test(hostname);
+  return address === '::1' || address.startsWith('127.');
 }

@@ -1,4 +1,8 @@
-import type { Signed } from './kernel.ts';
+import { isRecord } from '../kernel/plain-json.ts';
+import { recoverFromHash } from './eip191.ts';
+import type { Hex } from './hex.ts';
+import { Refusal, type Signed, type SignRequest } from './kernel.ts';
+import { type Statement, statementsOf } from './statements.ts';
 
 const known = new WeakSet<object>();
 
@@ -13,4 +17,39 @@ export function checked(signed: Signed): Signed {
 
 export function isChecked(value: unknown): value is Signed {
   return typeof value === 'object' && value !== null && known.has(value);
+}
+
+/**
+ * Checks every signature that a result of `sign` shows, those of further signers and of the receipt included.
+ * @param requestHash of what an endpoint with receipts was asked.
+ * @throws Refusal 502
+ */
+export function requireSigned({ node, signature, beside }: Signed, request: SignRequest, requestHash?: Hex): void {
+  const { answer, receipt } = statementsOf(request, requestHash);
+  const { receipt: shown, signatures } = beside ?? {};
+  requireBy(node, signature, answer);
+  if (receipt !== undefined && isRecord(shown)) {
+    if (shown.requestHash !== receipt.requestHash || shown.dataHash !== receipt.dataHash)
+      throw refusal('the receipt is not of this request and this answer');
+    requireBy(node, shown.signature, receipt.statement);
+  }
+  for (const entry of Array.isArray(signatures) ? signatures : []) {
+    requireBy(entry.node, entry.signature, answer);
+    if (entry.receiptSignature !== undefined) requireBy(entry.node, entry.receiptSignature, receipt?.statement);
+  }
+}
+
+function requireBy(node: unknown, signature: unknown, statement: Statement | undefined): void {
+  if (statement === undefined) throw refusal('the endpoint has no receipts');
+  let by: Hex;
+  try {
+    by = recoverFromHash(statement.hash, signature as Hex);
+  } catch (error) {
+    throw refusal(error instanceof Error ? error.message : String(error));
+  }
+  if (by.toLowerCase() !== String(node).toLowerCase()) throw refusal(`the signature is by ${by}, not by ${node}`);
+}
+
+function refusal(reason: string): Refusal {
+  return new Refusal(502, 'Signing failed', { reason });
 }

@@ -1,15 +1,18 @@
 import { type Static, Type } from 'typebox';
-import { checkAddress, checkHeaderName, isHeaderValue } from './checks.ts';
+import { checkAddress, checkHeaderName, error, isHeaderValue, warning } from './checks.ts';
+import type { CheckContext, Finding } from './define.ts';
 import { type Address, checksumAddress } from './hex.ts';
 import { type HttpTarget, httpTarget } from './http-target.ts';
-import { addressSchema } from './keys.ts';
+import { addressSchema, signerKey } from './keys.ts';
+import { isReadableOnTheWay } from './plain-http.ts';
+import { isRecord } from './schema/path.ts';
 
 /** Settings of a signer that is asked over HTTP. */
 export const HttpSignerSchema = Type.Object(
   {
     url: Type.String({
       pattern: '^https?://',
-      description: 'Where the signer is; a user name and password in it are sent as basic authentication',
+      description: 'URL of the signer; a user name and password in it are sent as basic authentication',
     }),
     address: addressSchema('The account that signs'),
     headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
@@ -18,23 +21,69 @@ export const HttpSignerSchema = Type.Object(
 );
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
+type Target = Pick<HttpSignerConfig, 'url' | 'headers'>;
+
+function isTarget({ url, headers = {} }: Target): boolean {
+  try {
+    return httpTarget(url, headers) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** @param at prefix of config paths. */
+function targetFindings(at: string, target: Target): Finding[] {
+  const ofHeaders = Object.entries(target.headers ?? {}).flatMap(([name, value]) => {
+    const path = `${at}headers.${name}`;
+    const sound = isHeaderValue(value) ? [] : [error(path, 'the value has characters that no header can carry')];
+    return [...checkHeaderName(path, name), ...sound];
+  });
+  return [...ofHeaders, ...(isTarget(target) ? [] : [error(`${at}url`, 'is no valid URL')])];
+}
+
+function readable(at: string, target: Target): Finding[] {
+  const sends = isTarget(target) && Object.keys(httpTarget(target.url, target.headers).headers).length > 0;
+  const message = 'sends credentials that anyone on the way can read: use https';
+  return sends && isReadableOnTheWay(target.url) ? [warning(`${at}url`, message)] : [];
+}
+
+function throwFirst([finding]: readonly Finding[]): void {
+  if (finding !== undefined) throw new Error(`${finding.path}: ${finding.message}`);
+}
+
 /** The address of a signer whose config has to say it. @throws Error when its checksum is wrong (EIP-55). */
 export function configuredAddress(address: string): Address {
-  const [finding] = checkAddress('address', address);
-  if (finding !== undefined) throw new Error(`${finding.path}: ${finding.message}`);
+  throwFirst(checkAddress('address', address));
   return checksumAddress(address);
 }
 
 /** Where a signer is asked, and with which headers. @throws Error naming the setting, and nothing of its value. */
-export function configuredTarget({ url, headers = {} }: Pick<HttpSignerConfig, 'url' | 'headers'>): HttpTarget {
-  for (const [name, value] of Object.entries(headers)) {
-    const [finding] = checkHeaderName(`headers.${name}`, name);
-    if (finding !== undefined) throw new Error(`${finding.path}: ${finding.message}`);
-    if (!isHeaderValue(value)) throw new Error(`headers.${name}: the value has characters that no header can carry`);
-  }
-  try {
-    return httpTarget(url, headers);
-  } catch {
-    throw new Error('url: is no valid URL');
-  }
+export function configuredTarget(target: Target): HttpTarget {
+  throwFirst(targetFindings('', target));
+  return httpTarget(target.url, target.headers);
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/**
+ * The {@link Definition.check} of a plugin whose signers have {@link HttpSignerSchema}: finds before anything is opened what
+ * {@link configuredAddress} and {@link configuredTarget} would.
+ * @param type of the signers.
+ */
+export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'config'>) => Finding[] {
+  const check = (at: string, own: unknown): Finding[] => {
+    if (!isRecord(own)) return [];
+    const { url, address, headers = {}, next } = own;
+    const further = check(`${at}next.`, next);
+    if (own.type !== type || !isText(url) || !isText(address) || !isRecord(headers)) return further;
+    const texts = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value]] : []));
+    const target = { url, headers: Object.fromEntries(texts) };
+    return [
+      ...checkAddress(`${at}address`, address),
+      ...targetFindings(at, target),
+      ...readable(at, target),
+      ...further,
+    ];
+  };
+  return ({ config }) => check('settings.signer.', signerKey.in(config));
 }

@@ -37,7 +37,7 @@ export interface SignerType<S extends TSchema = TSchema> {
    * same for all.
    */
   readonly schema: S;
-  /** A key in this process signs at once: there is nothing to wait for, and nothing to check. */
+  /** A key in this process signs at once: `timeout` and `concurrency` are no settings of it. Its signatures are checked like all others. */
   readonly local?: boolean;
   /**
    * Connects, logs in, asks for the address where the config does not say it.
@@ -56,6 +56,7 @@ export interface SignerInUse {
   readonly role: SignerRole;
   readonly type: string;
   readonly signer: OpenSigner;
+  /** Whether it is the service's own key: it signs at once, and needs no check. */
   readonly local: boolean;
   /** Milliseconds for a signature, the wait for its turn included. */
   readonly timeout: number;

@@ -1,7 +1,8 @@
-import { personalDigest } from './eip191.ts';
+import { dataDigest, personalDigest } from './eip191.ts';
 import type { Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
+import type { SignRequest } from './kernel.ts';
 
 /** The JSON of `eth_signTypedData_v4` (EIP-712). */
 export interface TypedData {
@@ -91,6 +92,26 @@ export function receiptStatement({ endpointId, requestHash, dataHash, timestamp 
   const types = { EIP712Domain: DOMAIN_FIELDS, Receipt: FIELDS };
   const data = () => ({ types, primaryType: 'Receipt', domain: DOMAIN, message });
   return { kind: 'typed', hash: keccak256(bytes), preimage: () => bytes, data };
+}
+
+/** What one request has signed: its answer, and where one is wanted the receipt of it. */
+export interface Statements {
+  readonly answer: PersonalStatement;
+  readonly receipt?: { readonly requestHash: Hex; readonly dataHash: Hex; readonly statement: TypedStatement };
+}
+
+/** @param requestHash of what an endpoint with receipts was asked. @param id the endpoint's ID, where it is known as bytes. */
+export function statementsOf(
+  request: SignRequest,
+  requestHash?: Hex,
+  id: Uint8Array | Hex = request.endpointId,
+): Statements {
+  const { endpointId, timestamp, isHash } = request;
+  const data = toBytes(request.data);
+  const answer = personalStatement(dataDigest(id, timestamp, data));
+  if (requestHash === undefined) return { answer };
+  const hashes = { requestHash, dataHash: isHash ? request.data : toHex(keccak256(data)) };
+  return { answer, receipt: { ...hashes, statement: receiptStatement({ endpointId, timestamp, ...hashes }) } };
 }
 
 /** The 65 bytes of a signature in hex: r ‖ s ‖ v, v being 27 or 28. @param recoveryId 0 or 1. */

@@ -55,6 +55,8 @@ type Claim = { readonly payment: Payment; readonly method: AuthMethod } | { read
 const claims = new ContextKey<Claim>('x402-exact claim');
 /** The payment that a request has been let in for. */
 const purchases = new ContextKey<Purchase>('x402-exact purchase');
+/** Milliseconds of the budget that it took to be let in. */
+const spent = new ContextKey<number>('x402-exact time');
 
 function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
   return auth.some(({ type }) => type === TYPE);
@@ -152,9 +154,11 @@ function behaviour(services: Services): Behaviour {
     },
     hooks: {
       authenticate: { [TYPE]: authenticator(means, bought, attempts.in(services)) },
-      release: async (_, exchange) => {
+      release: async (_, exchange, { signal }) => {
         const purchase = purchases.get(exchange);
-        if (purchase !== undefined) await bought.settle(purchase, exchange);
+        if (purchase === undefined) return;
+        const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
+        await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
       },
       settle: (outcome, exchange) => {
         const purchase = purchases.get(exchange);
@@ -184,6 +188,7 @@ function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchang
     }
   };
   return async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
+    const began = performance.now();
     const text = exchange.headers[HEADER];
     if (text === undefined)
       throw means.offer(exchange.endpoint).refusal('PAYMENT-SIGNATURE header is required', { failure: false });
@@ -191,6 +196,7 @@ function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchang
     const claim = claims.get(exchange) ?? claimIn(text, exchange, means);
     claims.set(exchange, claim);
     await buy(method, claim, exchange, call);
+    spent.set(exchange, performance.now() - began);
     return true;
   };
 }

@@ -71,13 +71,14 @@ export class Purchases {
 
   /**
    * Has a held payment settled, and tells so in the headers of the answer.
+   * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
-  async settle(purchase: Purchase, exchange: Exchange): Promise<void> {
+  async settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
     const { payment, facilitator, offer } = purchase;
     const { counted, log } = this.#options;
     purchase.isSettling = true;
-    await this.#use(purchase);
+    await this.#use(purchase, isTooLate);
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
@@ -112,12 +113,14 @@ export class Purchases {
     await this.#release(ticket);
   }
 
-  /** @throws Refusal where this request does not hold it any more, or it is not known. */
-  async #use({ ticket, payment, offer }: Purchase): Promise<void> {
+  /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
+  async #use({ ticket, payment, offer }: Purchase, isTooLate: () => boolean): Promise<void> {
     const { payments, counted, now } = this.#options;
     try {
       if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
       if (!(await payments.confirm(ticket, this.#life(payment)))) throw offer.refusal(USED);
+      // It may have waited for the state: from here on there is no way back.
+      if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       counted({ outcome: 'released' }, 1);
       await this.#release(ticket);

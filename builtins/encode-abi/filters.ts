@@ -15,6 +15,8 @@ const TYPES = new Set(
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
 /** Methods that call what they are given, which could be one of those. */
 const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
+/** A filter that compares a member with one text, or with one number as `===` does: how an entry of a list is asked for by its name. */
+const BY_NAME = /\[\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)\]/g;
 const NOT_ALONE =
   'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
 const NO_REGULAR = 'a regular expression would let the upstream stall the service';
@@ -41,6 +43,11 @@ export function scriptFault(path: string): string | undefined {
     return 'a filter ends too early: no quoted text in it may hold a ")" before a "]" or a quote, or "@" and a name before a "("';
   }
   return typeFault(outside);
+}
+
+/** The path as it would be if each entry that it asks for by name were the first: an upstream that lists names once has no other. */
+export function withoutNames(path: string): string {
+  return path.replace(BY_NAME, '[0]');
 }
 
 /** What in the brackets of a path looks like the index of an element and is a name, with what the author may have meant. */

@@ -20,8 +20,16 @@ import {
   warning,
 } from '../../plugins-sdk/index.ts';
 import { exactNumbersAt } from './exact-number.ts';
-import { misreadIndices } from './filters.ts';
-import { BudgetError, type CompiledPath, fullBudget, type Match, PathError, splitList } from './json-path/index.ts';
+import { misreadIndices, withoutNames } from './filters.ts';
+import {
+  BudgetError,
+  type CompiledPath,
+  compilePath,
+  fullBudget,
+  type Match,
+  PathError,
+  splitList,
+} from './json-path/index.ts';
 import { encodingKey } from './key.ts';
 import { describeAbi } from './openapi.ts';
 import {
@@ -41,6 +49,9 @@ import { encodeValues, type Item, ValueError } from './values.ts';
 /** A field that the operator leaves to the requester. */
 const DELEGATED = '*';
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
+
+/** Paths that a recommendation names. */
+const MOST_NAMED = 3;
 
 /** What is known of an endpoint's encoding before a request comes. */
 interface Prepared {
@@ -80,8 +91,13 @@ function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefin
   return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
 }
 
+/** Whether a path matches one value at most as long as the upstream lists each name once. */
+function asksByName({ text, definite }: CompiledPath): boolean {
+  return !definite && compilePath(withoutNames(text), 'operator').definite;
+}
+
 function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
-  const several = paths.filter(({ definite }) => !definite).map(({ text }) => text);
+  const several = paths.filter((path) => !path.definite && !asksByName(path)).map(({ text }) => text);
   const messages = [
     ...paths.flatMap(({ text }) => misreadIndices(text)),
     ...paths
@@ -92,6 +108,15 @@ function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Fi
       : [`${several.join(', ')} may match several values: the first in the order of the answer is signed`]),
   ];
   return messages.map((message) => warning(`${path}.encoding.path`, message));
+}
+
+/** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
+function recommend(endpoints: readonly Endpoint[]): string | undefined {
+  const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
+  const named = [...new Set(paths.filter(asksByName).map(({ text }) => text))];
+  if (named.length === 0) return undefined;
+  const others = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
+  return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
 }
 
 function checkTimes(endpoint: EndpointDraft): Finding[] {
@@ -220,6 +245,7 @@ export const encodeAbiPlugin = definePlugin({
     },
   },
   check: ({ endpoints }) => endpoints.flatMap(check),
+  recommend,
   openapi: () => describeAbi(delegatedOf),
   setup({ endpoints }) {
     const prepared = new Map(endpoints.map((endpoint) => [endpoint, prepare(endpoint)]));

@@ -1,18 +1,17 @@
 import {
   type Behaviour,
+  type CheckContext,
   configKey,
   type Definition,
-  dataDigest,
   definePlugin,
   type Endpoint,
   type Exchange,
+  error,
+  type Finding,
   type Hex,
   type Json,
-  keccak256,
   perEndpoint,
-  personalStatement,
   receiptKey,
-  receiptStatement,
   requestHash,
   type Services,
   type Signed,
@@ -24,9 +23,11 @@ import {
   signerType,
   Type,
   toBytes,
-  toHex,
+  warning,
 } from '../../plugins-sdk/index.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
+import { statementsOf } from '../../plugins-sdk/statements.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 
@@ -39,6 +40,20 @@ const signaturesKey = configKey(
     }),
   ),
 );
+
+/** Of the next signer: what would make it no step to another one, or is never seen. */
+function checkNext({ config, endpoints }: CheckContext): Finding[] {
+  const current = signerKey.in(config);
+  if (!isRecord(current) || !isRecord(current.next)) return [];
+  const at = 'settings.signer.next';
+  const [own, other] = [current, current.next].map(({ address }) => String(address ?? '').toLowerCase());
+  const same = own !== '' && own === other;
+  const asked = endpoints.some((endpoint) => signaturesKey.of(endpoint) === true);
+  return [
+    ...(same ? [error(`${at}.address`, 'is that of the signer that signs already')] : []),
+    ...(asked ? [] : [warning(at, 'signs no answer: no API and no endpoint has "signatures: true"')]),
+  ];
+}
 
 /** Signs in one account's name; at once, where the key is in this process. */
 interface Signatory {
@@ -53,16 +68,6 @@ function local({ signer }: SignerInUse): Signatory {
     return signature;
   };
   return { address: signer.address, sign: (statements) => statements.map(one) };
-}
-
-/** What one request has signed: its answer, and where one is wanted the receipt of it. */
-function statementsOf(id: Uint8Array | Hex, request: SignRequest, asked: Hex | undefined) {
-  const { endpointId, timestamp, isHash } = request;
-  const data = toBytes(request.data);
-  const answer = personalStatement(dataDigest(id, timestamp, data));
-  if (asked === undefined) return { statements: [answer] };
-  const receipt = { requestHash: asked, dataHash: isHash ? request.data : toHex(keccak256(data)) };
-  return { statements: [answer, receiptStatement({ endpointId, timestamp, ...receipt })], receipt };
 }
 
 /** One signer's signatures, as they stand in a list. */
@@ -86,7 +91,9 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const { statements, receipt } = statementsOf(this.#idOf(endpoint), request, requestHash.get(exchange));
+    const { answer, receipt } = statementsOf(request, requestHash.get(exchange), this.#idOf(endpoint));
+    const { statement, ...hashes } = receipt ?? {};
+    const statements = statement === undefined ? [answer] : [answer, statement];
     const current = this.#current.sign(statements, exchange);
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
@@ -94,7 +101,7 @@ class Signatures {
       const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
       const beside = {
         ...(list && { signatures: list }),
-        ...(receipt && { receipt: { ...receipt, signature: receiptSignature ?? '0x' } }),
+        ...(receipt && { receipt: { ...hashes, signature: receiptSignature ?? '0x' } }),
       };
       return checked({ node: this.#current.address, signature, ...(Object.keys(beside).length > 0 && { beside }) });
     };
@@ -141,6 +148,7 @@ export function signEip191(signing?: Signing): Definition {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => the().key(role) }),
     },
     signerAddress: (_, whole) => the().opened(whole).current.signer.address,
+    check: checkNext,
     openapi: ({ config, endpoints }) =>
       describeSigning(config, (endpoint) => signaturesKey.of(endpoint) === true, endpoints),
     setup: (services) => behaviour(services, the()),

@@ -37,6 +37,11 @@ export function nameOf(error: unknown): string {
   return name ?? 'what PKCS#11 has no name for';
 }
 
+/** Whether a token that was looked for may be there a moment later. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof TokenFailure ? error.setting === 'token' : nameOf(error) === 'CKR_GENERAL_ERROR';
+}
+
 /** Says which setting to look at; the PIN is in no error. */
 export function explained(error: unknown): Error {
   const name = nameOf(error);

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   definePlugin,
   type Hex,
@@ -8,25 +9,46 @@ import {
   signerType,
 } from '../../plugins-sdk/index.ts';
 import { within } from '../../plugins-sdk/within.ts';
-import { type Config, explained, Schema } from './failure.ts';
+import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';
 import { Token } from './token.ts';
 
 const MISSING = 'needs a package that is not installed, or not built: npm install pkcs11js@2';
 /** Milliseconds for signatures under way when the signer is closed. */
 const PATIENCE = 2000;
+/** Milliseconds before each further look for the token: while one process logs in, others may see no token of SoftHSM's. */
+const PAUSES = [100, 200, 400];
+
+/** Before anybody logs in. */
+function reach(library: Library, config: Config, path: string) {
+  const module = useModule(library, path);
+  try {
+    const token = new Token(library, module, config);
+    token.requireToken();
+    return { module, token };
+  } catch (error) {
+    leaveModule(module);
+    throw error;
+  }
+}
+
+async function reachPatiently(library: Library, config: Config, path: string) {
+  for (const pause of PAUSES) {
+    try {
+      return reach(library, config, path);
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+    }
+    await setTimeout(pause);
+  }
+  return reach(library, config, path);
+}
 
 async function open(config: Config, { path }: SignerServices): Promise<OpenSigner> {
   const { default: library } = await optionalPackage(() => import('pkcs11js'), MISSING);
-  const opened = () => {
-    try {
-      return useModule(library, path(config.module));
-    } catch (error) {
-      throw explained(error);
-    }
-  };
-  const module = opened();
-  const token = new Token(library, module.pkcs11, config);
+  const { module, token } = await reachPatiently(library, config, path(config.module)).catch((error: unknown) => {
+    throw explained(error);
+  });
   // A signature that never ends keeps the module as it is.
   const close = () =>
     within(

@@ -8,6 +8,8 @@ export interface Module {
   users: number;
   /** Whether it was initialized here, and not by somebody else in the process. */
   owned: boolean;
+  /** The PINs that its tokens took, by slot: a login is of the process, so that a later one is not looked at. */
+  readonly pins: Map<string, string>;
 }
 
 /** By path. They stay loaded, since some libraries do not survive being unloaded. */
@@ -21,7 +23,7 @@ export function useModule({ PKCS11, CKF_OS_LOCKING_OK }: Library, path: string):
   } catch {
     throw new TokenFailure('module', 'there is no such file');
   }
-  const module = modules.get(real) ?? { pkcs11: new PKCS11(), users: 0, owned: false };
+  const module = modules.get(real) ?? { pkcs11: new PKCS11(), users: 0, owned: false, pins: new Map<string, string>() };
   try {
     if (!modules.has(real)) module.pkcs11.load(real);
   } catch {

@@ -1,6 +1,7 @@
 import type { Handle, PKCS11 } from 'pkcs11js';
 import { type Address, addressOfPublicKey, LONGEST_TIMER, Semaphore } from '../../plugins-sdk/index.ts';
 import { type Config, type Library, nameOf, TokenFailure } from './failure.ts';
+import type { Module } from './module.ts';
 
 /** Signatures at a time: libuv has four threads, and names and files need one too. */
 const SESSIONS = 3;
@@ -23,6 +24,7 @@ const LOST = new Set(
 export class Token {
   readonly #library: Library;
   readonly #pkcs11: PKCS11;
+  readonly #pins: Module['pins'];
   readonly #config: Config;
   readonly #idle: Session[] = [];
   readonly #slots = new Semaphore(SESSIONS);
@@ -30,10 +32,16 @@ export class Token {
   #refusedPin: unknown;
   #closed = false;
 
-  constructor(library: Library, pkcs11: PKCS11, config: Config) {
+  constructor(library: Library, { pkcs11, pins }: Pick<Module, 'pkcs11' | 'pins'>, config: Config) {
     this.#library = library;
     this.#pkcs11 = pkcs11;
+    this.#pins = pins;
     this.#config = config;
+  }
+
+  /** Looks whether the token is there; logs in nowhere. @throws Error */
+  requireToken(): void {
+    this.#slot();
   }
 
   /** Opens the first session. */
@@ -122,11 +130,17 @@ export class Token {
     const { CKU_USER, CKF_USER_PIN_FINAL_TRY } = this.#library;
     if ((this.#pkcs11.C_GetTokenInfo(slot).flags & CKF_USER_PIN_FINAL_TRY) !== 0)
       throw new TokenFailure('pin', 'not tried, since a wrong one would lock the token now: log in with another tool');
+    const { pin } = this.#config;
+    const place = slot.toString('hex');
     try {
-      this.#pkcs11.C_Login(handle, CKU_USER, this.#config.pin);
+      this.#pkcs11.C_Login(handle, CKU_USER, pin);
+      this.#pins.set(place, pin);
     } catch (error) {
       // A login is of the process, not of a session.
-      if (nameOf(error) === 'CKR_USER_ALREADY_LOGGED_IN') return;
+      if (nameOf(error) === 'CKR_USER_ALREADY_LOGGED_IN') {
+        if (pin === (this.#pins.get(place) ?? pin)) return;
+        throw new TokenFailure('pin', 'is not the one that this process is logged in with: only a restart can try it');
+      }
       if (nameOf(error).startsWith('CKR_PIN_')) this.#refusedPin = error;
       throw error;
     }

@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Log } from '../../plugins-sdk/define.ts';
+import { signerKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/listen.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import { signerAddressOf } from '../assemble.ts';
 import { stateOf } from '../shared-state.ts';
+import { ENVIRONMENT } from '../signers.ts';
 
 /** What a service is told that is one of several processes. */
 export interface Place {
@@ -36,12 +39,18 @@ const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(valu
  * @param first the config that the process started with.
  */
 export function fingerprintOf(loaded: LoadedConfig, first: LoadedConfig): string {
-  return `${hash(loaded.config)} ${hash([stateOf(first), signerAddressOf(loaded)])}`;
+  const chosen = signerKey.in(loaded.config);
+  const whose = isRecord(chosen) && chosen.type !== ENVIRONMENT ? 'elsewhere' : 'own';
+  return [hash(loaded.config), hash(stateOf(first)), whose, hash(signerAddressOf(loaded))].join(' ');
 }
 
 /** What to do about two fingerprints that differ. */
 export function differenceOf(one: string, other: string): string {
-  return one.split(' ')[1] === other.split(' ')[1]
+  const [config, state, whose, address] = one.split(' ');
+  const [otherConfig, otherState, others, otherAddress] = other.split(' ');
+  // A signer that the config names comes with a reload; a key of the environment, and another key behind the same settings, does not.
+  const lasting = config === otherConfig || (whose === 'own' && others === 'own');
+  return state === otherState && (address === otherAddress || !lasting)
     ? 'what it read is not the config in force: reload it (SIGHUP), or restore the files'
     : 'settings.state or the signing key is not that of the other workers: restart the service, or restore the files and reload them (SIGHUP)';
 }

@@ -24,6 +24,7 @@
  */
 import {
   type Address,
+  checkHttpSigners,
   configuredAddress,
   configuredTarget,
   createHttpClient,
@@ -65,5 +66,6 @@ function open(config: HttpSignerConfig): OpenSigner {
 export default definePlugin({
   name: 'remote-signer',
   signers: { remote: signerType({ schema: HttpSignerSchema, open }) },
+  check: checkHttpSigners('remote'),
   setup: () => ({}),
 });

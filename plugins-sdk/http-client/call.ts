@@ -22,6 +22,7 @@ import {
   type RequestFailure,
   type RequestFailureKind,
 } from './request.ts';
+import { WRONG_CREDENTIALS } from './tunnel.ts';
 
 /** Methods whose requests may reach the server twice (RFC 9110, section 9.2.1). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -61,10 +62,14 @@ export class Call implements Dispatcher.DispatchHandler {
   constructor(request: BoundedRequest, url: URL, pool: Pool, onOutcome: (outcome: Outcome) => void) {
     this.#request = request;
     this.#origin = url.origin;
+    const { forwarder } = pool;
     this.#options = {
       method: request.method,
-      path: url.pathname + url.search,
-      headers: outgoingHeaders(request.headers),
+      // Who sends a request on is told where to (RFC 9112, section 3.2.2).
+      path: (forwarder === undefined ? '' : url.origin) + url.pathname + url.search,
+      headers: outgoingHeaders(
+        forwarder === undefined ? request.headers : { ...request.headers, ...forwarder.headers },
+      ),
       body: request.body ?? null,
     };
     this.#pool = pool;
@@ -77,9 +82,9 @@ export class Call implements Dispatcher.DispatchHandler {
     return REPEATABLE.has(this.#request.method);
   }
 
-  /** Whether it waits for the addresses of its server. */
-  get isLookingUp(): boolean {
-    return this.#connection?.isLookingUp === true;
+  /** What it has waited for in vain, if it ends now. */
+  get lack(): string {
+    return this.#connection?.lack ?? 'no complete answer';
   }
 
   start(): void {
@@ -116,7 +121,8 @@ export class Call implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    if (this.#hasBody) this.#expectBody();
+    if (status === 407 && this.#pool.forwarder !== undefined) this.fail('network', WRONG_CREDENTIALS);
+    else if (this.#hasBody) this.#expectBody();
   }
 
   onResponseData(_controller: unknown, chunk: Buffer): void {
@@ -224,6 +230,5 @@ export class Call implements Dispatcher.DispatchHandler {
 }
 
 function failLate(call: Call, timeout: number): void {
-  const what = call.isLookingUp ? 'no address for the host name' : 'no complete answer';
-  call.fail('timeout', `${what} within ${Math.round(timeout)} ms`);
+  call.fail('timeout', `${call.lack} within ${Math.round(timeout)} ms`);
 }

@@ -4,6 +4,7 @@ import { CALLER_ABORTED, Call, CLIENT_CLOSED } from './call.ts';
 import { Connection, type Means, meansWith } from './connection.ts';
 import type { HttpClient, HttpClientOptions } from './index.ts';
 import { Pool } from './pool.ts';
+import { type HttpProxy, proxiesInForce } from './proxies.ts';
 import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
 const DEFAULT_CONNECTIONS = 128;
@@ -14,7 +15,8 @@ const MOST_POOLS = 1000;
 
 export class PooledClient implements HttpClient {
   readonly #limit: number;
-  readonly #open: (origin: string) => Connection;
+  readonly #open: (origin: string, proxy: HttpProxy | undefined) => Connection;
+  readonly #proxies = proxiesInForce();
   readonly #pools = new Map<string, Pool>();
   readonly #calls = new Calls();
   #means: Means | undefined;
@@ -25,7 +27,7 @@ export class PooledClient implements HttpClient {
       throw new RangeError('connections must be a positive integer');
     }
     this.#limit = connections;
-    this.#open = (origin) => new Connection(origin, this.#reach(), keepAliveTimeout);
+    this.#open = (origin, proxy) => new Connection(origin, this.#reach(), keepAliveTimeout, proxy);
   }
 
   load(): void {
@@ -39,7 +41,7 @@ export class PooledClient implements HttpClient {
       const url = parseTarget(request);
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
-      const call = new Call(request, url, this.#poolOf(url.origin), (outcome) => {
+      const call = new Call(request, url, this.#poolOf(url), (outcome) => {
         this.#calls.delete(call);
         if (outcome instanceof RequestFailure) reject(outcome);
         else resolve(outcome);
@@ -64,11 +66,13 @@ export class PooledClient implements HttpClient {
     return this.#means;
   }
 
-  #poolOf(origin: string): Pool {
+  #poolOf(url: URL): Pool {
+    const { origin, protocol } = url;
     const known = this.#pools.get(origin);
     if (known) return known;
     if (this.#pools.size >= MOST_POOLS) this.#forgetUnused();
-    const pool = new Pool(this.#limit, () => this.#open(origin));
+    const proxy = this.#proxies.of(url);
+    const pool = new Pool(this.#limit, () => this.#open(origin, proxy), protocol === 'http:' ? proxy : undefined);
     this.#pools.set(origin, pool);
     return pool;
   }

@@ -2,6 +2,8 @@ import { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
 import type { HostNames } from '../host-names/index.ts';
 import { undici } from '../lazy.ts';
+import type { HttpProxy } from './proxies.ts';
+import { openTunnel, unreachable } from './tunnel.ts';
 
 /** What connections are made with: the same for all of a client. */
 export interface Means {
@@ -17,25 +19,28 @@ export function meansWith(names: HostNames): Means {
 /** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
 export class Connection {
   readonly client: Client;
+  readonly #proxy: HttpProxy | undefined;
   #leave: (() => void) | undefined;
-  #isLookingUp = false;
+  #waitsFor: 'name' | 'tunnel' | undefined;
   #socket: Socket | undefined;
   /** When the last exchange on the present socket was complete, and how many bytes had come by then. */
   #restingSince: number | undefined;
   #bytesAtRest = 0;
 
-  constructor(origin: string, { names, connector }: Means, keepAliveTimeout: number) {
+  /** @param proxy what it leads through; undefined: it leads to the origin itself. */
+  constructor(origin: string, { names, connector }: Means, keepAliveTimeout: number, proxy?: HttpProxy) {
+    this.#proxy = proxy;
     this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
         this.#restingSince = undefined;
-        this.#isLookingUp = true;
-        this.#leave = names.find(options.hostname, (error) => {
-          this.#isLookingUp = false;
-          if (error) return queueMicrotask(() => callback(error, null));
+        this.#waitsFor = 'name';
+        const host = proxy === undefined ? options.hostname : proxy.url.hostname.replace(/^\[|\]$/g, '');
+        this.#leave = names.find(host, (error) => {
+          this.#waitsFor = undefined;
+          if (error) return queueMicrotask(() => callback(proxy === undefined ? error : unreachable(error), null));
           try {
-            // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
-            const socket: unknown = connector(options, callback);
-            this.#socket = socket instanceof Socket ? socket : undefined;
+            if (proxy === undefined) this.#connect(connector, options, callback);
+            else this.#connectThrough(proxy, host, connector, options, callback);
           } catch (failure) {
             callback(failure instanceof Error ? failure : new Error(String(failure)), null);
           }
@@ -49,9 +54,11 @@ export class Connection {
     });
   }
 
-  /** Whether the addresses of the server's name are still waited for. */
-  get isLookingUp(): boolean {
-    return this.#isLookingUp;
+  /** What a call that ends now has waited for in vain. */
+  get lack(): string {
+    if (this.#waitsFor === 'tunnel') return 'no connection through the proxy';
+    if (this.#waitsFor === undefined) return 'no complete answer';
+    return `no address for the host name${this.#proxy === undefined ? '' : ' of the proxy'}`;
   }
 
   get usable(): boolean {
@@ -83,6 +90,41 @@ export class Connection {
     // undici leaves a connecting socket alone; with an error it tells the connector, which then lets go.
     if (this.usable) this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
     await closed;
+  }
+
+  #connect(
+    connector: buildConnector.connector,
+    options: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
+    // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
+    const socket: unknown = connector(options, callback);
+    this.#socket = socket instanceof Socket ? socket : undefined;
+  }
+
+  /** To the proxy, and for https through a tunnel: a proxy that is asked for an http URL sends the request on itself. */
+  #connectThrough(
+    proxy: HttpProxy,
+    hostname: string,
+    connector: buildConnector.connector,
+    options: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
+    this.#waitsFor = 'tunnel';
+    const give: typeof callback = (...result) => {
+      this.#waitsFor = undefined;
+      callback(...result);
+    };
+    const { host, protocol, port } = proxy.url;
+    this.#connect(connector, { hostname, host, protocol, port }, (error, socket) => {
+      if (error) return give(unreachable(error), null);
+      if (options.protocol !== 'https:') return give(null, socket);
+      const authority = options.port ? (options.host ?? '') : `${options.host}:443`;
+      openTunnel(socket, authority, proxy, (failure) => {
+        if (failure) give(failure, null);
+        else this.#connect(connector, { ...options, httpSocket: socket }, give);
+      });
+    });
   }
 
   /** Bytes of HTTP that the present socket has received so far. */

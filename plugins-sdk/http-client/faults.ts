@@ -1,5 +1,10 @@
 import { undici } from '../lazy.ts';
 
+/** A proxy gave no way to the server. Its message is fit for a log, and it has no code: nothing is sent again for it. */
+export class ProxyFailure extends Error {
+  override readonly name = 'ProxyFailure';
+}
+
 /** undici misses the body of a 304 that states a length, which is the length that a 200 would have (RFC 9110, 8.6). */
 export function isBodilessMismatch(error: Error, status: number, hasBody: boolean): boolean {
   return status >= 200 && !hasBody && codeOf(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
@@ -7,12 +12,23 @@ export function isBodilessMismatch(error: Error, status: number, hasBody: boolea
 
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
+const UNTRUSTED = 'its certificate is of no authority that this process trusts';
+
 const EXPLANATIONS = new Map([
   ['ECONNREFUSED', 'the connection was refused'],
   ['ECONNRESET', 'the connection was reset'],
   ['EPIPE', 'the connection was closed'],
   ['ENOTFOUND', 'the host name is unknown'],
   ['EAI_AGAIN', 'the host name could not be looked up'],
+  ['ETIMEDOUT', 'nobody answers at that address'],
+  ['EHOSTUNREACH', 'there is no way to that address'],
+  ['ENETUNREACH', 'there is no way to that address'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNTRUSTED],
+  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED],
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names'],
   ['UND_ERR_SOCKET', 'the connection was closed before the answer was complete'],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
   ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
@@ -22,6 +38,7 @@ const EXPLANATIONS = new Map([
 
 /** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
 export function describe(error: Error): string {
+  if (error instanceof ProxyFailure) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
   const code = codeOf(error);
   return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';

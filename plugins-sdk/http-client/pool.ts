@@ -2,6 +2,7 @@ import type { Call } from './call.ts';
 import type { Connection } from './connection.ts';
 import { CLOSED_BY_PEER, codeOf } from './faults.ts';
 import { IdleLifetime } from './idle-lifetime.ts';
+import type { HttpProxy } from './proxies.ts';
 
 /**
  * The connections to one origin, each lent to one call at a time.
@@ -18,7 +19,11 @@ export class Pool {
   readonly #limit: number;
   readonly #open: () => Connection;
 
-  constructor(limit: number, open: () => Connection) {
+  /** The proxy that reads its requests and sends them on. */
+  readonly forwarder: HttpProxy | undefined;
+
+  constructor(limit: number, open: () => Connection, forwarder?: HttpProxy) {
+    this.forwarder = forwarder;
     this.#limit = limit;
     this.#open = open;
   }

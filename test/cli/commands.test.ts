@@ -136,6 +136,20 @@ describe('config validate', { concurrency: 4 }, () => {
     assert.match(stderr, /^(warning: apis\[0\][^\n]+\n)+$/);
   });
 
+  it('recommends to look where entries are asked for by name', async (t) => {
+    const named = ["$.a[?(@.id=='B')].c", "$.a[?(@.id=='D')].c", "$.a[?(@.id=='E')].c", "$.a[?(@.id=='F')].c"];
+    const endpoints = named.map((path, i) => ({ name: `e${i}`, path: `/${i}`, encoding: { type: 'int256', path } }));
+    const apis = [{ name: 'api', url: 'https://api.example.com', auth: { type: 'free' }, endpoints }];
+    const cwd = await folderWith(t, { 'c.yaml': JSON.stringify({ version: '1.0', apis }) });
+    const { code, stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    assert.equal(code, 0);
+    assert.equal(
+      stderr,
+      `recommendation: ${named.slice(0, 3).join(', ')} and 1 more: make sure that the upstream lists each name once, ` +
+        'since the first entry is signed\n',
+    );
+  });
+
   it('prints every error on a line of its own', async (t) => {
     const text = configText().replace('encoding:', 'encodign:').replace('required: true', 'required: true, default: 1');
     const cwd = await folderWith(t, { 'c.yaml': text });

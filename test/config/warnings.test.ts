@@ -236,6 +236,29 @@ describe('what is pinned and may surprise', () => {
     assert.deepEqual(await warningsOf(config({}, ...single.map((path) => encoded(path)))), []);
   });
 
+  it('is no filter for one entry by its name, as docs/configuration.md has it, but one that asks for more', async () => {
+    const named = [
+      "$.pairs[?(@.id=='ETH')].price",
+      "$[?(@.a.b === 'x y')].c[0]",
+      '$.a[?(@.id===1027)]',
+      `$.a[?(@['b c']=="d")]`,
+    ];
+    assert.deepEqual(await warningsOf(config({}, ...named.map((path) => encoded(path)))), []);
+    const others = [
+      '$.a[?(@.b)]',
+      "$.a[?(@.b!='c')]",
+      '$.a[?(@.b==true)]',
+      "$.a[?(@.b=='c'||@.d)]",
+      "$..a[?(@.b=='c')]",
+      "$.a[?(@.b=='c')].*",
+      "$.a[?(@.b[?(@.c=='d')])]",
+    ];
+    assert.deepEqual(
+      await warningsOf(config({}, ...others.map((path) => encoded(path)))),
+      others.map((path, i) => `apis[0].endpoints[${i}].encoding.path: ${several(path)}`),
+    );
+  });
+
   it('is what asks the same as another spelling, with another endpoint ID', async () => {
     const placed = { path: '{id}', parameters: [{ name: 'id', in: 'path' }] };
     const spelt = (usual: string) => `asks the same as ${usual}, but makes another endpoint ID: write ${usual}`;

@@ -37,7 +37,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.test.ts runs it',
   },
   'docs/deploy.md': {
-    'docker build': 'there is no container engine; test/examples/deploy.test.ts checks what the Dockerfile does',
+    'docker build': 'there is no container engine; test/examples/dockerfile.test.ts does what the Dockerfile does',
+    'kubectl create secret': 'there is no cluster; test/examples/kubernetes.test.ts checks the manifest',
     'npm ci --ignore-scripts': 'installs into the system; test/examples/deploy.test.ts checks the unit',
   },
   'docs/signers.md': {
@@ -64,7 +65,7 @@ function checkNpm(words: readonly string[]): void {
   const [verb, ...rest] = words.slice(1).filter((word) => word !== '-s');
   if (verb === 'ci' || verb === 'test') return;
   if (verb === 'install') {
-    const [name = '', version] = String(words.at(-1)).split('@');
+    const [, name = '', version] = /^(.+)@(.+)$/.exec(String(words.at(-1))) ?? [];
     assert.equal(version, devDependencies[name], 'an optional package, in the version that is tested');
     return;
   }

@@ -84,7 +84,7 @@ apis:
       code: 1,
       signal: null,
       stdout: '',
-      stderr: `error: ${AT}: [? (@.id=='X')]: this is taken for a name: write [?(@.id=='X')]\n`,
+      stderr: `error: ${AT}: [? (@.id=='X')]: this is taken for a name: write [?(@.id=='X')] (a/e, line 7)\n`,
     });
   });
 

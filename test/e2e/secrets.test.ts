@@ -97,7 +97,7 @@ for (const format of ['text', 'json'] as const) {
           version: '1.0',
           server: { port: 0, rateLimit: { max: 1_000_000 } },
           settings: { maxConcurrentApiCalls: 2, plugins: [{ source: './watch.mjs' }] },
-          api: { headers: { Authorization: `\${UPSTREAM_AUTH}` }, timeout: 250 },
+          api: { headers: { Authorization: `\${UPSTREAM_AUTH}` }, timeout: 1500 },
         },
       );
       const watch = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign', 'onResponseSent', 'onError'];

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { errorsOf } from '../support/config.ts';
+import { verifyResponse } from '../../verify/index.ts';
+import { errorsOf, warningsOf } from '../support/config.ts';
+import { requestHash } from '../support/receipts.ts';
 import { startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { SECOND } from '../support/signer-plugin.ts';
+import { SECOND, THIRD } from '../support/signer-plugin.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** A plugin that provides `sign` in place of the built-in one. @param result what it returns of `by`, a wallet, and `digest`. */
 function signing(result: string): string {
-  return `import { Wallet, getBytes, solidityPackedKeccak256 } from ${JSON.stringify(import.meta.resolve('ethers'))};
+  return `import { Wallet, getBytes, keccak256, solidityPackedKeccak256 } from ${JSON.stringify(import.meta.resolve('ethers'))};
     const by = new Wallet(${JSON.stringify(SECOND.privateKey)});
-    const sign = async ({ endpointId, timestamp, data }) => {
+    const sign = async ({ endpointId, timestamp, data, isHash }) => {
       const digest = getBytes(solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, timestamp, data]));
       return ${result};
     };
@@ -62,6 +64,67 @@ describe('a plugin that provides sign', { concurrency: 4 }, () => {
     );
   });
 
+  it('cannot show another data beside the one that it signed', async (t) => {
+    const { status, reason } = await ask(
+      t,
+      "{ node: by.address, signature: await by.signMessage(digest), beside: { data: '0x08' } }",
+      { encoding: { type: 'uint256', path: '$.price' } },
+    );
+    assert.equal(status, 500);
+    assert.match(String(reason), /^plugin "own": Error: returned something of the wrong shape: the field data has/);
+  });
+
+  const RECEIPT = `by.signTypedData({ name: 'Signed Data Receipt', version: '1' }, { Receipt: [
+      ...['endpointId', 'requestHash', 'dataHash'].map((name) => ({ name, type: 'bytes32' })),
+      { name: 'timestamp', type: 'uint256' }] }, { endpointId, requestHash: asked, dataHash, timestamp })`;
+  const answered = (beside: string) =>
+    `(async () => { const asked = ${JSON.stringify(requestHash({}))}; const dataHash = isHash ? data : keccak256(data);
+      const signature = await by.signMessage(digest);
+      const receipt = { requestHash: asked, dataHash, signature: await ${RECEIPT} };
+      return { node: by.address, signature, beside: ${beside} }; })()`;
+
+  it('may make receipts and signatures of its own, which are those of the answer', async (t) => {
+    const entry = '{ node: by.address, signature, receiptSignature: receipt.signature }';
+    const { status, body } = await ask(t, answered(`{ receipt, signatures: [${entry}] }`), { receipt: true });
+    assert.equal(status, 200);
+    const verified = verifyResponse(body, { node: SECOND.address, parameters: {} });
+    assert.ok(verified.ok);
+    assert.deepEqual(body.signatures, [
+      { node: SECOND.address, signature: body.signature, receiptSignature: body.receipt.signature },
+    ]);
+  });
+
+  for (const [what, beside] of [
+    ['a receipt by nobody', '{ receipt: { ...receipt, signature } }'],
+    ['a receipt of another request', "{ receipt: { ...receipt, requestHash: '0x' + '12'.repeat(32) } }"],
+    ['a receipt of other data', "{ receipt: { ...receipt, dataHash: '0x' + '12'.repeat(32) } }"],
+    ['a signature of another node', `{ receipt, signatures: [{ node: '${TEST_ADDRESS}', signature }] }`],
+    ['a list that holds no signature', "{ receipt, signatures: [{ node: by.address, signature: '0x12' }] }"],
+    [
+      'the receipt of nobody in the list',
+      '{ receipt, signatures: [{ node: by.address, signature, receiptSignature: signature }] }',
+    ],
+  ] as const) {
+    it(`is not believed: ${what}`, async (t) => {
+      const { status, body } = await ask(t, answered(beside), { receipt: true });
+      assert.deepEqual([status, body], [502, { error: 'Signing failed' }]);
+    });
+  }
+
+  for (const [what, beside] of [
+    ['no receipt', 'undefined'],
+    ['signatures that are no list', '{ receipt, signatures: {} }'],
+    ['a list of texts', "{ receipt, signatures: ['0x12'] }"],
+  ] as const) {
+    it(`fails with ${what}`, async (t) => {
+      assert.equal((await ask(t, answered(beside), { receipt: true })).status, 500);
+    });
+  }
+
+  it('fails with a receipt that nobody asked for', async (t) => {
+    assert.equal((await ask(t, answered('{ receipt }'))).status, 500);
+  });
+
   for (const [what, result, reason] of [
     [
       'somebody else’s',
@@ -81,6 +144,28 @@ describe('a plugin that provides sign', { concurrency: 4 }, () => {
       assert.equal(logged, reason);
     });
   }
+});
+
+it('a key that a plugin keeps in the process is not taken at its word either', async (t) => {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/price', { price: 7 });
+  const near = `import { Wallet, hexlify } from ${JSON.stringify(import.meta.resolve('ethers'))};
+    const [own, other] = [new Wallet(${JSON.stringify(SECOND.privateKey)}), new Wallet(${JSON.stringify(TEST_KEY)})];
+    let signed = 0;
+    const sign = ({ hash }) => (signed++ === 0 ? own : other).signingKey.sign(hexlify(hash)).serialized;
+    const schema = { type: 'object', properties: {} };
+    const signers = { near: { schema, local: true, open: () => ({ address: own.address, sign }) } };
+    export default { name: 'near-signer', signers, setup: () => ({}) };`;
+  const endpoints = [{ name: 'eth', path: '/price' }];
+  const config = {
+    settings: { plugins: [{ source: './near.mjs' }], signer: { type: 'near' } },
+    apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
+  };
+  const service = await startTestService(config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
+  t.after(() => service.stop());
+  const response = await service.post('prices/eth');
+  assert.deepEqual([response.status, await response.json()], [502, { error: 'Signing failed' }]);
 });
 
 describe('what settings.signer may be', { concurrency: true }, () => {
@@ -110,6 +195,39 @@ describe('what settings.signer may be', { concurrency: true }, () => {
       assert.match(lines[0] ?? '', expected);
     });
   }
+
+  const address = SECOND.address;
+  const wallet = { type: 'json-rpc', url: 'http://127.0.0.1:1', address };
+  const mistyped = address.replace(/[A-F]/, (digit) => digit.toLowerCase());
+  for (const [signer, ...expected] of [
+    [{ ...wallet, address: mistyped }, 'settings.signer.address: the checksum of the address is wrong (EIP-55)'],
+    [{ ...wallet, url: 'http://geheim:1:2' }, 'settings.signer.url: is no valid URL'],
+    [{ ...wallet, headers: { 'a b': 'geheim' } }, 'settings.signer.headers.a b: is no valid header name'],
+    [
+      { type: 'environment', next: { ...wallet, type: 'web3signer', address: mistyped, headers: { Host: 'a' } } },
+      'settings.signer.next.address: the checksum of the address is wrong (EIP-55)',
+      'settings.signer.next.headers.Host: the header Host cannot be configured',
+    ],
+    [
+      { ...wallet, next: { ...wallet, type: 'web3signer', address: address.toLowerCase() } },
+      'settings.signer.next.address: is that of the signer that signs already',
+    ],
+  ] as const) {
+    it(`and says so before anything is opened: ${expected[0]}`, async () => {
+      assert.deepEqual(await errors(signer), expected);
+    });
+  }
+
+  it('a next one that signs nothing, or a password that others can read, of which a warning tells', async () => {
+    const next = { ...wallet, address: THIRD.address, url: 'http://u:geheim@signer.internal' };
+    const warnings = (more: object) =>
+      warningsOf({ settings: { signer: { ...wallet, next } }, apis: apis.map((api) => ({ ...api, ...more })) });
+    const readable = 'settings.signer.next.url: sends credentials that anyone on the way can read: use https';
+    const unseen = 'settings.signer.next: signs no answer: no API and no endpoint has "signatures: true"';
+    const about = (lines: readonly string[]) => lines.filter((line) => line.startsWith('settings.signer')).toSorted();
+    assert.deepEqual(about(await warnings({})), [readable, unseen].toSorted());
+    assert.deepEqual(about(await warnings({ signatures: true })), [readable]);
+  });
 
   it('nothing, where the plugin that signs is left out', async () => {
     const plugins = [{ source: 'builtin:sign-eip191', enabled: false }];

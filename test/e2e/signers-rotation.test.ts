@@ -11,6 +11,8 @@ import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const FIRST = new Wallet(TEST_KEY);
+/** A plugin that wants to be the signer as well. */
+const RIVAL = `export default { name: 'rival', signerAddress: () => '${TEST_ADDRESS}', setup: () => ({}) };`;
 
 describe('a reload that changes the signer', { concurrency: 4 }, () => {
   let upstream: Upstream;
@@ -31,9 +33,9 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
     names += 1;
     const name = `notes of rotation ${names}`;
     const slow = `/slow${names}`;
-    const configOf = (chosen: object | undefined) => ({
+    const configOf = (chosen: object | undefined, plugins: readonly object[] = []) => ({
       server: { port: 0, drainDelay: 0, rateLimit: { max: 1_000_000 } },
-      settings: { plugins: [{ source: './signer.mjs' }], ...(chosen && { signer: chosen }) },
+      settings: { plugins: [{ source: './signer.mjs' }, ...plugins], ...(chosen && { signer: chosen }) },
       apis: [
         {
           name: 'prices',
@@ -46,12 +48,16 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
         },
       ],
     });
-    const files = { 'signer.mjs': signerPlugin(name) };
+    const files = { 'signer.mjs': signerPlugin(name), 'rival.mjs': RIVAL };
     const service = await startTestService(configOf(signer), { files });
     t.after(() => service.stop());
-    const change = async (next: object | undefined) => {
-      await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...configOf(next) }));
-      return service.reload(() => ({}));
+    const change = async (
+      next: object | undefined,
+      env: Readonly<Record<string, string>> = {},
+      plugins: readonly object[] = [],
+    ) => {
+      await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', ...configOf(next, plugins) }));
+      return service.reload(() => env);
     };
     const notes = () => (Reflect.get(globalThis, name) ?? []).filter((note: string) => !note.startsWith('sign'));
     return { service, change, notes, slow };
@@ -109,6 +115,35 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
     }
     await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the failed signer to be closed');
     assert.deepEqual(notes(), ['open current', 'open current', 'open current', 'close current']);
+  });
+
+  it('lets go of both where the next one is the one that signs already', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND));
+    assert.equal(await change(kept(THIRD, { next: kept(THIRD) })), false);
+    assert.deepEqual(notes(), ['open current', 'open current', 'open next', 'close current', 'close next']);
+    assert.equal(await nodeOf(service), SECOND.address);
+  });
+
+  it('takes another next key out of the variables after one that was no use', async (t) => {
+    const { service, change, slow } = await start(t, kept(SECOND));
+    const signer = kept(SECOND, { next: { type: 'environment' } });
+    assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: SECOND.privateKey }), false);
+    const line = `settings.signer.next is the signer that signs already: ${SECOND.address}`;
+    assert.ok(service.logs.some(({ level, message }) => level === 'error' && message === line));
+    assert.equal(await change(signer, { SERVICE_NEXT_PRIVATE_KEY: THIRD.privateKey }), true);
+    upstream.json(slow, {});
+    const { signatures } = JSON.parse(await (await service.post('prices/slow')).text());
+    assert.deepEqual(
+      signatures.map(({ node }: { node: string }) => node),
+      [SECOND.address, THIRD.address],
+    );
+  });
+
+  it('lets go of a signer whose config cannot be used for another reason', async (t) => {
+    const { service, change, notes } = await start(t, kept(SECOND));
+    assert.equal(await change(kept(THIRD), {}, [{ source: './rival.mjs' }]), false);
+    assert.equal(await nodeOf(service), SECOND.address);
+    await eventually(() => (notes().at(-1) === 'close current' ? true : undefined), 'the signer to be closed');
   });
 
   it('opens no signer again that stays', async (t) => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
@@ -10,6 +9,7 @@ import { loadConfig } from '../../config/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
+import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
@@ -106,22 +106,14 @@ describe('compose.yaml', () => {
 
 /** nginx with the config of the example, in front of these. @returns where it listens. */
 async function startProxy(t: TestContext, replicas: readonly RunningService[]): Promise<string> {
-  const folder = await folderWith(t);
   const port = await freePort();
   const to = replicas.map(({ url }) => `server ${url.replace('http://', '')} max_fails=1 fail_timeout=2s;`);
   const text = read('nginx.conf')
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
-    .replace(/server signed-data-proxy:3000 resolve (.*);/, to.join(' '))
-    .replaceAll(' /tmp/', ` ${folder}/`);
-  const file = join(folder, 'nginx.conf');
-  await writeFile(file, text);
-  const checked = spawnSync('nginx', ['-t', '-c', file], { encoding: 'utf8' });
-  assert.match(checked.stderr, /test is successful/);
-  startProgram(t, 'nginx', ['-c', file, '-g', 'daemon off;']);
+    .replace(/server signed-data-proxy:3000 resolve (.*);/, to.join(' '));
+  await startNginx(t, text);
   return `http://127.0.0.1:${port}`;
 }
-
-const withoutNginx = spawnSync('nginx', ['-v']).status === 0 ? false : 'nginx is not installed';
 
 describeServers('what compose.yaml runs', (program) => {
   /** The server with the command and the users of compose.yaml. @returns its port. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { ADDRESS, configText, KEY } from '../cli/service-config.ts';
+import { all, command, copyOf, entryPoint, healthCheck, isIgnored, only, variables } from '../support/dockerfile.ts';
 import { startUpstream } from '../support/upstream.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
@@ -14,64 +15,14 @@ const manifest: {
   devDependencies: Record<string, string>;
 } = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
 
-/** Instructions of the Dockerfile in order, continued lines joined, without comments. */
-const instructions = read('Dockerfile')
-  .replace(/^#.*\n/gm, '')
-  .replace(/\\\n\s*/g, '')
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => {
-    const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
-    return { name, rest };
-  });
-
-const all = (name: string) => instructions.filter((instruction) => instruction.name === name).map(({ rest }) => rest);
-
-function only(name: string): string {
-  const [value, ...more] = all(name);
-  assert.ok(value !== undefined && more.length === 0, `${name} once`);
-  return value;
-}
-
-/** The exec form; the shell form would be no JSON. */
-function execForm(text: string): string[] {
-  const words: unknown = JSON.parse(text);
-  assert.ok(Array.isArray(words) && words.every((word) => typeof word === 'string'));
-  return words;
-}
-
-const entryPoint = execForm(only('ENTRYPOINT'));
-const command = execForm(only('CMD'));
-const healthCheck = execForm(only('HEALTHCHECK').replace(/^.*? CMD /, ''));
-const variables = Object.fromEntries(
-  only('ENV')
-    .split(' ')
-    .map((word) => word.split(/=(.*)/).slice(0, 2)),
-);
-
-/** Whether the build leaves a path out; patterns as in a .dockerignore file, without exceptions. */
-function isIgnored(path: string): boolean {
-  const patterns = read('Dockerfile.dockerignore')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'));
-  return patterns.some((pattern) => {
-    const expression = pattern
-      .replaceAll('.', '\\.')
-      .replaceAll('**/', '<any>')
-      .replaceAll('*', '[^/]*')
-      .replaceAll('<any>', '(?:.*/)?');
-    return new RegExp(`^${expression}(?:/|$)`).test(path);
-  });
-}
-
 describe('the Dockerfile', () => {
   it('copies what is there, and from stages that are there', () => {
     const stages = all('FROM').map((from) => / AS (\w+)$/.exec(from)?.[1]);
     assert.deepEqual(stages, ['build', 'dependencies', undefined]);
     for (const copy of all('COPY')) {
-      const [, stage, sources = ''] = /^(?:--from=(\w+) )?(.*) \S+$/.exec(copy) ?? [];
+      const { stage, sources } = copyOf(copy);
       if (stage !== undefined) assert.ok(stages.includes(stage), copy);
-      else for (const source of sources.split(' ')) assert.ok(existsSync(join(PACKAGE_ROOT, source)), source);
+      else for (const source of sources) assert.ok(existsSync(join(PACKAGE_ROOT, source)), source);
     }
     const copied = all('COPY').filter((copy) => copy.startsWith('--from='));
     assert.deepEqual(copied, ['--from=dependencies /build/node_modules ./node_modules', '--from=build /build/dist ./']);

@@ -64,7 +64,10 @@ describe('the Grafana dashboard', () => {
     assert.equal(dashboard.schemaVersion, 39);
     assert.deepEqual(
       panels.filter(({ type }) => type === 'row').map(({ title }) => title),
-      ['Traffic', 'Latency', 'Upstream', 'Cache', 'Plugins', 'Async', 'Payments and proofs', 'State', 'Process'],
+      [
+        ...['Traffic', 'Latency', 'Upstream', 'Cache', 'Plugins', 'Async', 'Payments and proofs'],
+        ...['Signers', 'State', 'Process'],
+      ],
     );
     assert.deepEqual([...new Set(charts.map(({ type }) => type))].toSorted(), ['stat', 'timeseries']);
   });

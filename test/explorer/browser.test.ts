@@ -97,6 +97,23 @@ function configFor(upstream: Upstream) {
               recipient: OTHER_ADDRESS,
             },
           },
+          {
+            name: 'paid-by-wallet',
+            path: '/bought',
+            auth: {
+              type: 'x402-exact',
+              facilitator: 'http://127.0.0.1:1',
+              accepts: [
+                {
+                  network: 'eip155:8453',
+                  asset: TOKEN,
+                  amount: '10000',
+                  payTo: OTHER_ADDRESS,
+                  extra: { name: 'USD Coin', version: '2' },
+                },
+              ],
+            },
+          },
         ],
       },
     ],
@@ -174,7 +191,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 13;
+    const endpoints = 14;
     assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
@@ -384,6 +401,15 @@ describe('a person on the explorer page', { skip }, () => {
     await problem(
       `This endpoint asks for a payment of 2500000 in the smallest unit of the token ${TOKEN} on chain 8453. Its terms:`,
     );
+  });
+
+  it('sees what a wallet has to pay', async () => {
+    await open('guarded/paid-by-wallet');
+    await send();
+    await problem(
+      `This endpoint asks for a payment of 10000 in the smallest unit of the token ${TOKEN} on chain eip155:8453. Its terms:`,
+    );
+    await page.getByLabel('PAYMENT-SIGNATURE').waitFor();
   });
 
   it('is told beside the field what is wrong with a body', async () => {

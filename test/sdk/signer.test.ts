@@ -124,7 +124,7 @@ for (const backend of ['secp256k1', 'tiny-secp256k1', 'ethers'] satisfies EcdsaB
       for (const form of [DIGITS, DIGITS.slice(0, 16), key.toString('base64'), [...key].slice(0, 8).join(', ')]) {
         assert.ok(!shown.includes(form), form);
       }
-      assert.deepEqual(Object.keys(signer).sort(), ['address', 'backend', 'signDigest']);
+      assert.deepEqual(Object.keys(signer).sort(), ['address', 'backend', 'sign', 'signDigest']);
       assert.ok(Object.isFrozen(signer));
     });
   });

@@ -22,6 +22,7 @@ const ALONE = [
   'fhe/relayer-connect',
   'fhe/encryption',
   'explorer/browser',
+  'examples/dockerfile',
   'examples/pay',
   'sdk/host-names',
   'sdk/system-resolver',

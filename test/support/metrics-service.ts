@@ -6,6 +6,7 @@ import { oneApi } from './answers.ts';
 import { type Scrape, scrape, scrapeAfter } from './metrics.ts';
 import { pluginFile, pluginFiles } from './plugin-files.ts';
 import { startTestService, TEST_ADDRESS } from './service.ts';
+import { SECOND, signerPlugin } from './signer-plugin.ts';
 import { faults, startUpstream } from './upstream.ts';
 import { NATIVE, prove, RECIPIENT } from './x402.ts';
 
@@ -18,7 +19,7 @@ const NOWHERE = 'http://127.0.0.1:9/';
 export async function scrapeEverything(): Promise<Scrape> {
   const upstream = await startUpstream({ '*': faults.json({ price: 1000 }) });
   const { files, plugins } = pluginFiles(
-    { watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined') },
+    { watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined'), kept: signerPlugin('metrics') },
     { watcher: { isolate: true } },
   );
   const encoding = { type: 'uint256', path: '$.price' };
@@ -35,6 +36,7 @@ export async function scrapeEverything(): Promise<Scrape> {
         bought: { auth: { type: 'x402-exact', facilitator: 'http://127.0.0.1:9', accepts } },
         keyed: { auth: { type: 'apiKey', keys: [{ name: 'ada', key: KEY }] } },
         later: { mode: 'async' },
+        twice: { signatures: true },
         encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
       },
       {
@@ -42,6 +44,7 @@ export async function scrapeEverything(): Promise<Scrape> {
           metrics: { port: 0 },
           state: { type: 'file', path: 'payments' },
           plugins,
+          signer: { type: 'environment', next: { type: 'kept', key: SECOND.privateKey } },
           proof: { type: 'reclaim', gatewayUrl: NOWHERE },
           fhe: { network: 'sepolia', rpcUrl: NOWHERE, relayerUrl: NOWHERE, verifier: RECIPIENT },
         },
@@ -62,9 +65,10 @@ export async function scrapeEverything(): Promise<Scrape> {
     await ask('bought', 402, { 'PAYMENT-SIGNATURE': 'x' });
     await ask('keyed', 200, { 'X-Api-Key': KEY });
     await ask('later', 202);
+    await ask('twice', 200);
     // 1000 is no euint8: the encryption fails before it needs a worker.
     await ask('encrypted', 502);
-    await scrapeAfter(service, 7);
+    await scrapeAfter(service, 8);
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');
     let found: Scrape;

@@ -117,11 +117,13 @@ function problemOf({ status, ok, headers }: Response, json: unknown): string | u
 /** Digits of the fraction of a chain's own coin. */
 const COIN_DECIMALS = 18;
 
-/** What is asked for, with its unit; nothing where the terms do not say. */
+/** What is asked for, with its unit; nothing where the terms do not say. Of several offers it is the first. */
 function priceOf(terms: unknown): string {
-  const amount = field(terms, 'amount');
-  const token = field(terms, 'token');
-  const chain = field(terms, 'network');
+  const offers = field(terms, 'accepts');
+  const offer: unknown = Array.isArray(offers) ? offers[0] : terms;
+  const amount = field(offer, 'amount');
+  const token = field(offer, 'token') ?? field(offer, 'asset');
+  const chain = field(offer, 'network');
   if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
   if (!/^0x0{40}$/.test(token)) return ` of ${amount} in the smallest unit of the token ${token} on chain ${chain}`;
   const digits = amount.padStart(COIN_DECIMALS + 1, '0');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import pkcs11 from 'pkcs11js';
 import { signerPkcs11 } from '../../../builtins/signer-pkcs11/index.ts';
@@ -65,7 +66,7 @@ describe('the signer pkcs11 with SoftHSM', () => {
     const under = [1, 2, 3, 4, 5, 6].map((byte) =>
       assertSigns(signer, new Uint8Array(32).fill(byte)).then(() => closed, String),
     );
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     await signer.close?.();
     for (const outcome of await Promise.all(under)) assert.equal(outcome, closed);
   });
@@ -118,6 +119,26 @@ describe('the signer pkcs11 with SoftHSM', () => {
     const again = await openAt();
     await assertSigns(again, digest);
     await again.close?.();
+  });
+
+  it('tries again to open a token that cannot be read for a moment, as while other processes log in', async () => {
+    renameSync(hsm.tokens, `${hsm.tokens}.away`);
+    const opening = openAt();
+    await setImmediate();
+    renameSync(`${hsm.tokens}.away`, hsm.tokens);
+    const signer = await opening;
+    await assertSigns(signer, digest);
+    await signer.close?.();
+  });
+
+  it('is not opened with another PIN than the one that the process is logged in with, which nobody would check', async () => {
+    const signer = await openAt();
+    const message = 'pin: is not the one that this process is logged in with: only a restart can try it';
+    await assert.rejects(openAt({ label: 'next', pin: '1357-geheim' }), { message });
+    const next = await openAt({ label: 'next' });
+    await Promise.all([assertSigns(signer, digest), assertSigns(next, digest)]);
+    await Promise.all([signer.close?.(), next.close?.()]);
+    await assert.rejects(openAt({ pin: '1357-geheim' }), { message: 'pin: the module says CKR_PIN_INCORRECT' });
   });
 
   const noModule = 'module: the file is no PKCS#11 library for this machine';

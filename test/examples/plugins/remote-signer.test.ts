@@ -122,7 +122,7 @@ describe('remote-signer', () => {
 
   it('has a config that can be used, or the service does not start', async () => {
     const address = wallet.address.replace(/[A-F]/, (digit) => digit.toLowerCase());
-    const message = 'settings.signer: address: the checksum of the address is wrong (EIP-55)';
+    const message = 'settings.signer.address: the checksum of the address is wrong (EIP-55)';
     await assert.rejects(start({ url: signer.url, address }), { message });
     await assert.rejects(start({ url: 'signer', address: wallet.address }), /settings\.signer\.url: /);
   });

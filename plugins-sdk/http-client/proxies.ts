@@ -1,0 +1,116 @@
+import ipaddr from 'ipaddr.js';
+import { parseAddress } from '../client-address.ts';
+import { type HttpTarget, httpTarget, isLoopback } from '../http-target.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A proxy as its variable names it: its URL without user name and password, and what its requests carry. */
+export interface HttpProxy extends HttpTarget {
+  /** Name of the variable, such as `HTTPS_PROXY`. */
+  readonly variable: string;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+
+/**
+ * Which requests go through a proxy, by the variables that other programs know: `http_proxy` and `https_proxy` for URLs that
+ * begin so, `no_proxy` for hosts without one, each also in capitals, which count where the small ones are not set.
+ */
+export class Proxies {
+  /** By the protocol of the request's URL. */
+  readonly #byProtocol: ReadonlyMap<string, HttpProxy>;
+  readonly #exceptions: readonly Exception[];
+
+  /** @throws Error naming the variable that names no HTTP proxy, without its value, which may hold a password. */
+  constructor(variables: Variables) {
+    const found = ['http', 'https'].flatMap((scheme): [string, HttpProxy][] => {
+      const proxy = proxyOf(variables, `${scheme}_proxy`);
+      return proxy === undefined ? [] : [[`${scheme}:`, proxy]];
+    });
+    this.#byProtocol = new Map(found);
+    const [, list = ''] = firstOf(variables, 'no_proxy') ?? [];
+    this.#exceptions = list.split(/[\s,]+/).flatMap((text) => (text === '' ? [] : [exceptionOf(text)]));
+  }
+
+  /** The proxy of a request; none for this machine itself, whatever the variables say. */
+  of({ protocol, hostname, port }: URL): HttpProxy | undefined {
+    const proxy = this.#byProtocol.get(protocol);
+    if (proxy === undefined || isLoopback(hostname)) return undefined;
+    const host = hostname.replace(/^\[|\]$|\.$/g, '');
+    const address = parseAddress(host);
+    const target = {
+      host: address ?? host,
+      port: port || DEFAULT_PORTS[protocol] || '',
+      isAddress: address !== undefined,
+    };
+    return this.#exceptions.some((holds) => holds(target)) ? undefined : proxy;
+  }
+
+  /** What a log may show: a line for each protocol that has a proxy. */
+  get lines(): readonly string[] {
+    return [...this.#byProtocol].map(
+      ([protocol, { url, variable }]) => `${protocol}// is asked for through the proxy ${url.origin} (${variable})`,
+    );
+  }
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: string;
+  readonly isAddress: boolean;
+}
+
+/** Whether an entry of `no_proxy` names the server of a request. */
+type Exception = (target: Target) => boolean;
+
+function exceptionOf(text: string): Exception {
+  if (text === '*') return () => true;
+  if (text.includes('/')) return networkOf(text);
+  const [, bracketed, plain, port] = /^(?:\[(.*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(text) ?? [];
+  const name = (bracketed ?? plain ?? text).toLowerCase().replace(/^\*?\.|\.$/g, '');
+  const host = parseAddress(name) ?? name;
+  return (target) =>
+    (port === undefined || port === target.port) &&
+    (target.host === host || (!target.isAddress && target.host.endsWith(`.${host}`)));
+}
+
+/** Addresses in CIDR notation; names are not looked up for it. */
+function networkOf(text: string): Exception {
+  if (!ipaddr.isValidCIDR(text)) return () => false;
+  const network = ipaddr.parseCIDR(text);
+  return ({ host, isAddress }) => {
+    if (!isAddress) return false;
+    const address = ipaddr.parse(host);
+    return address.kind() === network[0].kind() && address.match(network);
+  };
+}
+
+function firstOf(variables: Variables, name: string): readonly [name: string, value: string] | undefined {
+  const found = [name, name.toUpperCase()].find((candidate) => variables[candidate] !== undefined);
+  return found === undefined ? undefined : [found, variables[found] ?? ''];
+}
+
+function proxyOf(variables: Variables, name: string): HttpProxy | undefined {
+  const [variable, value] = firstOf(variables, name) ?? [];
+  if (variable === undefined || !value) return undefined;
+  try {
+    const { url, headers } = httpTarget(/^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`);
+    if (!Object.hasOwn(DEFAULT_PORTS, url.protocol)) throw new Error('another protocol');
+    const { authorization } = headers;
+    return { variable, url, headers: authorization === undefined ? {} : { 'proxy-authorization': authorization } };
+  } catch {
+    throw new Error(`${variable}: must be the URL of an HTTP proxy, such as http://proxy.example:3128`);
+  }
+}
+
+let inForce: Variables = process.env;
+
+/** Says which variables clients that are made from now on go by, instead of those of the process. */
+export function useProxyVariables(variables: Variables): void {
+  inForce = variables;
+}
+
+/** @throws Error as the constructor of {@link Proxies} does. */
+export function proxiesInForce(): Proxies {
+  return new Proxies(inForce);
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import type { PaymentPayload } from '@x402/core/types';
+import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+
+const ENGINE = 'engine of x402-exact-release';
+/** What holds up the engine's swaps, by the first word of what they write; of the area of payments alone. */
+const held = new Map<string, () => Promise<void>>();
+let payments = new MemoryArea();
+Reflect.set(globalThis, ENGINE, (name: string) => {
+  const area = name === 'x402-exact' ? payments : new MemoryArea();
+  const swap: MemoryArea['swap'] = async (...args) => {
+    const [word = ''] = args[2]?.split(' ') ?? [];
+    const result = await area.swap(...args);
+    await held.get(name === 'x402-exact' ? word : '')?.();
+    return result;
+  };
+  return { swap, get: area.get.bind(area), take: area.take.bind(area) };
+});
+const LEFT = 'client of x402-exact-release';
+const noticed = { handleEvent: () => undefined };
+Reflect.set(globalThis, LEFT, noticed);
+const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
+    area: globalThis[${JSON.stringify(ENGINE)}] });
+  const schema = { type: 'object', properties: {} };
+  export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
+
+/** A plugin with a function at `release`. */
+const releasing = (name: string, body: string) =>
+  `export default { name: '${name}', setup: () => ({ hooks: { release: async (_, exchange) => { ${body} } } }) };`;
+
+describe('x402-exact: what comes between a signed answer and its settlement', () => {
+  let shop: Shop;
+  let alice: Account;
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  after(() => shop?.close());
+  afterEach(() => {
+    held.clear();
+    shop.facilitator.reset();
+  });
+
+  async function start(t: TestContext, settings: Block, files: Readonly<Record<string, string>>) {
+    payments = new MemoryArea();
+    const service = await startTestService(shop.config({ sync: {} }, { settings }), { files });
+    t.after(() => service.stop());
+    const had = await shop.market.balance(alice.address);
+    const asked = shop.facilitator.asked('/settle');
+    const assertCostNothing = async () => {
+      assert.equal(shop.facilitator.asked('/settle'), asked);
+      assert.equal(await shop.market.balance(alice.address), had);
+    };
+    return { service, had, assertCostNothing, payload: await payloadFor(service, 'a/sync', alice) };
+  }
+  const send = (service: RunningService, payload: PaymentPayload) => service.post('a/sync', {}, paidBy(payload));
+
+  it('an operator’s plugin that keeps an answer back is asked first: nobody pays for what it refuses', async (t) => {
+    const strict = releasing('strict', `if (exchange.headers['x-no']) throw new Error('no');`);
+    const plugins = [{ source: './strict.mjs' }];
+    const { service, had, assertCostNothing, payload } = await start(t, { plugins }, { 'strict.mjs': strict });
+    await assertRefused(
+      await service.post('a/sync', {}, { ...paidBy(payload), 'X-No': '1' }),
+      500,
+      'Internal server error',
+    );
+    await assertCostNothing();
+    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  });
+
+  it('a plugin that allows an answer does not speak for those who want to be paid, or for other plugins', async (t) => {
+    const strict = releasing('strict', `if (exchange.headers['x-no']) throw new Error('no');`);
+    const plugins = [{ source: './lax.mjs' }, { source: './strict.mjs' }];
+    const files = { 'lax.mjs': releasing('lax', 'return true;'), 'strict.mjs': strict };
+    const { service, had, assertCostNothing, payload } = await start(t, { plugins }, files);
+    const refused = await service.post('a/sync', {}, { ...paidBy(payload), 'X-No': '1' });
+    await assertRefused(refused, 500, 'Internal server error');
+    await assertCostNothing();
+    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  });
+
+  const withEngine = (budget: number) => ({
+    state: { type: 'held' },
+    plugins: [{ source: './engine.mjs' }, { source: 'builtin:auth-x402-exact', timeout: budget }],
+  });
+  const files = { 'engine.mjs': engineFile };
+
+  it('a budget that ends before the settlement begins has nothing settled, and the authorisation is as good as new', async (t) => {
+    const { service, had, assertCostNothing, payload } = await start(t, withEngine(3000), files);
+    shop.facilitator.json('/verify', { isValid: true });
+    let go = () => {};
+    held.set('redeemed', () => new Promise((resolve) => (go = resolve)));
+    await assertRefused(await send(service, payload), 403, 'Plugin "auth-x402-exact" budget exhausted');
+    held.clear();
+    go();
+    // What the engine still does comes in its turns.
+    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await assertCostNothing();
+    await verifyEncoded(await send(service, payload), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  });
+
+  it('a settlement does not begin that may outlast the budget', async (t) => {
+    const { service, assertCostNothing, payload } = await start(t, withEngine(1200), files);
+    held.set('redeemed', () => new Promise((resolve) => setTimeout(resolve, 500)));
+    assert.notEqual((await send(service, payload)).status, 200);
+    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await assertCostNothing();
+  });
+
+  it('a client that leaves before the settlement begins pays nothing', async (t) => {
+    const { plugins, ...settings } = withEngine(60_000);
+    const watching = releasing('watching', `exchange.client.addEventListener('abort', globalThis['${LEFT}']);`);
+    const { assertCostNothing, payload, service } = await start(
+      t,
+      { ...settings, plugins: [...plugins, { source: './watching.mjs' }] },
+      { ...files, 'watching.mjs': watching },
+    );
+    let go = () => {};
+    const confirmed = new Promise<void>((resolve) => {
+      held.set('redeemed', () => {
+        resolve();
+        return new Promise((done) => (go = done));
+      });
+    });
+    const headers = { ...JSON_HEADERS, ...paidBy(payload) };
+    const sent = request(endpointUrl(service, 'a/sync'), { method: 'POST', headers });
+    sent.on('error', () => undefined);
+    sent.end('{}');
+    await confirmed;
+    const left = new Promise<void>((resolve) => Reflect.set(noticed, 'handleEvent', resolve));
+    sent.socket?.resetAndDestroy();
+    await left;
+    go();
+    await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
+    await assertCostNothing();
+  });
+});

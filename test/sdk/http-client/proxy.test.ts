@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { createHttpClient, type HttpClient } from '../../../plugins-sdk/http-client/index.ts';
+import { useProxyVariables } from '../../../plugins-sdk/http-client/proxies.ts';
+import { certificatesFor, withoutOpenssl } from '../../support/certificates.ts';
+import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
+import { startUpstream, type Upstream } from '../../support/upstream.ts';
+import { fails, MIB } from './setup.ts';
+
+function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
+  useProxyVariables(variables);
+  const client = createHttpClient({ connections: 4 });
+  t.after(() => {
+    useProxyVariables(process.env);
+    return client.close();
+  });
+  return client;
+}
+
+const get = (client: HttpClient, url: string, more = {}) =>
+  client.request({ method: 'GET', url, timeout: 5000, maxBytes: MIB, ...more });
+
+const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
+
+async function upstreamOf(t: TestContext): Promise<Upstream> {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  return upstream;
+}
+
+const credentials = `Basic ${btoa('user:secret')}`;
+const withPassword = ({ url }: HttpProxy) => url.replace('//', '//user:secret@');
+
+describe('a request of an http URL', () => {
+  it('is sent on by the proxy, over connections that are kept', async (t) => {
+    const upstream = await upstreamOf(t);
+    upstream.json('/price', { price: 7 });
+    const proxy = await startHttpProxy(t, portOf(upstream));
+    const client = clientWith(t, { HTTP_PROXY: withPassword(proxy) });
+    for (let i = 0; i < 3; i++) {
+      const { status, body } = await get(client, 'http://api.test:81/price?q=1', { headers: { 'X-Key': 'k' } });
+      assert.deepEqual([status, body.toString()], [200, '{"price":7}']);
+    }
+    assert.deepEqual(proxy.asked, Array(3).fill('GET http://api.test:81/price?q=1'));
+    assert.deepEqual(proxy.credentials, Array(3).fill(credentials));
+    assert.deepEqual(
+      [proxy.headers[0]?.host, proxy.headers[0]?.['x-key'], proxy.sockets.size],
+      ['api.test:81', 'k', 1],
+    );
+    assert.deepEqual(
+      [upstream.requests[0]?.path, upstream.requests[0]?.headers['proxy-authorization']],
+      ['/price?q=1', undefined],
+    );
+    const body = 'x'.repeat(1000);
+    await client.request({ method: 'POST', url: 'http://api.test/price', body, timeout: 5000, maxBytes: MIB });
+    assert.deepEqual([upstream.requests[3]?.body, upstream.requests[3]?.method], [body, 'POST']);
+  });
+
+  it('goes past the proxy where NO_PROXY says so, and by the variables that there were when its client was made', async (t) => {
+    const upstream = await upstreamOf(t);
+    upstream.text('/', 'direct');
+    const proxy = await startHttpProxy(t, portOf(upstream));
+    const url = upstream.url.replace('127.0.0.1', '0.0.0.0');
+    const [direct, proxied] = [
+      clientWith(t, { http_proxy: proxy.url, no_proxy: '0.0.0.0' }),
+      clientWith(t, { http_proxy: proxy.url }),
+    ];
+    useProxyVariables({});
+    assert.equal((await get(direct, `${url}/`)).body.toString(), 'direct');
+    assert.deepEqual(proxy.asked, []);
+    await get(proxied, `${url}/`);
+    assert.deepEqual(proxy.asked, [`GET ${url}/`]);
+  });
+
+  it('fails with what the proxy says of its password, in time, and within the size', async (t) => {
+    const upstream = await upstreamOf(t);
+    upstream.text('/large', 'x'.repeat(100));
+    const url = 'http://api.test/large';
+    const refusing = await startHttpProxy(t, portOf(upstream), {
+      onRequest: (response) => response.writeHead(407).end('no'),
+    });
+    const failed = (detail: string) => `GET http://api.test failed: ${detail}`;
+    await fails(
+      get(clientWith(t, { http_proxy: withPassword(refusing) }), url),
+      'network',
+      failed('the proxy wants another user name and password (407)'),
+    );
+    const silent = await startHttpProxy(t, portOf(upstream), { onRequest: () => undefined });
+    await fails(
+      get(clientWith(t, { http_proxy: silent.url }), url, { timeout: 200 }),
+      'timeout',
+      failed('no complete answer within 200 ms'),
+    );
+    const working = await startHttpProxy(t, portOf(upstream));
+    await fails(
+      get(clientWith(t, { http_proxy: working.url }), url, { maxBytes: 99 }),
+      'too-large',
+      failed('the answer is larger than 99 bytes'),
+    );
+  });
+
+  it('is no 407 of the proxy where there is none', async (t) => {
+    const upstream = await upstreamOf(t);
+    upstream.text('/', 'mine', { status: 407 });
+    assert.equal((await get(clientWith(t, {}), `${upstream.url}/`)).status, 407);
+  });
+});
+
+describe('a request of an https URL', { skip: withoutOpenssl }, () => {
+  // Whom the client trusts is tried with the whole service; here it is what goes through a tunnel.
+  before(() => {
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  });
+  after(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  });
+
+  async function secure(t: TestContext): Promise<{ server: Server; port: number; cert: string; key: string }> {
+    const files = await certificatesFor(t, 'DNS:api.test');
+    const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')];
+    const server = createServer({ cert, key }, (request, response) => {
+      response.end(JSON.stringify([request.headers.host, request.headers['proxy-authorization'] ?? null, request.url]));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return { server, port: (server.address() as AddressInfo).port, cert, key };
+  }
+  const failed = (detail: string) => `GET https://api.test failed: ${detail}`;
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('goes through a tunnel, which is kept; the server gets nothing that is for the proxy', async (t) => {
+    const { port } = await secure(t);
+    const proxy = await startHttpProxy(t, port);
+    const client = clientWith(t, { HTTPS_PROXY: withPassword(proxy) });
+    for (let i = 0; i < 3; i++) {
+      const { body } = await get(client, 'https://api.test/price?q=1');
+      assert.equal(body.toString(), '["api.test",null,"/price?q=1"]');
+    }
+    assert.deepEqual([proxy.asked, proxy.credentials], [['CONNECT api.test:443'], [credentials]]);
+    assert.deepEqual(proxy.headers, [{ host: 'api.test:443' }]);
+    await get(client, 'https://[2001:db8::1]:8443/');
+    assert.equal(proxy.asked[1], 'CONNECT [2001:db8::1]:8443');
+    await client.close();
+    await until(() => proxy.sockets.size === 0);
+  });
+
+  it('goes through a tunnel of a proxy that speaks TLS, too', async (t) => {
+    const { port, cert, key } = await secure(t);
+    const proxy = await startHttpProxy(t, port, { tls: { cert, key } });
+    const client = clientWith(t, { https_proxy: proxy.url });
+    for (let i = 0; i < 2; i++) assert.equal((await get(client, 'https://api.test/')).status, 200);
+    assert.deepEqual(proxy.asked, ['CONNECT api.test:443']);
+    await client.close();
+    await until(() => proxy.sockets.size === 0);
+  });
+
+  it('opens no more connections than the client may', async (t) => {
+    const { port } = await secure(t);
+    const proxy = await startHttpProxy(t, port);
+    const client = clientWith(t, { https_proxy: proxy.url });
+    await Promise.all(Array.from({ length: 12 }, () => get(client, 'https://api.test/')));
+    assert.equal(proxy.asked.length, 4);
+  });
+
+  const answers: [string, (socket: Duplex) => void, string][] = [
+    [
+      'wants a password',
+      (socket) => socket.end('HTTP/1.1 407 No\r\nContent-Length: 6\r\n\r\nsecret'),
+      'the proxy wants another user name and password (407)',
+    ],
+    ['forbids it', (socket) => socket.end('HTTP/1.1 403 No\r\n\r\n'), 'the proxy refuses to connect: status 403'],
+    [
+      'answers a redirect',
+      (socket) => socket.end('HTTP/1.1 302 x\r\nLocation: http://evil.test\r\n\r\n'),
+      'the proxy refuses to connect: status 302',
+    ],
+    ['breaks off', (socket) => socket.destroy(), 'the proxy gave no answer: the connection was reset (ECONNRESET)'],
+    [
+      'speaks no HTTP',
+      (socket) => socket.end('SSH-2.0\r\n\r\n'),
+      'the proxy gave no answer: the connection failed (HPE_INVALID_CONSTANT)',
+    ],
+    [
+      'never ends its headers',
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`),
+      'the proxy gave no answer: the connection failed (HPE_HEADER_OVERFLOW)',
+    ],
+    [
+      'speaks before the server',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK'),
+      'the proxy sent bytes that nobody had asked the server for',
+    ],
+  ];
+  for (const [what, onConnect, detail] of answers)
+    it(`fails where the proxy ${what}, once, and leaves no socket`, async (t) => {
+      const proxy = await startHttpProxy(t, 1, { onConnect });
+      await fails(get(clientWith(t, { https_proxy: proxy.url }), 'https://api.test/'), 'network', failed(detail));
+      assert.equal(proxy.asked.length, 1);
+      await until(() => proxy.sockets.size === 0);
+    });
+
+  it('fails in time where the proxy is silent, and leaves no socket', async (t) => {
+    const silent = await startHttpProxy(t, 1, { onConnect: () => undefined });
+    await fails(
+      get(clientWith(t, { https_proxy: silent.url }), 'https://api.test/', { timeout: 200 }),
+      'timeout',
+      failed('no connection through the proxy within 200 ms'),
+    );
+    await until(() => silent.sockets.size === 0);
+  });
+
+  it('fails where the proxy is down', async (t) => {
+    const { server, port } = await secure(t);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    for (const url of ['https://api.test/', 'http://api.test/'])
+      await fails(
+        get(clientWith(t, { https_proxy: `127.0.0.1:${port}`, http_proxy: `127.0.0.1:${port}` }), url),
+        'network',
+        `GET ${new URL(url).origin} failed: the proxy cannot be reached: the connection was refused (ECONNREFUSED)`,
+      );
+  });
+
+  it('fails where the server behind the proxy breaks off', async (t) => {
+    const proxy = await startHttpProxy(t, 1, {
+      onConnect: (socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        socket.once('data', () => socket.destroy());
+      },
+    });
+    await assert.rejects(
+      get(clientWith(t, { https_proxy: proxy.url }), 'https://api.test/'),
+      /^RequestFailure: GET https:\/\/api\.test failed: /,
+    );
+    await until(() => proxy.sockets.size === 0);
+  });
+});

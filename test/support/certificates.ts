@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { folderWith } from '../cli/run.ts';
+
+/** Files in PEM of a private authority, and of a certificate that it has made for names and addresses. */
+export interface Certificates {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Why tests that make certificates are skipped; false where they are not. */
+export const withoutOpenssl = spawnSync('openssl', ['version']).status === 0 ? false : 'openssl is not installed';
+
+/** Makes them for a day. @param names such as `DNS:api.test` and `IP:127.0.0.1`. */
+export async function certificatesFor(t: TestContext, ...names: readonly string[]): Promise<Certificates> {
+  const folder = await folderWith(t, { extensions: `subjectAltName=${names.join(',')}\n` });
+  const file = (name: string) => join(folder, name);
+  const openssl = (...words: readonly string[]) => {
+    const { status, stderr } = spawnSync('openssl', words, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+  };
+  const key = (name: string) => [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    file(name),
+  ];
+  openssl('req', '-x509', ...key('ca.key'), '-days', '1', '-subj', '/CN=private authority', '-out', file('ca.pem'));
+  openssl('req', ...key('key.pem'), '-subj', '/CN=service', '-out', file('request.pem'));
+  const signed = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '1'];
+  openssl(
+    'x509',
+    '-req',
+    '-in',
+    file('request.pem'),
+    ...signed,
+    '-extfile',
+    file('extensions'),
+    '-out',
+    file('cert.pem'),
+  );
+  return { ca: file('ca.pem'), cert: file('cert.pem'), key: file('key.pem') };
+}
