@@ -66,7 +66,7 @@ describe('plugin new', { concurrency: 2 }, () => {
     assert.equal(validated.code, 0, validated.stderr);
     assert.match(
       validated.stderr,
-      /^warning: settings\.plugins\[0\]: price-floor: onBeforeApiCall, onAfterApiCall, onBeforeSign$/m,
+      /^warning: settings\.plugins\[0\]: price-floor: onBeforeApiCall, onAfterApiCall, onBeforeSign \(line 5\)$/m,
     );
   });
 

@@ -261,7 +261,7 @@ describe('clients that wait for the call of another', () => {
     await ask(leaving.signal);
     leaving.abort();
     const found = await scrapeAfter(service, 1);
-    assert.deepEqual(found.table('cache_lookups_total'), { miss: 1, abandoned: 1 });
+    assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, abandoned: 1 });
     held[0]?.();
     await verifyEncoded(await leader.answer, service.signer.address);
   });

@@ -192,13 +192,13 @@ describe('a config that cannot be used leaves everything as it was', () => {
     [
       'a variable that is not set',
       () => config({ a: {} }, { api: { headers: { 'X-Key': `\${UNSET_KEY}` } } }),
-      ['error apis[0].headers.X-Key: the variable UNSET_KEY is not set'],
+      ['error apis[0].headers.X-Key: the variable UNSET_KEY is not set (api, line 8)'],
     ],
     [
       'the same endpoint twice',
       () => config({ a: {}, again: { path: '/a' } }),
       [
-        `error ${at}[1]: "api/again" and "api/a" (${at}[0]) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
+        `error ${at}[1]: "api/again" and "api/a" (${at}[0]) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream} (api/again, line 10)`,
       ],
     ],
     [
