@@ -61,9 +61,12 @@ interface Signatory {
   sign(statements: readonly Statement[], exchange: Exchange): readonly Hex[] | Promise<readonly Hex[]>;
 }
 
+/** A key in this process signs before anybody could stop it. */
+const UNHURRIED = new AbortController().signal;
+
 function local({ signer }: SignerInUse): Signatory {
   const one = (statement: Statement): Hex => {
-    const signature = signer.sign(statement, new AbortController().signal);
+    const signature = signer.sign(statement, UNHURRIED);
     if (signature instanceof Promise) throw new Error('a local signer signs at once');
     return signature;
   };
