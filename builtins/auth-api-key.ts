@@ -25,6 +25,7 @@ import {
   type Static,
   type TokenTake,
   Type,
+  tooManyRequests,
   warning,
 } from '../plugins-sdk/index.ts';
 
@@ -142,12 +143,6 @@ class KeyLimits {
 
 const kept = new StateKey<KeyLimits>('api keys');
 
-function limited({ allowed, retryAfter }: TokenTake): boolean {
-  if (allowed) return false;
-  const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
-  throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
-}
-
 /** @param counted requests of clients with a name. @returns the check of a sent key. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
   const limits = services.states.keep(kept, '', () => new KeyLimits());
@@ -169,7 +164,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     clientName.set(exchange, client);
     const letIn = (taken: TokenTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      limited(taken);
+      if (!taken.allowed) throw tooManyRequests(taken);
       return true;
     };
     const taken = take?.() ?? { allowed: true, retryAfter: 0 };

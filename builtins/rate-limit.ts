@@ -7,11 +7,11 @@ import {
   definePlugin,
   forwardedClient,
   millisecondsSchema,
-  Refusal,
   refTo,
   StateKey,
   type TokenTake,
   Type,
+  tooManyRequests,
   warning,
 } from '../plugins-sdk/index.ts';
 
@@ -65,11 +65,10 @@ export const rateLimit = definePlugin({
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
     const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit'));
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
-    const answer = ({ allowed, retryAfter }: TokenTake): undefined => {
-      if (allowed) return undefined;
+    const answer = (take: TokenTake): undefined => {
+      if (take.allowed) return undefined;
       limited({}, 1);
-      const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
-      throw new Refusal(429, 'Too Many Requests', { headers, failure: false });
+      throw tooManyRequests(take);
     };
     return {
       hooks: {
