@@ -27,6 +27,11 @@ export function isAddress(value: unknown): value is Address {
   return isSingleCase(value) || value === withChecksum(value);
 }
 
+/** Whether two hex texts mean the same bytes. */
+export function isSameHex(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
 /** Lower-case hex of the bytes, with `0x`. */
 export function toHex(bytes: Uint8Array): Hex {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;

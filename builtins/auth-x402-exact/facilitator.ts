@@ -1,8 +1,7 @@
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
-import { type HttpClient, isBytes32, RequestFailure } from '../../plugins-sdk/index.ts';
+import { type HttpClient, isBytes32, isSameHex, RequestFailure } from '../../plugins-sdk/index.ts';
 import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
 import type { Core } from './installed.ts';
-import { isSame } from './payload.ts';
 import type { Terms } from './terms.ts';
 
 /** The facilitator gave no usable answer. The message is fit for the log: it shows neither the path of its URL nor a text of its. */
@@ -73,7 +72,7 @@ export class Facilitator {
     try {
       const verified = await this.#verifying.verify(payload, requirements);
       if (!verified.isValid) return codeOf(verified.invalidReason, unexpected);
-      if (verified.payer !== undefined && !isSame(verified.payer, payer))
+      if (verified.payer !== undefined && !isSameHex(verified.payer, payer))
         throw new FacilitatorFailure('verify: the answer is about another payer');
       return undefined;
     } catch (error) {
@@ -125,7 +124,7 @@ function settlementOf(
   const lie = (what: string) => new FacilitatorFailure(`settle: the answer ${what}`);
   if (!isHash) throw lie('names no transaction');
   if (said.network !== network) throw lie('is about another network');
-  if (said.payer !== undefined && !isSame(said.payer, payer)) throw lie('is about another payer');
+  if (said.payer !== undefined && !isSameHex(said.payer, payer)) throw lie('is about another payer');
   if (said.amount !== undefined && said.amount !== amount) throw lie('is about another amount');
   return { kind: 'settled', response: { ...response, amount } };
 }

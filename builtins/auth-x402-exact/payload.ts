@@ -1,5 +1,5 @@
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
-import { type Address, isBytes32, isHex } from '../../plugins-sdk/index.ts';
+import { type Address, isBytes32, isHex, isSameHex } from '../../plugins-sdk/index.ts';
 import type { Core } from './installed.ts';
 
 /** `TransferWithAuthorization` of EIP-3009, numbers as decimal text. */
@@ -76,7 +76,7 @@ export function matchPayment(
   const authorization = authorizationIn(payload.authorization);
   if (authorization === undefined || !isHex(signature) || signature === '0x') throw invalid();
   const { to, value, validAfter, validBefore } = authorization;
-  if (!isSame(to, requirements.payTo)) throw new PaymentFault('invalid_exact_evm_payload_recipient_mismatch');
+  if (!isSameHex(to, requirements.payTo)) throw new PaymentFault('invalid_exact_evm_payload_recipient_mismatch');
   if (value !== requirements.amount) throw new PaymentFault('invalid_exact_evm_payload_authorization_value');
   const seconds = BigInt(Math.floor(now / 1000));
   if (BigInt(validAfter) > seconds) throw new PaymentFault('invalid_exact_evm_payload_authorization_valid_after');
@@ -92,7 +92,7 @@ function requirementsFor(accepted: PaymentRequirements, offers: readonly Payment
   if (there.length === 0) throw new PaymentFault('invalid_network');
   const found = there.find(
     ({ asset, amount, payTo }) =>
-      isSame(asset, accepted.asset) && amount === accepted.amount && isSame(payTo, accepted.payTo),
+      isSameHex(asset, accepted.asset) && amount === accepted.amount && isSameHex(payTo, accepted.payTo),
   );
   if (found === undefined) throw new PaymentFault('invalid_payment_requirements');
   return found;
@@ -114,9 +114,4 @@ function isAddressText(value: unknown): value is Address {
 
 function isUint256(value: unknown): value is string {
   return typeof value === 'string' && UINT256.test(value) && BigInt(value) >> 256n === 0n;
-}
-
-/** Whether two hex texts mean the same bytes. */
-export function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
 }

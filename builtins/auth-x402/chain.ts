@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import {
   type Hex,
+  isSameHex,
   type JsonRpc,
   JsonRpcFailure,
   type JsonRpcLimits,
@@ -101,11 +102,11 @@ export async function findMined(
     if (BigInt(chainId) !== BigInt(network))
       throw new JsonRpcFailure(`the chain is ${BigInt(chainId)}, not ${network}`);
     if (transaction === null || receipt === null) return undefined;
-    if (!isSame(transaction.hash, txHash) || !isSame(receipt.transactionHash, txHash)) {
+    if (!isSameHex(transaction.hash, txHash) || !isSameHex(receipt.transactionHash, txHash)) {
       throw new JsonRpcFailure('the answer is about another transaction');
     }
     // Between two answers the chain may have been reorganised.
-    if (!isSame(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
+    if (!isSameHex(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
     // The chain's length is checked before the block is asked for, which must then still be part of it.
     if (confirmations > 1) {
       const newest = shaped('block number', shapes.quantity, await ask('eth_blockNumber', []));
@@ -114,16 +115,11 @@ export async function findMined(
     // By number: a node finds blocks by their hash that are not part of the chain any more.
     const found = await ask('eth_getBlockByNumber', [receipt.blockNumber, false]);
     const block = shaped('block', shapes.block, found);
-    if (block === null || !isSame(block.hash, receipt.blockHash)) return undefined;
+    if (block === null || !isSameHex(block.hash, receipt.blockHash)) return undefined;
     return { transaction, receipt, minedAt: milliseconds(block.timestamp) };
   } finally {
     stop.abort();
   }
-}
-
-/** Whether two hex texts mean the same bytes. */
-export function isSame(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
 }
 
 function milliseconds(timestamp: string): number {

@@ -1,5 +1,5 @@
-import { type Address, Refusal } from '../../plugins-sdk/index.ts';
-import { type EventLog, isSame, type Mined } from './chain.ts';
+import { type Address, isSameHex, Refusal } from '../../plugins-sdk/index.ts';
+import type { EventLog, Mined } from './chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 
@@ -20,10 +20,10 @@ type Asked = Pick<Terms, 'token' | 'amount' | 'recipient' | 'expiry'>;
  */
 export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: number): void {
   const { transaction, receipt, minedAt } = mined;
-  if (!isSame(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
+  if (!isSameHex(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
   const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
   if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
-  if (isSame(terms.token, NATIVE) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
+  if (isSameHex(terms.token, NATIVE) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
     throw mismatch('it does not pay this amount of this token to this recipient');
   }
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
@@ -31,7 +31,7 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
 
 /** A transfer of the native asset by the transaction itself, not by a contract that it calls. */
 function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }: Asked): boolean {
-  return isSame(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
+  return isSameHex(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
 }
 
 /** One transfer that is large enough; several small ones do not add up. Whose tokens they were does not matter. */
@@ -43,10 +43,10 @@ function isTransfer({ address, topics, data, removed }: EventLog, { token, recip
   const [event = '', , to = ''] = topics;
   return (
     removed !== true &&
-    isSame(address, token) &&
+    isSameHex(address, token) &&
     topics.length === 3 &&
-    isSame(event, TRANSFER) &&
-    isSame(to, `0x${recipient.slice(2).padStart(64, '0')}`) &&
+    isSameHex(event, TRANSFER) &&
+    isSameHex(to, `0x${recipient.slice(2).padStart(64, '0')}`) &&
     data.length === WORD &&
     BigInt(data) >= BigInt(amount)
   );
