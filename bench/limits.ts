@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { largestConfig } from './configs.ts';
-import { documents } from './documents.ts';
+import { documentOf, worstRecipes } from './documents.ts';
+import { floodPipelined } from './pipelined-flood.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 /** Measures what the worst requests cost: processor time of each, and the longest turn of the event loop. */
@@ -19,9 +20,10 @@ const HEADERS = { 'content-type': 'application/json', 'x-api-key': 'benchmark-ke
 const dist = fileURLToPath(new URL('..', import.meta.url));
 const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
 
-const names = Object.keys(documents);
+const names = Object.keys(worstRecipes);
+const documents = Object.values(worstRecipes).map((recipe) => documentOf(recipe));
 const upstream = createServer(({ url = '' }, response) => {
-  const document = documents[names[Number(/\d+/.exec(url)?.[0])] ?? ''] ?? '{}';
+  const document = documents[Number(/\d+/.exec(url)?.[0])] ?? '{}';
   response.writeHead(200, { 'Content-Type': 'application/json' }).end(document);
 });
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
@@ -80,18 +82,42 @@ async function measure(name: string, work: (started: Started) => Promise<void>, 
   process.stdout.write(`| ${name} | ${cpu.toFixed(0)} | ${turn.toFixed(0)} |\n`);
 }
 
+/** Thousands of connections that pipeline and read nothing; by itself, since what it leaves in memory would count elsewhere. */
+async function measureFlood(): Promise<void> {
+  const flooded = await start('flooded', ['--max-old-space-size=256', '--import', join(dist, 'bench/turn-watch.js')]);
+  const { pid = 0, url } = flooded.server;
+  try {
+    let flood: Awaited<ReturnType<typeof floodPipelined>> | undefined;
+    const work = async () => {
+      flood = await floodPipelined(url, pid, { connections: 4096, addresses: 8, random: Math.random });
+    };
+    const before = await flooded.server.cpu();
+    const turn = await longestTurn(flooded.server, work);
+    const cpu = ((await flooded.server.cpu()) - before) / 1000;
+    const { slowest, failures, growth } = flood ?? {};
+    process.stdout.write(`| 4096 connections, 64 KiB of requests each | ${cpu.toFixed(0)} | ${turn.toFixed(0)} |\n`);
+    process.stdout.write(
+      `\nMeanwhile: slowest /health ${slowest} ms, ${failures} failed; ${growth?.toFixed(0)} MiB more resident\n`,
+    );
+  } finally {
+    await flooded.server.stop();
+  }
+}
+
 const plain = await start('plain', []);
 const watched = await start('watched', ['--import', join(dist, 'bench/turn-watch.js')]);
 try {
   process.stdout.write('\n| request | CPU ms | longest turn, ms |\n|---|---|---|\n');
   for (const [i, name] of names.entries()) {
     await measure(`raw: ${name}`, (started) => ask(started, 'raw', { document: i }));
+    await measure(`encoded: ${name}`, (started) => ask(started, 'path', { document: i, _path: '$.a.b' }));
   }
   for (const path of PATHS) {
-    const wide = names.indexOf('random keys');
+    const wide = names.indexOf('short keys');
     await measure(`path: ${path.slice(0, 32)}`, (started) => ask(started, 'path', { document: wide, _path: path }));
   }
   await measure(`${PIPELINED} requests to /health in one write`, pipeline, 3);
+  await measureFlood();
 } finally {
   await Promise.all([plain, watched].map(({ server }) => server.stop()));
   upstream.close();

@@ -44,16 +44,6 @@ export function jcs(value: unknown): string {
   return write(value, 0, true);
 }
 
-/**
- * {@link canonicalJson} for values of which one pass could take too long: it yields every few thousand members. The value must
- * not change meanwhile.
- *
- * @throws CanonicalJsonError
- */
-export function canonicalJsonSteps(value: unknown): Generator<void, string> {
-  return writeInSteps(value, 0, { members: 0 });
-}
-
 function write(value: unknown, depth: number, strict: boolean): string {
   switch (typeof value) {
     case 'string':
@@ -70,26 +60,6 @@ function write(value: unknown, depth: number, strict: boolean): string {
       if (!strict) return 'null';
   }
   throw new CanonicalJsonError('type', `a value of type ${typeof value} cannot be written as JSON`);
-}
-
-/** Members between two turns of other work. */
-const STEP = 5000;
-
-/** The same text as {@link write} makes, by a generator: too slow for small values, but it can stop in between. */
-function* writeInSteps(value: unknown, depth: number, count: { members: number }): Generator<void, string> {
-  if (typeof value !== 'object' || value === null) return write(value, depth, false);
-  requireContainer(value, depth + 1);
-  const isArray = Array.isArray(value);
-  const parts: string[] = [];
-  for (const key of isArray ? value.keys() : sorted(Object.keys(value))) {
-    count.members += 1;
-    if (count.members % STEP === 0) yield;
-    const member: unknown = Reflect.get(value, key);
-    const text =
-      typeof member === 'object' ? yield* writeInSteps(member, depth + 1, count) : write(member, depth, false);
-    parts.push(isArray ? text : `${quote(String(key), false)}:${text}`);
-  }
-  return isArray ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
 }
 
 function writeContainer(value: object, depth: number, strict: boolean): string {

@@ -28,7 +28,10 @@ class SignedJson extends JsonText implements Response {
   }
 
   with(members: Readonly<Record<string, unknown>>): JsonText {
-    return trustedJson(`${JSON.stringify(members).slice(0, -1)},${this.json.slice(1)}`);
+    const added: unknown = JSON.stringify(members);
+    if (typeof added !== 'string' || !added.startsWith('{')) throw new TypeError('members are an object');
+    // What is undefined has no JSON form.
+    return trustedJson(added === '{}' ? this.json : `${added.slice(0, -1)},${this.json.slice(1)}`);
   }
 }
 
@@ -38,7 +41,9 @@ export const SignedResponse = {
     return SignedJson.is(value);
   },
 
+  /** @throws TypeError where two members would have one name. */
   of({ node, endpointId, timestamp, field, value, signature, beside, proof }: SignedParts): SignedResponse {
+    if (Object.hasOwn(beside ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
     const further = beside === undefined ? '' : `,${JSON.stringify(beside).slice(1, -1)}`;
     const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;

@@ -76,6 +76,20 @@ export function scaleToInteger(value: Decimal, times?: Decimal): bigint | undefi
   return value.negative !== (times?.negative ?? false) ? -magnitude : magnitude;
 }
 
+/** Whether the exact product of `value` and `times` (1 when absent) is a whole number: then nothing of it is truncated. */
+export function isWhole(value: Decimal, times?: Decimal): boolean {
+  const exponent = value.exponent + (times?.exponent ?? 0);
+  if (value.digits === '' || times?.digits === '' || exponent >= 0) return true;
+  // So many digits cannot end in so many zeros.
+  if (value.digits.length + (times?.digits.length ?? 0) + exponent <= 0) return false;
+  return (BigInt(value.digits) * BigInt(times?.digits ?? 1)) % 10n ** BigInt(-exponent) === 0n;
+}
+
+/** Whether it lies between -1 and 1 and is not zero: what is multiplied by it loses digits. */
+export function isFraction({ digits, exponent }: Decimal): boolean {
+  return digits !== '' && digits.length + exponent <= 0;
+}
+
 /**
  * Reads a multiplier such as `1e18`, `100`, `-0.5` or `1e-6`.
  *

@@ -26,14 +26,34 @@ export function exactNumbersAt(
   text: string,
   locations: readonly (Location | undefined)[],
 ): readonly (string | undefined)[] {
+  const places = locations.map((location) => location?.map((step) => [step]));
+  return read(text, places).map((found) => found?.token);
+}
+
+/** A value of a JSON text: for a list or object an empty one, for a number also its source text. */
+export interface Found {
+  readonly value: unknown;
+  readonly token: string | undefined;
+}
+
+/** Where a value is: of each step the names that a member may have, and the indices that an element may have. */
+export type Place = readonly Location[];
+
+/** The values at some places in a JSON text, which is read once and of which nothing else is made. */
+export function valuesAt(text: string, places: readonly Place[]): readonly (Found | undefined)[] {
+  return read(text, places);
+}
+
+function read(text: string, places: readonly (Place | undefined)[]): readonly (Found | undefined)[] {
   const root = new Target();
-  for (const location of locations) if (location !== undefined && location.length <= MAX_DEPTH) root.at(location);
+  const targets = places.map((place) => (place && place.length <= MAX_DEPTH ? root.along(place) : undefined));
+  const reader = new Reader(text);
   try {
-    new Reader(text).read(root);
+    reader.read(root);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  return locations.map((location) => (location === undefined ? undefined : root.tokenAt(location)));
+  return targets.map((target) => (target?.isCurrent() ? reader.valueOf(target) : undefined));
 }
 
 /** Wanted values by their last step. */
@@ -41,31 +61,35 @@ type Children = ReadonlyMap<string | number, Target>;
 
 /** A value that is wanted, or that leads to wanted ones. */
 class Target {
+  readonly #parent: Target | undefined;
   children: Map<string | number, Target> | undefined;
   /** When it was last read: visits are numbered, and those of children lie within those of their parents. */
   visit = 0;
-  token: string | undefined;
+  token: Token = 'end';
+  start = 0;
+  end = 0;
 
-  at(location: Location): Target {
+  constructor(parent?: Target) {
+    this.#parent = parent;
+  }
+
+  along(place: Place): Target {
     let target: Target = this;
-    for (const step of location) {
+    for (const step of place) {
       target.children ??= new Map();
-      const child: Target = target.children.get(step) ?? new Target();
-      target.children.set(step, child);
+      const { children }: Target = target;
+      const child: Target =
+        step.map((key) => children.get(key)).find((known) => known !== undefined) ?? new Target(target);
+      for (const key of step) children.set(key, child);
       target = child;
     }
     return target;
   }
 
-  tokenAt(location: Location): string | undefined {
-    let target: Target = this;
-    for (const step of location) {
-      const child: Target | undefined = target.children?.get(step);
-      // Read before its parent: it belongs to an earlier member of the same name, and the last member counts.
-      if (child === undefined || child.visit < target.visit) return undefined;
-      target = child;
-    }
-    return target.token;
+  /** One that was read before its parent belongs to an earlier member of the same name, and the last member counts. */
+  isCurrent(): boolean {
+    const parent = this.#parent;
+    return this.visit > 0 && (parent === undefined || (this.visit > parent.visit && parent.isCurrent()));
   }
 }
 
@@ -79,11 +103,19 @@ class Reader {
     this.#scanner = new JsonScanner(this.#json, MAX_DEPTH);
   }
 
+  valueOf({ token, start, end }: Target): Found {
+    if (token === 'array' || token === 'object') return { value: token === 'array' ? [] : {}, token: undefined };
+    const text = this.#json.toString('utf8', start, end);
+    return { value: JSON.parse(text), token: token === 'number' ? text : undefined };
+  }
+
   /** @throws SyntaxError */
   read(target: Target, token: Token = this.#scanner.next()): void {
     const { start, end } = this.#scanner;
     target.visit = ++this.#visits;
-    target.token = token === 'number' ? this.#json.toString('latin1', start, end) : undefined;
+    target.token = token;
+    target.start = start;
+    target.end = end;
     if (target.children === undefined) this.#skip(token);
     else if (token === 'object') this.#readObject(target.children);
     else if (token === 'array') this.#readArray(target.children);

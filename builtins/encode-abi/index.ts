@@ -19,7 +19,7 @@ import {
   toHex,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { exactNumbersAt } from './exact-number.ts';
+import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { misreadIndices, withoutNames } from './filters.ts';
 import {
   BudgetError,
@@ -34,6 +34,7 @@ import { encodingKey } from './key.ts';
 import { describeAbi } from './openapi.ts';
 import {
   checkPinned,
+  cuts,
   type Field,
   type Origin,
   type Pinned,
@@ -67,9 +68,9 @@ function readField(field: Field, text: string, origin: Origin): Pinned {
   return { times: parseMultipliers(text, origin) };
 }
 
-function complete({ types, paths, times }: Pinned): Plan {
+function complete({ types, paths, times, exact = false }: Pinned): Plan {
   if (types === undefined || paths === undefined) throw new Error('an encoding has a type and a path');
-  return planOf({ types, paths, times });
+  return planOf({ types, paths, times, exact });
 }
 
 function delegatedOf(endpoint: Pick<Endpoint, 'own' | 'shared'>): readonly Field[] {
@@ -86,7 +87,8 @@ function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefin
     const text = encoding[field];
     return text === undefined || text === DELEGATED ? [] : [[field, text]];
   });
-  const pinned: Pinned = Object.assign({}, ...texts.map(([field, text]) => readField(field, text, 'operator')));
+  const read = texts.map(([field, text]) => readField(field, text, 'operator'));
+  const pinned: Pinned = Object.assign({ exact: encoding.exact }, ...read);
   checkPinned(pinned, delegated.includes('times'));
   return { pinned, delegated, plan: delegated.length === 0 ? complete(pinned) : undefined };
 }
@@ -132,8 +134,16 @@ function checkTimes(endpoint: EndpointDraft): Finding[] {
 
 function check(endpoint: EndpointDraft): Finding[] {
   try {
-    const paths = prepare(endpoint)?.pinned.paths ?? [];
-    return [...checkPaths(endpoint, paths), ...checkTimes(endpoint)];
+    const prepared = prepare(endpoint);
+    if (prepared === undefined) return [];
+    const { pinned, delegated } = prepared;
+    // Whoever says `exact: false` wants it so.
+    const cutting = pinned.exact === undefined ? cuts(pinned, delegated.includes('times')) : [];
+    return [
+      ...checkPaths(endpoint, pinned.paths ?? []),
+      ...checkTimes(endpoint),
+      ...cutting.map(([field, message]) => warning(`${endpoint.path}.encoding.${field}`, message)),
+    ];
   } catch (cause) {
     if (!(cause instanceof PlanError)) throw cause;
     return [error(`${endpoint.path}.encoding.${cause.field}`, cause.message)];
@@ -179,25 +189,29 @@ function failed(reason: string): Refusal {
 /** @throws Refusal where a path finds nothing, PathError */
 function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] {
   const budget = fullBudget();
-  return plan.map(({ path }) => {
-    const match = path.first(data, budget);
-    // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
-    if (match === undefined) throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
-    return match;
-  });
+  return plan.map(({ path }) => required(path.first(data, budget), path, pathDelegated));
 }
 
-/** The digits of each match that is a number. The text is read once for all of them, and not at all if there are none. */
-function exactNumbers(text: string | undefined, matches: readonly Match[]): readonly (string | undefined)[] {
-  if (text === undefined) return [];
+function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: boolean): T {
+  if (found !== undefined) return found;
+  // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
+  throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
+}
+
+/** Matches with the digits of those that are numbers. The text is read once for all, and not at all if there are none. */
+function withDigits(matches: readonly Match[], text: string | undefined): readonly Found[] {
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
-  return locations.some((location) => location !== undefined) ? exactNumbersAt(text, locations) : [];
+  const isNeeded = text !== undefined && locations.some((location) => location !== undefined);
+  const tokens = isNeeded ? exactNumbersAt(text, locations) : [];
+  // A plugin that calls the API makes both.
+  if (isNeeded && matches.some(({ value }, i) => typeof value === 'number' && Number(tokens[i]) !== value))
+    throw failed('the text of the answer is not that of its data');
+  return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
 }
 
 /** @throws ValueError */
-function encoded(plan: Plan, matches: readonly Match[], text: string | undefined): Encoded {
-  const tokens = exactNumbers(text, matches);
-  const items = plan.map(({ type, times }, i): Item => ({ type, value: matches[i]?.value, times, token: tokens[i] }));
+function encoded(plan: Plan, found: readonly Found[]): Encoded {
+  const items = plan.map((planned, i): Item => ({ ...planned, value: found[i]?.value, token: found[i]?.token }));
   const value = toHex(encodeValues(items));
   return { bytes: value, field: 'data', value };
 }
@@ -210,7 +224,7 @@ function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awai
   };
   if (LongResponse.is(response)) return encodeLong(plan, response, pathDelegated).catch(fail);
   try {
-    return encoded(plan, find(plan, response.data, pathDelegated), response.text);
+    return encoded(plan, withDigits(find(plan, response.data, pathDelegated), response.text));
   } catch (cause) {
     return fail(cause);
   }
@@ -218,11 +232,17 @@ function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awai
 
 /** Gives each step a turn of the event loop of its own, and likewise the next stages, which hash and sign. */
 async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
+  const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
+  if (places.length === plan.length) {
+    const values = valuesAt(response.text, places);
+    const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
+    return setImmediate(encoded(plan, found));
+  }
   const data = await response.parsed();
   await setImmediate();
   const matches = find(plan, data, pathDelegated);
   await setImmediate();
-  return setImmediate(encoded(plan, matches, response.text));
+  return setImmediate(encoded(plan, withDigits(matches, response.text)));
 }
 
 function refusalOf(cause: unknown, pathDelegated: boolean): unknown {

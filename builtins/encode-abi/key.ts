@@ -10,6 +10,9 @@ export const encodingKey = configKey(
         type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
         path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
         times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+        exact: Type.Optional(
+          Type.Boolean({ description: 'Refuses a number that its integer type would cut, such as 0.5; default false' }),
+        ),
       },
       { additionalProperties: false, description: 'What is extracted and ABI-encoded; without it the JSON is signed' },
     ),

@@ -1,6 +1,6 @@
 import { nearest } from '../../plugins-sdk/suggest.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';
-import { type Decimal, parseTimes, TimesError } from './decimal.ts';
+import { type Decimal, isFraction, parseTimes, TimesError } from './decimal.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from './json-path/index.ts';
 
 /** The three members of an encoding. */
@@ -11,6 +11,8 @@ export interface PlannedValue {
   readonly type: AbiType;
   readonly path: CompiledPath;
   readonly times: Decimal | undefined;
+  /** Whether an integer that would be truncated is refused. */
+  readonly exact: boolean;
 }
 
 export type Plan = readonly PlannedValue[];
@@ -93,6 +95,7 @@ export interface Lists {
   readonly paths: readonly CompiledPath[];
   /** As long as the others, or a single one for all; absent: no multiplier. */
   readonly times: readonly (Decimal | undefined)[] | undefined;
+  readonly exact: boolean;
 }
 
 /** The lists of an encoding, of which a requester may still have to give some. */
@@ -112,15 +115,30 @@ export function checkPinned(pinned: Pinned, timesDelegated: boolean): void {
 /** @throws PlanError where the lengths do not fit, or a type that is no integer would be multiplied. */
 export function planOf(lists: Lists): Plan {
   checkLengths(lists);
-  const { types, paths, times = [undefined] } = lists;
+  const { types, paths, times = [undefined], exact } = lists;
   return types.map((type, index) => {
     const path = paths[index];
     if (path === undefined) throw new PlanError('path', 'has too few members');
     const multiplier = multiplierAt(times, index);
-    if (isInteger(type)) return { type, path, times: multiplier };
+    if (isInteger(type)) return { type, path, times: multiplier, exact };
     if (multiplier !== undefined && !isOne(multiplier)) throw onlyIntegers(type);
-    return { type, path, times: undefined };
+    return { type, path, times: undefined, exact };
   });
+}
+
+/** Says where numbers of an operator's encoding get cut, by field. */
+export function cuts({ types = [], times }: Pinned, timesDelegated: boolean): readonly (readonly [Field, string])[] {
+  const bare = types.find((type, i) => isInteger(type) && multiplierAt(times ?? [undefined], i) === undefined);
+  const small = times?.find((factor) => factor !== undefined && isFraction(factor));
+  const refuse = 'exact: true refuses what would be cut';
+  return [
+    ...(bare === undefined || timesDelegated
+      ? []
+      : [['type', `${bare.name} without times cuts fractions: 2064.25 is signed as 2064; ${refuse}`] as const]),
+    ...(small === undefined
+      ? []
+      : [['times', `is below 1, which cuts digits: small values are signed as 0; ${refuse}`] as const]),
+  ];
 }
 
 function checkLengths({ types, paths, times }: Pinned): void {

@@ -1,19 +1,20 @@
 import { toUSVString } from 'node:util';
 import { isAddress, isHex, toBytes } from '../../plugins-sdk/hex.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
-import { type Decimal, decimalOf, equalDecimals, parseDecimal, scaleToInteger } from './decimal.ts';
+import { type Decimal, decimalOf, equalDecimals, isWhole, parseDecimal, scaleToInteger } from './decimal.ts';
 
 /** An upstream value that its ABI type has no place for. The text describes the value without showing it. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-/** One value on its way into the encoding; see {@link coerce} for `times` and `token`. */
+/** One value on its way into the encoding; see {@link coerce}. */
 export interface Item {
   readonly type: AbiType;
   readonly value: unknown;
   readonly times?: Decimal | undefined;
   readonly token?: string | undefined;
+  readonly exact?: boolean | undefined;
 }
 
 type TypeOf<K extends AbiType['kind']> = Extract<AbiType, { kind: K }>;
@@ -41,10 +42,10 @@ const BOOLEAN_TEXTS: ReadonlyMap<unknown, boolean> = new Map([
  */
 export function encodeValues(items: readonly Item[]): Uint8Array {
   let length = 0;
-  const values = items.map(({ type, value, times, token }) => {
-    if (typeof value === 'string') length += value.length;
+  const values = items.map((item) => {
+    if (typeof item.value === 'string') length += item.value.length;
     if (length > MAX_TEXTS) throw new ValueError(`the values are longer than ${MAX_TEXTS} characters together`);
-    return coerce(type, value, times, token);
+    return coerce(item);
   });
   return encodeAbi(
     items.map(({ type }) => type),
@@ -66,12 +67,13 @@ export function encodeValues(items: readonly Item[]): Uint8Array {
  * @param times for integer types only; ignored by the others, which configuration and requests must not combine with it.
  * @param token when `value` is a number that comes from a JSON text: its source text, whose digits count instead of the
  * double's.
+ * @param exact whether an integer that would be truncated is refused.
  * @throws ValueError for anything else.
  */
-export function coerce(type: AbiType, value: unknown, times?: Decimal, token?: string): AbiValue {
+export function coerce({ type, value, times, token, exact }: Item): AbiValue {
   switch (type.kind) {
     case 'int':
-      return toInteger(type, value, times, token);
+      return toInteger(type, value, { times, token, exact });
     case 'bool':
       return toBoolean(type, value, token);
     case 'address':
@@ -85,10 +87,16 @@ export function coerce(type: AbiType, value: unknown, times?: Decimal, token?: s
   }
 }
 
-function toInteger(type: TypeOf<'int'>, value: unknown, times: Decimal | undefined, token: string | undefined): bigint {
-  const exact = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
-  if (exact === undefined) throw refused(type, value);
-  const integer = scaleToInteger(exact, times);
+function toInteger(
+  type: TypeOf<'int'>,
+  value: unknown,
+  { times, token, exact }: Pick<Item, 'times' | 'token' | 'exact'>,
+): bigint {
+  const decimal = typeof value === 'string' ? decimalOfText(value) : decimalOfNumber(value, token);
+  if (decimal === undefined) throw refused(type, value);
+  if (exact === true && !isWhole(decimal, times))
+    throw new ValueError(`the number has a fraction, which ${type.name} cuts`);
+  const integer = scaleToInteger(decimal, times);
   if (integer === undefined || integer < type.min || integer > type.max) {
     throw new ValueError(`the number is out of the range of ${type.name}`);
   }

@@ -1,9 +1,10 @@
+import { canonicalJson } from '../canonical-json.ts';
 import { type JsonText, trustedJson } from '../json-text.ts';
 import type { ApiResponse, Json } from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
-import { canonicalize } from './canonicalize.ts';
-import { type LongContainers, parse, validate } from './parse.ts';
-import { inTurns } from './turns.ts';
+import { type LongContainer, partsOf } from './parts.ts';
+import { PartsReader } from './read.ts';
+import { inTurns, type Steps } from './turns.ts';
 
 /**
  * An upstream's answer whose JSON text is too long to be handled in one turn of the event loop. What is made of it is made
@@ -12,15 +13,16 @@ import { inTurns } from './turns.ts';
 export class LongResponse implements ApiResponse {
   readonly status: number;
   readonly #bytes: Buffer;
-  readonly #long: LongContainers;
+  /** Nothing where JSON.parse is quick, as with a long text in few values. */
+  readonly #root: LongContainer | undefined;
   #text: string | undefined;
   #parsed: Promise<Json> | undefined;
   #data: Json | undefined;
 
-  private constructor(status: number, bytes: Buffer, long: LongContainers) {
+  private constructor(status: number, bytes: Buffer, root: LongContainer | undefined) {
     this.status = status;
     this.#bytes = bytes;
-    this.#long = long;
+    this.#root = root;
   }
 
   static is(value: unknown): value is LongResponse {
@@ -31,8 +33,8 @@ export class LongResponse implements ApiResponse {
    * @param bytes well-formed UTF-8 without a byte order mark, at most 1 MiB
    * @throws SyntaxError unless they are JSON; JsonLimitError beyond 256 levels and for a number too large for a double
    */
-  static async read(status: number, bytes: Buffer): Promise<LongResponse> {
-    return new LongResponse(status, bytes, await inTurns(validate(bytes)));
+  static *read(status: number, bytes: Buffer): Steps<LongResponse> {
+    return new LongResponse(status, bytes, yield* partsOf(bytes));
   }
 
   get text(): string {
@@ -48,16 +50,21 @@ export class LongResponse implements ApiResponse {
 
   /** `data`, made with turns for other work in between. */
   parsed(): Promise<Json> {
-    this.#parsed ??= inTurns(parse(this.#bytes, this.#long)).then((data) => {
-      this.#data = data;
-      return data;
-    });
+    this.#parsed ??= inTurns(this.#parse());
     return this.#parsed;
+  }
+
+  *#parse(): Steps<Json> {
+    const data = this.#root && (yield* new PartsReader(this.#bytes).value(this.#root));
+    this.#data ??= data ?? (JSON.parse(this.text) as Json);
+    return this.#data;
   }
 
   /** The canonical JSON of `data`, as text and as bytes. */
   async canonical(): Promise<{ readonly text: JsonText; readonly bytes: Uint8Array }> {
-    const bytes = await inTurns(canonicalize(this.#bytes));
-    return { text: trustedJson(bytes.toString()), bytes };
+    const text = this.#root
+      ? await inTurns(new PartsReader(this.#bytes).canonical(this.#root))
+      : canonicalJson(JSON.parse(this.text));
+    return { text: trustedJson(text), bytes: Buffer.from(text) };
   }
 }

@@ -9,7 +9,6 @@ const PLUS = 0x2b;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
 const POINT = 0x2e;
-const SLASH = 0x2f;
 const ZERO = 0x30;
 const NINE = 0x39;
 const COLON = 0x3a;
@@ -22,8 +21,6 @@ const CLOSE_BRACE = 0x7d;
 const LETTER_E = 0x65;
 const LOWER_CASE = 0x20;
 
-/** So many significant digits of a decimal come back from a double as they were (IEEE 754). */
-const EXACT_DIGITS = 15;
 /** Digits from which a number may be beyond all doubles. */
 const HUGE = 309;
 const ESCAPABLE = new Set(Buffer.from('"\\/bfnrt'));
@@ -42,8 +39,6 @@ export class JsonScanner {
   /** Where the last token begins and ends. */
   start = 0;
   end = 0;
-  /** Whether JavaScript would write the last string, key or number with these very characters. */
-  isPlain = true;
   /** Of a string or key. */
   hasEscapes = false;
   /** Whether a number may be too large for a double. */
@@ -154,7 +149,6 @@ export class JsonScanner {
 
   #endOfString(from: number): number {
     const bytes = this.#bytes;
-    this.isPlain = true;
     this.hasEscapes = false;
     for (let at = from + 1; ; at++) {
       const byte = bytes[at];
@@ -170,7 +164,6 @@ export class JsonScanner {
   /** The position of its last character. */
   #endOfEscape(at: number): number {
     const kind = this.#bytes[at] ?? 0;
-    if (kind === SLASH || kind === LETTER_U) this.isPlain = false;
     if (kind === LETTER_U) {
       for (let digit = at + 1; digit <= at + 4; digit++) if (!isHexDigit(this.#bytes[digit] ?? 0)) throw malformed();
       return at + 4;
@@ -182,22 +175,13 @@ export class JsonScanner {
   #endOfNumber(from: number): number {
     const bytes = this.#bytes;
     const whole = bytes[from] === MINUS ? from + 1 : from;
-    const isZero = bytes[whole] === ZERO;
-    let at = isZero ? whole + 1 : this.#endOfDigits(whole);
-    this.isPlain = !isZero || whole === from;
-    if (bytes[at] === POINT) {
-      const fraction = at + 1;
-      at = this.#endOfDigits(fraction);
-      // A last zero is dropped, and below 0.000001 there is an exponent.
-      this.isPlain = bytes[at - 1] !== ZERO && !(isZero && bytes[fraction] === ZERO);
-    }
-    if (at - whole > EXACT_DIGITS) this.isPlain = false;
+    let at = bytes[whole] === ZERO ? whole + 1 : this.#endOfDigits(whole);
+    if (bytes[at] === POINT) at = this.#endOfDigits(at + 1);
     this.mayBeHuge = at - whole >= HUGE;
     if (((bytes[at] ?? 0) | LOWER_CASE) !== LETTER_E) return at;
     const sign = bytes[at + 1];
     const power = at + (sign === PLUS || sign === MINUS ? 2 : 1);
     at = this.#endOfDigits(power);
-    this.isPlain = false;
     this.mayBeHuge ||= at - power > 2;
     return at;
   }

@@ -1,7 +1,8 @@
+import type { Place } from '../exact-number.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
 import { librarySearch } from './library.ts';
 import { type Match, Search } from './search.ts';
-import { isDefinite, parse } from './syntax.ts';
+import { isDefinite, parse, placeOf } from './syntax.ts';
 
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
 export type { Match } from './search.ts';
@@ -12,6 +13,8 @@ export interface CompiledPath {
   readonly text: string;
   /** Whether it can match one value at most, whatever the document. */
   readonly definite: boolean;
+  /** Where the value is, if the path is made of names and indices only: it can be found without the rest. */
+  readonly place?: Place | undefined;
   /**
    * The first match in the order of the path's selectors and the document, or undefined.
    *
@@ -51,6 +54,7 @@ export function compilePath(text: string, origin: 'operator' | 'requester'): Com
   return {
     text,
     definite: isDefinite(segments),
+    place: placeOf(segments),
     first: (document, budget = fullBudget()) => new Search(segments, budget).first(document),
   };
 }

@@ -1,3 +1,4 @@
+import type { Place } from '../exact-number.ts';
 import { PathError } from './budget.ts';
 
 export type Selector =
@@ -125,6 +126,16 @@ export function isDefinite(segments: readonly Segment[]): boolean {
 function selectsOne({ descends, selectors: [selector, ...others] }: Segment): boolean {
   if (descends || selector === undefined || others.length > 0) return false;
   return selector.kind === 'name' || (selector.kind === 'slice' && selector.start === -1 && selector.end === undefined);
+}
+
+/** The steps of segments that are but a name or an index each: the name for objects, the index for arrays. */
+export function placeOf(segments: readonly Segment[]): Place | undefined {
+  const place = segments.map(({ descends, selectors: [selector, ...others] }) => {
+    if (descends || selector?.kind !== 'name' || others.length > 0) return undefined;
+    const { name, index } = selector;
+    return index < 0 ? [name] : [name, index];
+  });
+  return place.every((step) => step !== undefined) ? place : undefined;
 }
 
 /**
