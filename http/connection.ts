@@ -1,11 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { linger } from './ending.ts';
+import type { Reader } from './gate.ts';
+import { Probes } from './probes.ts';
+import { queuedOf, startReading, stopReading } from './socket-internals.ts';
+import { readAgain } from './upgrade.ts';
 
 /** What a connection may have under way, and how long. */
 export interface ConnectionBounds {
-  /** Requests that are answered at a time; those behind them wait, and no more are read meanwhile. */
+  /** Requests that are read and answered at a time; what comes behind them waits unread until all are answered. */
   readonly requests: number;
-  /** Bytes of answers that the client has not taken, from which on no further request begins. */
+  /** Bytes of answers that the client has not taken, from which on no further request is read. */
   readonly unread: number;
   /** Milliseconds in which the client must take something of an answer. */
   readonly stall: number;
@@ -13,66 +18,84 @@ export interface ConnectionBounds {
   readonly probe: number;
 }
 
+/** Times later that a client is looked at which is not read. */
+const HELD_PROBES = 10;
+
 export const BOUNDS: ConnectionBounds = { requests: 16, unread: 1024 * 1024, stall: 30_000, probe: 100 };
 
-/** A client that is not read may have left, too; it is looked at later. */
-const HELD_PROBES = 10;
-/** Looks for one response. Some clients fail at the sixth interim response, and node may send one of its own. */
-const MOST_PROBES = 4;
-
-/** A request that was read and has not begun. */
-export interface Waiting {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
 /** What one client connection has under way. Node bounds neither the requests that it reads ahead nor what nobody reads. */
-export class Connection {
+export class Connection implements Reader {
   readonly socket: Socket;
+  readonly address: string;
+  /** When it was accepted, in milliseconds. */
+  readonly since: number;
+  taken = 0;
+  /** Whether it waits for its turn to be read: a request may be on its way. */
+  isStopped = false;
+  /** Whether no further request is taken. */
+  isEnding = false;
+  readonly #server: Server;
   readonly #bounds: ConnectionBounds;
-  readonly #waiting: Waiting[] = [];
   readonly #underWay: ServerResponse[] = [];
   readonly #unread = new Map<ServerResponse, number>();
   #unreadBytes = 0;
+  /** Whether the client had sent nothing at the last look, and is read since. */
+  #wasSilent = false;
   /** Whether the client is being timed. */
   #isTimed = false;
   #latest: ServerResponse | undefined;
-  #whenIdle: (() => void) | undefined;
-  /** Whether the socket is not read because of what is under way; node pauses it for reasons of its own. */
-  #isHeld = false;
+  /** Whether node has handed a request back, with what came behind it: nobody reads until all before it is answered. */
+  #isCut = false;
+  #whenAnswered: (() => void) | undefined;
+  /** What the client had sent when it last waited for nothing. */
+  #idleBytes = 0;
   /** Bytes that the system had not taken at the last look. */
   #queued = 0;
-  #probe: NodeJS.Timeout | undefined;
-  /** The response that is waited for, and the looks for it. */
-  #probed: ServerResponse | undefined;
-  #probes = 0;
+  readonly #probes: Probes;
 
-  constructor(socket: Socket, bounds: ConnectionBounds) {
+  constructor(server: Server, socket: Socket, bounds: ConnectionBounds, since: number) {
+    this.#server = server;
     this.socket = socket;
+    this.address = socket.remoteAddress ?? '';
     this.#bounds = bounds;
-    // Whoever reads a body resumes the socket, and with it the flow of further requests.
-    socket.on('resume', () => this.#hold());
+    this.since = since;
+    this.#probes = new Probes(
+      () => this.#delayOfProbe,
+      () => this.#current,
+    );
+    // Node resumes a socket that is new, and whoever reads a body does; behind a cut what came then would be lost.
+    socket.on('resume', () => {
+      if (this.#isCut) socket.pause();
+      else if (this.isStopped) stopReading(socket);
+    });
     socket.on('end', () => {
-      clearTimeout(this.#probe);
-      this.#probe = undefined;
-      this.#startProbes();
+      this.#probes.stop();
+      this.#probes.start();
     });
     // Node takes its own listeners off while a wish for another protocol waits, and an error that nobody hears ends the process.
     socket.on('error', () => undefined);
     socket.on('timeout', () => this.#isTimed && socket.destroy());
   }
 
-  /** Requests that were read and have not begun. */
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
   get isIdle(): boolean {
-    return this.#underWay.length === 0 && this.#waiting.length === 0;
+    return this.#underWay.length === 0 && !this.#isCut;
   }
 
+  /**
+   * Looks whether the client has sent nothing of a further request; node has deadlines for who has sent a part of one.
+   * @returns whether it was so at the last look, too: what it has sent may not be read yet in this turn of the event loop.
+   */
+  looksSilent(): boolean {
+    const was = this.#wasSilent;
+    const { bytesRead, writableEnded } = this.socket;
+    // One that lingers ends by itself.
+    this.#wasSilent = this.isIdle && !this.isStopped && bytesRead === this.#idleBytes && !writableEnded;
+    return was && this.#wasSilent;
+  }
+
+  /** Whether one more request may be read. */
   get mayBegin(): boolean {
-    return this.#underWay.length < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
+    return !this.isEnding && this.#underWay.length < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
   }
 
   /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
@@ -92,25 +115,26 @@ export class Connection {
     return this.#underWay.find(({ socket }) => socket !== null);
   }
 
-  enqueue(waiting: Waiting): void {
-    this.#waiting.push(waiting);
-    this.#hold();
-  }
-
-  dequeue(): Waiting | undefined {
-    return this.mayBegin ? this.#waiting.shift() : undefined;
-  }
-
   begin(response: ServerResponse): void {
     this.#underWay.push(response);
     this.#latest = response;
-    this.#hold();
-    if (this.socket.readableEnded) this.#startProbes();
+    this.#probes.start();
   }
 
-  /** Whether no request came behind that of the response. */
-  isLast(response: ServerResponse): boolean {
-    return this.#latest === response && this.#waiting.length === 0 && this.#whenIdle === undefined;
+  /**
+   * Takes no request behind those that have begun: what node has handed back is not read again (RFC 9112, section 9.6).
+   * @returns whether this one's answer ends the connection.
+   */
+  endWith(response: ServerResponse): boolean {
+    // The last answer is written already: a further request gets one that says so.
+    if (this.#latest?.headersSent) return false;
+    if (!this.isEnding) linger(this.socket);
+    this.isEnding = true;
+    // Its turn to be read will not come.
+    if (this.#isCut) this.isStopped = false;
+    this.#isCut = false;
+    this.#whenAnswered = undefined;
+    return this.#latest === response;
   }
 
   /** The response was written, and is not out. */
@@ -144,12 +168,10 @@ export class Connection {
     const index = this.#underWay.indexOf(response);
     if (index >= 0) this.#underWay.splice(index, 1);
     this.#time();
-    if (this.#isHeld && !this.#isFull) {
-      this.#isHeld = false;
-      this.socket.resume();
-    }
-    if (this.isIdle) this.#idle();
-    else if (this.#isUnheard) this.#startProbes();
+    if (this.#underWay.length === 0) {
+      this.#idleBytes = this.socket.bytesRead;
+      this.#answered();
+    } else this.#probes.start();
     return bytes;
   }
 
@@ -163,74 +185,55 @@ export class Connection {
     else if (!this.isIdle) this.socket.setTimeout(0);
   }
 
-  /** Calls back once every request that was read is answered; never if the connection closes before. */
-  whenIdle(callback: () => void): void {
-    this.#whenIdle = callback;
-    if (this.isIdle) this.#idle();
+  /**
+   * Node has handed a request back, and reads no more.
+   * @param answered called once all before it is answered; never if the connection closes before.
+   */
+  cut(answered: () => void): void {
+    this.#isCut = true;
+    this.socket.pause();
+    stopReading(this.socket);
+    this.#whenAnswered = answered;
+    if (this.#underWay.length === 0) this.#answered();
+    else this.#probes.start();
   }
 
-  #idle(): void {
-    const callback = this.#whenIdle;
-    this.#whenIdle = undefined;
+  stop(): void {
+    this.isStopped = true;
+    stopReading(this.socket);
+  }
+
+  start(): void {
+    this.isStopped = false;
+    this.#wasSilent = false;
+    if (!this.#isCut) {
+      startReading(this.socket);
+      return;
+    }
+    this.#isCut = false;
+    readAgain(this.#server, this.socket);
+  }
+
+  #answered(): void {
+    const callback = this.#whenAnswered;
+    this.#whenAnswered = undefined;
     if (callback !== undefined && !this.socket.destroyed) callback();
   }
 
-  get #isFull(): boolean {
-    return this.#waiting.length > 0 || !this.mayBegin;
-  }
-
-  #hold(): void {
-    if (!this.#isFull) return;
-    this.#isHeld = true;
-    this.socket.pause();
-    this.#startProbes();
-  }
-
-  /** Whether the end of the connection would not be heard of. */
-  get #isUnheard(): boolean {
-    return this.socket.readableEnded || this.#isFull;
-  }
-
-  #startProbes(): void {
-    if (this.#probe !== undefined || this.isIdle) return;
-    const current = this.#current;
-    if (current !== this.#probed) this.#probes = 0;
-    this.#probed = current;
-    if (this.#probes >= MOST_PROBES) return;
-    const first = this.#bounds.probe * (this.socket.readableEnded ? 1 : HELD_PROBES);
-    this.#probe = setTimeout(() => this.#look(), first * 2 ** this.#probes);
-  }
-
-  /**
-   * A client that sends no more may still read, or may be gone: its system says the same in both cases, until it is sent
-   * something. An interim response harms nobody who reads (RFC 9110, section 15.2), and TCP must do where a few told nothing.
-   */
-  #look(): void {
-    this.#probe = undefined;
-    if (this.isIdle || !this.#isUnheard) return;
-    const current = this.#current;
-    if (current === this.#probed) {
-      this.#probes += 1;
-      if (current?.headersSent === false && current.req.httpVersion === '1.1') current.writeContinue();
-    }
-    this.#startProbes();
+  /** Milliseconds until the first look whether the client is there, if its end would not be heard of. */
+  get #delayOfProbe(): number | undefined {
+    if (this.isIdle) return undefined;
+    if (this.socket.readableEnded) return this.#bounds.probe;
+    return this.#isCut ? this.#bounds.probe * HELD_PROBES : undefined;
   }
 
   /** Ends what was under way: node closes the response that it is sending, but none of those behind it. */
   close(): void {
-    clearTimeout(this.#probe);
-    this.#waiting.length = 0;
+    this.#probes.stop();
     for (const response of [...this.#underWay]) {
       if (response.socket !== null) continue;
       response.destroy();
       response.emit('close');
     }
   }
-}
-
-/** Bytes that were written and that the system has not taken: node counts a whole write as one, and shows its end alone. */
-function queuedOf(socket: Socket): number {
-  const handle: unknown = Reflect.get(socket, '_handle');
-  const queued: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'writeQueueSize') : 0;
-  return typeof queued === 'number' ? queued : 0;
 }

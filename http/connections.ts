@@ -1,20 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { BOUNDS, Connection, type ConnectionBounds, type Waiting } from './connection.ts';
+import { NO_TUNNEL, refusalOf, refuse } from './bare-refusals.ts';
+import { BOUNDS, Connection, type ConnectionBounds } from './connection.ts';
 import { EventLoopDelay } from './event-loop-delay.ts';
-import { namesOneHost } from './host.ts';
-import { putBack, readAgain, refuseTunnel } from './upgrade.ts';
-import { victimOf } from './victim.ts';
+import { Gate } from './gate.ts';
+import { askBeforeEach } from './socket-internals.ts';
+import { putBack } from './upgrade.ts';
+import { firstOfGreediest, victimOf } from './victim.ts';
 
 /** What a server may have under way in all, and how long requests wait for their turn. */
 export interface ServerBounds extends ConnectionBounds {
-  /** Requests that begin in one turn of the event loop: it accepts one new connection in each. */
+  /** Requests that are read in one turn of the event loop: it accepts one new connection in each. */
   readonly begun: number;
   /** Requests under way from which on further ones are shed. */
   readonly underWay: number;
-  /** Requests that were read and have not begun; who pipelines more is closed. */
-  readonly waiting: number;
-  /** Milliseconds that a request waits, or that the event loop is late, before requests are shed. */
+  /** Connections whose client has sent more requests than may be read, each with up to 64 KiB of them. */
+  readonly held: number;
+  /** Milliseconds that connections wait for their turn, or that the event loop is late, before requests are shed. */
   readonly delay: number;
   /** Bytes of all answers that clients have not taken; beyond, connections are closed. */
   readonly allUnread: number;
@@ -22,9 +24,9 @@ export interface ServerBounds extends ConnectionBounds {
 
 const ALL_BOUNDS: ServerBounds = {
   ...BOUNDS,
-  begun: 64,
+  begun: 128,
   underWay: 4096,
-  waiting: 8192,
+  held: 128,
   delay: 1000,
   allUnread: 64 * 1024 * 1024,
 };
@@ -38,27 +40,26 @@ export interface IncomingRequest {
   /** To be called once the response is written, so that it counts until the client has taken it. */
   written(bytes: number): void;
   /** Whether the connection is to end with this response. */
-  closes(): boolean;
+  closes(must: boolean): boolean;
 }
 
 /** The connections of a server, whose requests begin in turns, a bounded number of them at a time. */
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
-  /** Those with a request that may begin, in their order, and since when. */
-  readonly #ready = new Map<Connection, number>();
+  readonly #gate: Gate;
+  /** Those that are cut and not read again. */
+  readonly #held = new Set<Connection>();
   /** Those with answers that are written and not out. */
   readonly #holding = new Set<Connection>();
   /** Those whose client leaves an answer unread; in front the one that has made no progress for longest. */
   readonly #slow = new Set<Connection>();
+  readonly #server: Server;
   readonly #handle: (incoming: IncomingRequest) => void;
   readonly #bounds: ServerBounds;
   readonly #now: () => number;
   readonly #eventLoopDelay: EventLoopDelay;
   #underWay = 0;
-  #waiting = 0;
   #unread = 0;
-  #begun = 0;
-  #isScheduled = false;
   #isDraining = false;
 
   /**
@@ -72,20 +73,26 @@ export class Connections {
     bounds: Partial<ServerBounds> = {},
     now = () => performance.now(),
   ) {
+    this.#server = server;
     this.#handle = handle;
     this.#now = now;
     this.#bounds = { ...ALL_BOUNDS, ...bounds };
-    const arrive = (request: IncomingMessage, response: ServerResponse) => this.#arrive(request, response);
-    server.on('connection', (socket: Socket) => this.#of(socket));
-    server.on('request', arrive);
-    // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
-    server.on('checkExpectation', arrive);
-    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      // At once: behind its end nothing can be put back.
-      putBack(request, socket, head);
-      this.#of(socket).whenIdle(() => readAgain(server, socket));
+    this.#gate = new Gate(this.#bounds.begun, now);
+    const begin = (request: IncomingMessage, response: ServerResponse) => this.#begin(request, response);
+    server.on('connection', (socket: Socket) => {
+      const connection = this.#of(socket);
+      this.#held.delete(connection);
+      // Whatever comes counts: taking it apart is what costs.
+      askBeforeEach(
+        socket,
+        (request) => this.#gate.enter(connection) && connection.mayBegin && refusalOf(request) === undefined,
+      );
     });
-    server.on('connect', (_request, socket: Socket) => this.#of(socket).whenIdle(() => refuseTunnel(socket)));
+    server.on('request', begin);
+    // Only `100-continue` has a meaning; what else a client expects is no reason for a bare 417 (RFC 9110, section 10.1.1).
+    server.on('checkExpectation', begin);
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => this.#cut(request, socket, head));
+    server.on('connect', (_request, socket: Socket) => this.#refuse(this.#of(socket), NO_TUNNEL));
     this.#eventLoopDelay = new EventLoopDelay(now);
     server.once('close', () => this.#eventLoopDelay.stop());
   }
@@ -99,30 +106,38 @@ export class Connections {
     this.#isDraining = true;
   }
 
-  /** Ends the connections that wait for nothing. @param bytesRead what each had sent at the last look, to be filled in. */
-  closeIdle(bytesRead: Map<Socket, number>): void {
-    for (const [socket, connection] of this.#bySocket) {
-      const isSilent = bytesRead.get(socket) === socket.bytesRead;
-      bytesRead.set(socket, socket.bytesRead);
-      // A request may be on its way, in part.
-      if (isSilent && connection.isIdle) socket.destroy();
-    }
+  /** Reads no further requests, or goes on to. */
+  hold(isHeld: boolean): void {
+    this.#gate.hold(isHeld);
+  }
+
+  /** Ends the connections that wait for nothing, in this look and the one before. @param patience milliseconds that a client has for its first byte. */
+  closeIdle(patience: number): void {
+    const before = this.#now() - patience;
+    for (const [socket, connection] of this.#bySocket)
+      if (connection.looksSilent() && (socket.bytesRead > 0 || connection.since <= before)) socket.destroy();
+  }
+
+  /** Ends all of them; `closeAllConnections` of node does not know those that it has handed back. */
+  closeAll(): void {
+    for (const socket of this.#bySocket.keys()) socket.destroy();
   }
 
   #of(socket: Socket): Connection {
     const known = this.#bySocket.get(socket);
     if (known !== undefined) return known;
-    const connection = new Connection(socket, this.#bounds);
+    const connection = new Connection(this.#server, socket, this.#bounds, this.#now());
     if (socket.destroyed) return connection;
     this.#bySocket.set(socket, connection);
+    this.#gate.add(connection);
     socket.once('close', () => this.#close(connection));
     return connection;
   }
 
   #close(connection: Connection): void {
     this.#bySocket.delete(connection.socket);
-    this.#ready.delete(connection);
-    this.#waiting -= connection.waiting;
+    this.#gate.delete(connection);
+    this.#held.delete(connection);
     this.#forget(connection);
     connection.close();
   }
@@ -133,81 +148,60 @@ export class Connections {
     this.#unread -= connection.forgetUnread();
   }
 
-  #arrive(request: IncomingMessage, response: ServerResponse): void {
+  /** Node has handed a request back, with what came behind its headers. */
+  #cut(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const connection = this.#of(socket);
+    // Behind the last request nothing is read, until its answer is out.
+    if (connection.isEnding) {
+      if (socket.writableEnded) socket.resume();
+      return;
+    }
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) {
+      this.#refuse(connection, refusal);
+      return;
+    }
+    this.#gate.delete(connection);
+    // At once: behind its end nothing can be put back.
+    putBack(request, socket, head);
+    this.#held.add(connection);
+    connection.cut(() => this.#gate.queue(connection));
+    if (this.#held.size <= this.#bounds.held) return;
+    const victim = firstOfGreediest(this.#held, () => 1);
+    if (victim === undefined) return;
+    this.#held.delete(victim);
+    this.#gate.delete(victim);
+    victim.socket.destroy();
+  }
+
+  #refuse(connection: Connection, answer: string): void {
+    this.#gate.delete(connection);
+    connection.cut(() => refuse(connection.socket, answer));
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#of(request.socket);
-    const waiting = { request, response };
-    if (this.#ready.size === 0 && connection.waiting === 0 && connection.mayBegin && this.#isTurn()) {
-      this.#begin(connection, waiting, this.#now());
-    } else if (this.#waiting >= this.#bounds.waiting && connection.waiting >= this.#bounds.requests) {
-      connection.socket.destroy();
-    } else {
-      connection.enqueue(waiting);
-      this.#waiting += 1;
-      this.#makeReady(connection);
-    }
-  }
-
-  /** Whether one more request may begin in this turn of the event loop. */
-  #isTurn(): boolean {
-    if (this.#begun >= this.#bounds.begun) return false;
-    this.#begun += 1;
-    // Most turns begin a few requests: no call back for each of them.
-    if (this.#begun === Math.ceil(this.#bounds.begun / 4)) this.#schedule();
-    return true;
-  }
-
-  #makeReady(connection: Connection): void {
-    if (connection.waiting === 0 || !connection.mayBegin) return;
-    // What waits behind answers of its own connection waits for its client's sake.
-    if (!this.#ready.has(connection)) this.#ready.set(connection, this.#now());
-    this.#schedule();
-  }
-
-  /** Once in a turn: a second call back would count from nothing again. */
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      this.#turn();
-    });
-  }
-
-  #turn(): void {
-    this.#begun = 0;
-    for (const [connection, since] of this.#ready) {
-      if (!this.#isTurn()) break;
-      this.#ready.delete(connection);
-      const next = connection.dequeue();
-      if (next === undefined) continue;
-      this.#waiting -= 1;
-      this.#begin(connection, next, since);
-      this.#makeReady(connection);
-    }
-    if (this.#ready.size > 0) this.#schedule();
-  }
-
-  #begin(connection: Connection, { request, response }: Waiting, since: number): void {
-    const { underWay, delay } = this.#bounds;
-    const late = Math.max(this.#eventLoopDelay.value, this.#now() - since) > delay;
-    // One slow request is no overload.
-    const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#ready.size > this.#bounds.begun);
+    const { underWay, delay, begun } = this.#bounds;
+    const late = !this.#isDraining && Math.max(this.#eventLoopDelay.value, this.#gate.delay) > delay;
+    // One slow request is no overload; and a server that stops gets no more of it, but answers all whom it let in.
+    const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#gate.size > begun / 2);
     this.#underWay += 1;
     connection.begin(response);
     response.on('close', () => this.#end(connection, response));
-    const written = (bytes: number) => this.#written(connection, response, bytes);
-    if (!namesOneHost(request)) {
-      response.writeHead(400, { Connection: 'close' }).end();
-      written(0);
-      return;
-    }
     this.#handle({
       request,
       response,
       overloaded,
-      written,
-      closes: () => this.#isDraining && connection.isLast(response),
+      written: (bytes) => this.#written(connection, response, bytes),
+      closes: (must) => (must || this.#isDraining) && this.#endWith(connection, response),
     });
+  }
+
+  #endWith(connection: Connection, response: ServerResponse): boolean {
+    const isLast = connection.endWith(response);
+    // What was put back is not read again: it takes no place.
+    if (connection.isEnding) this.#held.delete(connection);
+    return isLast;
   }
 
   #written(connection: Connection, response: ServerResponse, bytes: number): void {
@@ -245,6 +239,5 @@ export class Connections {
       if (connection.isUnread) this.#slow.add(connection);
       if (connection.unreadBytes === 0) this.#holding.delete(connection);
     }
-    this.#makeReady(connection);
   }
 }

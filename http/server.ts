@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:http';
+import { MOST_HEADERS } from './bare-refusals.ts';
 
 /** Milliseconds. */
 const DEADLINES = {
@@ -19,5 +20,10 @@ const DEADLINES = {
 export function createHttpServer(): Server {
   // Clients may end their side once they have sent a request, and still get the answer (RFC 9112, section 9.6).
   // A missing host is refused with several of them, within the bounds of its connection.
-  return Object.assign(createServer({ ...DEADLINES, requireHostHeader: false }), { httpAllowHalfOpen: true });
+  const settings = {
+    httpAllowHalfOpen: true,
+    // One more than is let in: node drops what is beyond, the length of the body perhaps.
+    maxHeadersCount: MOST_HEADERS + 1,
+  };
+  return Object.assign(createServer({ ...DEADLINES, requireHostHeader: false }), settings);
 }

@@ -2,8 +2,8 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Puts a request that asks for another protocol back, without the wish: a server may ignore it (RFC 9110, section 7.8).
- * Without a listener for it node drops whatever came behind such a request.
+ * Puts a request back in front of what came behind its headers, so that it is read later. A wish for another protocol is left
+ * out: a server may ignore it (RFC 9110, section 7.8).
  *
  * @param head what came behind the headers.
  */
@@ -14,8 +14,9 @@ export function putBack(request: IncomingMessage, socket: Socket, head: Buffer):
     const name = rawHeaders[i] ?? '';
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
-  const text = [...lines, '', ''].join('\r\n');
-  socket.unshift(Buffer.concat([Buffer.from(text, 'latin1'), head]));
+  // One by one: together they would be copied, some 64 KiB each time.
+  if (head.length > 0) socket.unshift(head);
+  socket.unshift(Buffer.from([...lines, '', ''].join('\r\n'), 'latin1'));
 }
 
 /** Has a server read what was put back, once it has answered all that came before. */
@@ -23,12 +24,6 @@ export function readAgain(server: Server, socket: Socket): void {
   // Node has forgotten that it timed an idle connection, and would not stop the time for the request.
   socket.setTimeout(0);
   server.emit('connection', socket);
-}
-
-const NO_TUNNEL = '{"error":"Method Not Allowed"}';
-
-/** Answers CONNECT, of which node makes no request: this is no proxy (RFC 9110, section 9.3.6). */
-export function refuseTunnel(socket: Socket): void {
-  const headers = `Content-Type: application/json\r\nContent-Length: ${NO_TUNNEL.length}\r\nConnection: close`;
-  socket.end(`HTTP/1.1 405 Method Not Allowed\r\n${headers}\r\n\r\n${NO_TUNNEL}`);
+  // Not before: there was nobody to take what comes.
+  socket.resume();
 }

@@ -7,19 +7,20 @@ import type { Connection } from './connection.ts';
  */
 export function victimOf(slow: ReadonlySet<Connection>, holding: ReadonlySet<Connection>): Connection | undefined {
   // Where every client reads, the one that waits with the most behind it.
-  return firstOfGreediest(slow) ?? mostOf(holding);
+  return firstOfGreediest(slow, ({ unreadBytes }) => unreadBytes) ?? mostOf(holding);
 }
 
-/** The first of those whose address has the most bytes waiting: who comes with many connections pays for them. */
-function firstOfGreediest(connections: ReadonlySet<Connection>): Connection | undefined {
-  const byAddress = new Map<string | undefined, number>();
-  for (const { socket, unreadBytes } of connections) {
-    byAddress.set(socket.remoteAddress, (byAddress.get(socket.remoteAddress) ?? 0) + unreadBytes);
+/** The first of those whose address has the most of something: who comes with many connections pays for them. */
+export function firstOfGreediest(
+  connections: ReadonlySet<Connection>,
+  sizeOf: (connection: Connection) => number,
+): Connection | undefined {
+  const byAddress = new Map<string, number>();
+  for (const connection of connections) {
+    byAddress.set(connection.address, (byAddress.get(connection.address) ?? 0) + sizeOf(connection));
   }
   const most = Math.max(...byAddress.values());
-  for (const connection of connections) {
-    if (byAddress.get(connection.socket.remoteAddress) === most) return connection;
-  }
+  for (const connection of connections) if (byAddress.get(connection.address) === most) return connection;
   return undefined;
 }
 

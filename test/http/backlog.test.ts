@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces, platform } from 'node:os';
 import { describe, it, type TestContext } from 'node:test';
-import { backlogOf } from '../../http/backlog.ts';
+import { queueOf } from '../../http/backlog.ts';
 
 /** Connects to an address from another process, while this one stands still and accepts nothing. */
 function connectWhileStill(port: number, host: string, count: number): void {
@@ -34,9 +34,9 @@ describe('connections that wait to be accepted', { skip: platform() !== 'linux' 
   ] as const) {
     it(`are counted: at ${host}, to ${target}`, { skip: host.includes(':') && !hasIpv6 }, async (t) => {
       const { server, port } = await startServer(t, host);
-      assert.equal(backlogOf(server), 0);
+      assert.equal(queueOf(server)?.waiting, 0);
       connectWhileStill(port, target, 7);
-      assert.equal(backlogOf(server), 7);
+      assert.equal(queueOf(server)?.waiting, 7);
     });
   }
 
@@ -44,13 +44,13 @@ describe('connections that wait to be accepted', { skip: platform() !== 'linux' 
     const { server, port } = await startServer(t, '127.0.0.1');
     const { server: other } = await startServer(t, '127.0.0.2', port);
     connectWhileStill(port, '127.0.0.2', 3);
-    assert.deepEqual([backlogOf(server), backlogOf(other)], [0, 3]);
+    assert.deepEqual([queueOf(server)?.waiting, queueOf(other)?.waiting], [0, 3]);
   });
 
   it('are none of a server that listens no more', async (t) => {
     const { server } = await startServer(t, '127.0.0.1');
     server.close();
     await once(server, 'close');
-    assert.equal(backlogOf(server), 0);
+    assert.equal(queueOf(server), undefined);
   });
 });

@@ -26,7 +26,7 @@ describe('the requests of a connection', () => {
     await server.until(() => server.arrived.length === 4);
     await untilOthersAreAnswered(server);
     assert.equal(server.arrived.length, 14);
-    // Each that is answered makes room for one.
+    // The next are read once all of these are answered.
     for (let i = 0; i < 10; i++) reply(await server.at(`/${i}`), `</${i}>`);
     await client.until((text) => text.endsWith('</9>'));
     const bodies = [...client.text.matchAll(/<\/(\d)>/g)].map(([, digit]) => digit);
@@ -97,6 +97,19 @@ describe('the requests of a connection', () => {
     await server.until(() => server.arrived.length === 1200);
     assert.equal(Math.max(...inTurns), 8);
     for (const client of clients) client.destroy();
+  });
+
+  it('wait while the server is told to hold them', async (t) => {
+    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
+    server.connections.hold(true);
+    const client = openRaw(server.url);
+    client.write(GET);
+    await server.until(() => server.connections.size === 1);
+    for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(server.arrived.length, 0);
+    server.connections.hold(false);
+    await client.until((text) => text.endsWith('answer'));
+    client.destroy();
   });
 
   it('are closed with it, those that have not begun as well', async (t) => {
@@ -195,37 +208,59 @@ describe('a server with more to do than it can', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('closes who pipelines beyond all measure, and nobody else', async (t) => {
-    const server = await startTestServer(t, { requests: 2, waiting: 50 });
+  it('closes who pipelines on too many connections, and nobody else', async (t) => {
+    const server = await startTestServer(t, { requests: 2, held: 2 });
+    const other = deaf(t, server.url, gets('/other', '/other', '/other'), '127.0.0.2');
+    await server.until(() => server.arrived.length === 2);
     const modest = openRaw(server.url);
-    modest.write(GET);
-    await server.until(() => server.arrived.length === 1);
-    const greedy = openRaw(server.url);
-    greedy.write(pipelined(500));
-    await greedy.closed;
-    const [first] = server.arrived;
-    assert.ok(first);
-    reply(first);
+    modest.write(gets('/modest'));
+    await server.at('/modest');
+    const greedy = [1, 2].map(() => openRaw(server.url));
+    for (const client of greedy) client.write(pipelined(500));
+    await Promise.race(greedy.map(({ closed }) => closed));
+    assert.equal(server.connections.size, 3);
+    assert.equal(other.destroyed, false);
+    reply(await server.at('/modest'));
     await modest.until((text) => text.endsWith('answer'));
+    for (const client of greedy) client.destroy();
     modest.destroy();
   });
 });
 
+it('clients who each ask one after the other are all answered, however many ask at once', async (t) => {
+  const server = await startTestServer(t, { begun: 8, held: 2 }, (arrived) => void reply(arrived));
+  const clients = Array.from({ length: 60 }, () => openRaw(server.url));
+  await Promise.all(
+    clients.map(async (client) => {
+      for (let asked = 1; asked <= 10; asked++) {
+        client.write(GET);
+        await client.until((text) => text.split('answer').length > asked);
+      }
+      client.destroy();
+    }),
+  );
+  assert.equal(server.arrived.length, 600);
+});
+
 describe('a request for several hosts, or none', () => {
   for (const hosts of [['Host: a', 'Host: b'], ['Host: a', 'HOST: a'], []]) {
+    const request = `${['GET / HTTP/1.1', ...hosts].join('\r\n')}\r\n\r\n`;
+    const refused = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
+
     it(`is 400, and ends the connection: ${hosts.join(', ') || 'none'}`, async (t) => {
       const server = await startTestServer(t, {});
       const client = openRaw(server.url);
-      client.write(`${['GET / HTTP/1.1', ...hosts].join('\r\n')}\r\n\r\n`);
-      assert.match(await client.closed, /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/);
+      client.write(request);
+      assert.equal(await client.closed, refused);
       assert.equal(server.arrived.length, 0);
     });
 
     it(`waits for its turn like others: ${hosts.join(', ') || 'none'}`, async (t) => {
-      const server = await startTestServer(t, { requests: 2, waiting: 50 });
+      const server = await startTestServer(t, {});
       const client = openRaw(server.url);
-      client.write(gets('/slow') + `${['GET / HTTP/1.1', ...hosts].join('\r\n')}\r\n\r\n`.repeat(500));
-      assert.equal(await client.closed, '');
+      client.write(gets('/slow') + request.repeat(500));
+      reply(await server.at('/slow'));
+      assert.match(await client.closed, new RegExp(`^HTTP/1.1 200 OK\r\n[^]*\r\n\r\nanswer${refused}$`));
       assert.equal(server.arrived.length, 1);
     });
   }

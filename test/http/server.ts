@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -31,6 +31,7 @@ export function deaf(t: TestContext, url: string, bytes: string, localAddress = 
 /** A server whose connections have the bounds of the test. */
 export interface TestServer {
   readonly url: string;
+  readonly server: Server;
   readonly connections: Connections;
   /** Requests whose turn has come, in their order. */
   readonly arrived: IncomingRequest[];
@@ -68,7 +69,7 @@ export async function startTestServer(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
-    server.closeAllConnections();
+    connections.closeAll();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
@@ -82,7 +83,7 @@ export async function startTestServer(
       await setTimeout(5);
     }
   };
-  return { url: `http://127.0.0.1:${port}`, connections, arrived, closed, at, until };
+  return { url: `http://127.0.0.1:${port}`, server, connections, arrived, closed, at, until };
 }
 
 /** Answers with a body, as the service does. */
