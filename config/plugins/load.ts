@@ -121,13 +121,14 @@ class Loading {
     try {
       const made = await this.#make(entry, path);
       if (made === undefined) return;
-      const { definition, config } = made;
+      const { definition, config, clock } = made;
       const isolated = Boolean(entry.isolate);
       this.#remember(definition.name, path);
       if (!isolated && isPackage(entry.source, this.#request.configFile))
         this.#findings.push(warningAt(path, trusting(definition.name)));
       const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET;
-      this.#operators.push({ definition, budget, config, source: entry.source, path, operator: true, isolated });
+      const { source } = entry;
+      this.#operators.push({ definition, budget, clock, config, source, path, operator: true, isolated });
     } catch (error) {
       const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
@@ -173,7 +174,7 @@ class Loading {
     const { name, hooks } = made;
     const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     const setup = isolated?.behaviour(made, keys, own.value) ?? here;
-    return { definition: { name, keys, setup }, config: own.value };
+    return { definition: { name, keys, setup }, config: own.value, clock: isolated?.clock };
   }
 
   /** Nothing when it would have to be called with stand-ins. */
@@ -208,7 +209,7 @@ class Loading {
     const { value, findings } = await validateOwn(schema, block);
     const certain = findings.filter((finding) => !references.get(finding.path)?.doubtful);
     this.#findings.push(...certain);
-    return certain.length === 0 ? { value } : undefined;
+    return certain.some(({ level }) => level === 'error') ? undefined : { value };
   }
 
   #remember(name: string, path: string): void {
@@ -230,4 +231,5 @@ class Loading {
 interface Made {
   readonly definition: Definition;
   readonly config: unknown;
+  readonly clock?: PluginChoice['clock'];
 }

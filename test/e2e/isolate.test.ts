@@ -99,7 +99,7 @@ describe('an isolated plugin', () => {
       t,
       pluginFile(
         'p',
-        `onError() { console.error('an error'); }, onHttpRequest() { console.log('x'.repeat(2000)); for (let i = 0; i < 200; i++) console.log(i); }`,
+        `onError() { console.error('an error'); }, onHttpRequest() { console.log('x'.repeat(2000)); for (let i = 0; i < 2000; i++) console.log(i); }`,
       ),
     );
     await service.post('api/none');
@@ -109,8 +109,12 @@ describe('an isolated plugin', () => {
     await stop();
     const lines = service.logs.map(({ message }) => message).filter((message) => message.startsWith('plugin "p": '));
     assert.ok(lines.includes(`plugin "p": ${'x'.repeat(1000)}…`));
-    // One fewer, if the second of the error was over.
-    assert.match(lines.at(-1) ?? '', /^plugin "p": 10[12] more lines were dropped$/);
+    const dropped = lines.map((line) => Number(/^plugin "p": (\d+) more lines were dropped$/.exec(line)?.[1] ?? 0));
+    const written = dropped.filter((count) => count === 0).length;
+    // Of 2,002 lines a second lets 100 through; a machine may need several seconds to read them.
+    assert.ok(written >= 100, String(written));
+    assert.equal(written + dropped.reduce((sum, count) => sum + count, 0), 2002);
+    assert.ok(written < 2002, String(written));
   });
 
   it('that cannot start stops the start', async (t) => {

@@ -1,5 +1,6 @@
 import { responseTextOf } from '../../../plugins-sdk/public-hooks.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
+import { clipped } from './clipped.ts';
 
 /** One call of a hook, which may begin in one process only. */
 export class Call {
@@ -7,13 +8,15 @@ export class Call {
   /** The rest of the frame, behind the id. */
   readonly json: string;
   readonly text: string | undefined;
-  /** By the clock of `performance`. */
+  /** By the clock of its plugin. */
   readonly deadline: number;
   readonly promise: Promise<unknown>;
   #resolve: (value: unknown) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #over: () => void;
   #isOver = false;
+  /** Whether its process wants to hear of its abort. */
+  isWatched = false;
   /** Has the process in which it is give it up. */
   forget: () => void = () => undefined;
 
@@ -80,12 +83,12 @@ function membersOf(context: Readonly<Record<string, unknown>>): Sent {
 }
 
 /** Characters of what was thrown that the log gets at most. */
-const LONGEST_TEXT = 16_384;
+export const LONGEST_TEXT = 16_384;
 
 /** What a hook threw in the other process, with the text that the log gets. */
 export class RemoteError extends Error {
   constructor(text: string) {
     super();
-    this.stack = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+    this.stack = clipped(text, LONGEST_TEXT);
   }
 }

@@ -1,7 +1,7 @@
 import { type Call, RemoteError } from './call.ts';
 import { unpackResult } from './odd-values.ts';
 import { Peer, type PeerOptions } from './peer.ts';
-import { ProcessStats } from './process-stats.ts';
+import type { ProcessStats } from './process-stats.ts';
 import type { CallReport, Report } from './protocol.ts';
 import { StallWatch } from './stall.ts';
 import { ready } from './talk.ts';
@@ -19,26 +19,21 @@ export interface Owner {
   stalled(instance: Instance): void;
   /** It still does not, and a budget has ended. */
   stuck(instance: Instance): void;
+  /** It gives signs of life, and has not answered any of its last calls. */
+  silent(instance: Instance): void;
   /** Calls that were sent to it and have not begun: they may begin elsewhere. */
   returned(calls: readonly Call[]): void;
   ended(instance: Instance, reason: string): void;
 }
 
-/** Milliseconds between two looks at how much memory a process takes. */
-const MEMORY_LOOK = 25;
-const MEBIBYTE = 1024 * 1024;
-
-/** Calls that were never answered: each takes memory for as long as the process lives. */
-const MOST_OWED = 65_536;
+/** Calls that were never answered: each takes memory for as long as the process lives, and may be answered at any time. */
+const MOST_OWED = 8192;
 
 /** A process of an isolated plugin, and the calls that were sent to it. */
 export class Instance {
   readonly #peer: Peer;
   readonly #owner: Owner;
-  readonly #options: InstanceOptions;
-  readonly #stats: ProcessStats | undefined;
   readonly #stall: StallWatch | undefined;
-  readonly #memory: NodeJS.Timeout;
   /** By id, in the order of the ids; those that nobody waits for any more, or that have moved, are `null`. */
   readonly #owed = new Map<number, Call | null>();
   /** Calls that somebody waits for. */
@@ -47,26 +42,29 @@ export class Instance {
   #frames = 0;
   #isRetired = false;
   #isStalled = false;
-  #resident = 0;
+  #awaitsPong = false;
+  /** Whether a budget has ended, and no sign of life has come since. */
+  #isDoubted = false;
+  /** Calls in a row that it has not answered within their budgets. */
+  #silence = 0;
+  #hasAnswered = false;
   /** Resolves once it takes calls. */
   readonly ready: Promise<void>;
   readonly ended: Promise<string>;
 
   constructor(options: InstanceOptions, owner: Owner) {
-    this.#options = options;
     this.#owner = owner;
     let first: (report: Report) => void = () => undefined;
     this.#peer = new Peer(options, (report) => {
       this.#frames += 1;
       this.#isStalled = false;
-      if ('i' in report) this.#take(report);
+      this.#isDoubted = false;
+      if (report.k === 'pong') this.#takePong();
+      else if ('i' in report) this.#take(report);
       else first(report);
     });
-    const { pid } = this.#peer;
-    this.#stats = pid === undefined ? undefined : new ProcessStats(pid);
-    this.#stall = this.#stats && new StallWatch(this.#stats, options.budget, this.#watched());
-    this.#memory = setInterval(() => this.#lookAtMemory(), MEMORY_LOOK);
-    this.#memory.unref();
+    const { stats } = this.#peer;
+    this.#stall = stats && new StallWatch(stats, options.budget, this.#watched());
     this.ready = ready(this.#peer, options, (take) => {
       first = take;
     });
@@ -80,7 +78,21 @@ export class Instance {
 
   /** Bytes. */
   get resident(): number {
-    return this.#resident;
+    return this.#peer.resident;
+  }
+
+  get stats(): ProcessStats | undefined {
+    return this.#peer.stats;
+  }
+
+  /** Calls in a row that it has not answered within their budgets. */
+  get silence(): number {
+    return this.#silence;
+  }
+
+  /** Whether it has ever answered a call. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   /** Bytes that it has not taken yet. */
@@ -102,8 +114,12 @@ export class Instance {
   /** Nobody waits for a call any more: its budget has ended. */
   #forget(id: number): void {
     this.#drop(id);
+    this.#silence += 1;
+    this.#isDoubted = true;
+    this.#stall?.begin();
     // One that is stuck would be stuck for the calls behind it, too.
     if (this.#isStalled && !this.#isRetired) this.#owner.stuck(this);
+    else if (!this.#isRetired) this.#owner.silent(this);
     this.#endIfDone();
   }
 
@@ -122,10 +138,16 @@ export class Instance {
 
   #watched() {
     return {
-      frames: () => this.#frames,
-      owes: () => this.#live > 0 && !this.#isRetired,
+      frames: () => {
+        // What the service does not read cannot be missed.
+        if (this.#peer.isUnread) this.#frames += 1;
+        return this.#frames;
+      },
+      isWaitedFor: () => this.#live > 0,
+      owes: () => (this.#live > 0 || this.#isDoubted) && !this.#isRetired,
       ping: () => {
-        this.#peer.order({ k: 'ping' });
+        if (!this.#awaitsPong) this.#peer.order({ k: 'ping' });
+        this.#awaitsPong = true;
         this.#peer.flush();
       },
       stalled: () => {
@@ -152,27 +174,41 @@ export class Instance {
     this.#owed.set(id, null);
   }
 
+  #takePong(): void {
+    if (!this.#awaitsPong) throw new Error('it answered a ping that was not sent');
+    this.#awaitsPong = false;
+  }
+
+  /** @throws Error that says what is wrong with it */
   #take(report: CallReport): void {
     const call = this.#owed.get(report.i);
-    if (report.k === 'watch') {
-      if (call) this.#watchSignal(report.i, call);
-    } else if (call === undefined) this.kill('it answered a call that was not made');
+    if (call === undefined) throw new Error('it reported of a call that it does not have');
+    if (report.k === 'watch') this.#watchSignal(report.i, call);
     else this.#settle(report, call);
   }
 
   #settle(report: Exclude<CallReport, { readonly k: 'watch' }>, call: Call | null): void {
+    if (report.k === 'skipped' && !this.#isRetired)
+      throw new Error('it left a call to another process, and there is none');
+    const result = report.k === 'done' && call !== null ? unpackResult(report) : undefined;
     this.#drop(report.i);
     this.#owed.delete(report.i);
+    this.#silence = 0;
+    this.#hasAnswered = true;
     if (call !== null) {
       if (report.k === 'skipped') this.#owner.returned([call]);
-      else if (report.k === 'done') call.answer(unpackResult(report));
+      else if (report.k === 'done') call.answer(result);
       else call.fail(report.text === undefined ? undefined : new RemoteError(report.text));
     }
     this.#endIfDone();
   }
 
-  #watchSignal(id: number, { context }: Call): void {
-    const { signal } = context;
+  /** @param call is nothing where its budget has ended meanwhile. */
+  #watchSignal(id: number, call: Call | null): void {
+    if (call === null) return;
+    if (call.isWatched) throw new Error('it asked twice for the signal of a call');
+    call.isWatched = true;
+    const { signal } = call.context;
     if (!(signal instanceof AbortSignal)) return;
     const tell = () => this.#peer.order({ k: 'abort', i: id });
     if (signal.aborted) tell();
@@ -183,19 +219,8 @@ export class Instance {
     if (this.#isRetired && this.#live === 0) this.kill('another one has taken over');
   }
 
-  #lookAtMemory(): void {
-    this.#resident = this.#stats?.look().resident ?? 0;
-    const { memory } = this.#options;
-    const taken = Math.round(this.#resident / MEBIBYTE);
-    if (taken > memory) this.kill(`it took ${taken} MiB of ${memory} MiB`);
-    if (this.#peer.claims.isAbused) this.kill('it wrote into what it shares with the service');
-  }
-
   #end(reason: string): string {
-    clearInterval(this.#memory);
     this.#stall?.end();
-    this.#stats?.close();
-    this.#resident = 0;
     const returned = this.#takeNotBegun();
     const lost = [...this.#owed.values()].flatMap((call) => call ?? []);
     this.#owed.clear();

@@ -1,4 +1,5 @@
 import { Call } from './call.ts';
+import { PluginClock } from './clock.ts';
 import { Instance, type InstanceOptions, type Owner } from './instance.ts';
 import { LONGEST_FRAME } from './protocol.ts';
 import { Restarts } from './restarts.ts';
@@ -11,6 +12,8 @@ export interface IsolateOptions extends InstanceOptions {
 const MOST_CALLS = 512;
 /** Bytes that may wait for a process that does not read. */
 const MOST_UNSENT = 64 * 1024 * 1024;
+/** Calls in a row without an answer, after which a process is replaced by the warm one. */
+const MOST_SILENCE = 3;
 /** Milliseconds from the end of a budget, when a call has been refused, until it is given up. */
 const GRACE = 10;
 
@@ -18,6 +21,7 @@ const GRACE = 10;
 export class Isolate implements Owner {
   readonly #options: IsolateOptions;
   readonly #restarts = new Restarts();
+  readonly #clock = new PluginClock();
   #active: Instance | undefined;
   #spare: Instance | undefined;
   /** All that run, but for those that were replaced. */
@@ -29,10 +33,17 @@ export class Isolate implements Owner {
   #waiting: Call[] = [];
   #deadline: NodeJS.Timeout | undefined;
   #restart: NodeJS.Timeout | undefined;
+  /** Doubled with each process that has not answered anything: another one may not do better. */
+  #mostSilence = MOST_SILENCE;
   #phase: 'starting' | 'running' | 'stopped' = 'starting';
 
   constructor(options: IsolateOptions) {
     this.#options = options;
+  }
+
+  /** Milliseconds by the clock of what it is charged for. */
+  now(): number {
+    return this.#clock.now();
   }
 
   /** Bytes of all its processes. */
@@ -62,7 +73,7 @@ export class Isolate implements Owner {
   /** Calls a hook. @throws what it throws, and Error when it cannot be called */
   call(hook: string, context: Readonly<Record<string, unknown>>): Promise<unknown> {
     this.#options.count('calls');
-    const call = new Call(hook, context, performance.now() + this.#options.budget, () => this.#calls.delete(call));
+    const call = new Call(hook, context, this.now() + this.#options.budget, () => this.#calls.delete(call));
     if (this.#calls.size >= MOST_CALLS) call.fail(new Error(`${MOST_CALLS} calls are in flight`));
     else if (call.length > LONGEST_FRAME) call.fail(new Error('the call is longer than 4 MiB'));
     else if ((this.#active?.unsent ?? 0) > MOST_UNSENT) call.fail(new Error('too much waits for the process'));
@@ -78,6 +89,12 @@ export class Isolate implements Owner {
     if (instance === this.#active) this.#takeOver();
   }
 
+  silent(instance: Instance): void {
+    if (instance !== this.#active || this.#spare === undefined || instance.silence < this.#mostSilence) return;
+    this.#mostSilence = instance.hasAnswered ? MOST_SILENCE : this.#mostSilence * 2;
+    this.#takeOver();
+  }
+
   returned(calls: readonly Call[]): void {
     this.#waiting = [...calls, ...this.#waiting];
     this.#dispatch();
@@ -88,10 +105,7 @@ export class Isolate implements Owner {
     const wasReady = instance === this.#active || instance === this.#spare;
     this.#present.delete(instance);
     if (instance === this.#spare) this.#spare = undefined;
-    if (instance === this.#active) {
-      this.#active = this.#spare;
-      this.#spare = undefined;
-    }
+    if (instance === this.#active) this.#useSpare();
     if (this.#phase !== 'running') return;
     if (!wasReplaced && !wasReady) this.#restarts.note(false);
     if (!wasReplaced) this.#options.log('error', `its process has ended: ${reason}`);
@@ -120,24 +134,29 @@ export class Isolate implements Owner {
     if (!this.#present.has(instance)) return;
     this.#restarts.note(true);
     if (this.#phase === 'running') this.#options.log('info', 'another process is ready');
-    if (this.#active === undefined) this.#active = instance;
-    else this.#spare = instance;
+    this.#spare = instance;
+    if (this.#active === undefined) this.#useSpare();
     this.#dispatch();
-    if (this.#active.isStalled && this.#spare !== undefined) this.#takeOver();
+    if (this.#active?.isStalled && this.#spare !== undefined) this.#takeOver();
   }
 
   /** What has not begun moves to the warm process, or to the next that gets ready; what has begun may end where it is. */
   #takeOver(): void {
     const stuck = this.#active;
     if (stuck === undefined) return;
-    this.#active = this.#spare;
-    this.#spare = undefined;
+    this.#useSpare();
     this.#present.delete(stuck);
     this.#retired.add(stuck);
     this.#options.count('takeovers');
     this.#options.log('warn', 'its process does not answer: another one takes over');
     this.returned(stuck.retire());
     this.#replenish();
+  }
+
+  #useSpare(): void {
+    this.#active = this.#spare;
+    this.#spare = undefined;
+    this.#clock.watch(this.#active?.stats);
   }
 
   #dispatch(): void {
@@ -180,7 +199,7 @@ export class Isolate implements Owner {
     const timer = setTimeout(
       () => {
         this.#deadline = undefined;
-        const now = performance.now();
+        const now = this.now();
         for (const call of this.#calls) {
           if (call.deadline + GRACE > now) break;
           call.fail(new Error(`no answer within ${this.#options.budget} ms`));
@@ -188,7 +207,7 @@ export class Isolate implements Owner {
         }
         this.#watchDeadlines();
       },
-      Math.max(1, first.deadline + GRACE - performance.now()),
+      Math.max(1, first.deadline + GRACE - this.now()),
     );
     timer.unref();
     this.#deadline = timer;

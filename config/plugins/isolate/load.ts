@@ -29,6 +29,7 @@ export class IsolatedPlugin {
   readonly #memory: number;
   readonly #peer: Peer;
   readonly #talk: Talk;
+  #isolate: Isolate | undefined;
 
   private constructor(bundle: string, memory: number) {
     this.#bundle = bundle;
@@ -44,6 +45,9 @@ export class IsolatedPlugin {
   static async open(url: string, isolation: Isolation): Promise<IsolatedPlugin> {
     return new IsolatedPlugin(await bundlePlugin(url), isolation === true ? MEMORY : isolation.memory);
   }
+
+  /** Milliseconds by the clock of what it is charged for, once it is set up. */
+  readonly clock = (): number => this.#isolate?.now() ?? performance.now();
 
   /** What the module exports: stand-ins, which ask the other process. @throws what the module throws, and PluginProblem */
   async exports(): Promise<PluginModule> {
@@ -81,6 +85,7 @@ export class IsolatedPlugin {
         log: (level, message) => log[level](`plugin "${name}": ${message}`),
         count,
       });
+      this.#isolate = isolate;
       const forward = (hook: string) => (context: object) => isolate.call(hook, context as Members);
       const forwarding = Object.fromEntries(Object.keys(hooks).map((hook) => [hook, forward(hook)]));
       return {

@@ -1,3 +1,10 @@
+import { collected } from '../../../plugins-sdk/json/members.ts';
+import { plainText, SentJson } from '../../../plugins-sdk/json/plain.ts';
+import { atOnce, STEP } from '../../../plugins-sdk/json/turns.ts';
+import { isPlain, WrongShape } from '../../../plugins-sdk/kernel.ts';
+import { MAX_PARAMETERS } from '../../../plugins-sdk/public-hooks.ts';
+import { isRecord } from '../../../plugins-sdk/schema/path.ts';
+
 /**
  * Values that JSON would change or drop on the way, such as `NaN`, functions and instances of classes: they arrive as values
  * of the same kind, so that a result is read, and refused, as it is where plugin and service share a process.
@@ -5,50 +12,35 @@
 
 /** Levels and values after which something counts as a cycle. */
 const DEEPEST = 300;
-const MOST = 100_000;
+const MOST = 50_000;
+/** Members of a result, and characters of JSON of what is no text: all are read in one turn of the event loop. */
+const MOST_MEMBERS = 256;
+const LONGEST: Readonly<Record<string, number>> = { data: STEP, parameters: MAX_PARAMETERS };
+/** Of other members only names, texts, numbers and booleans count. */
+const LONGEST_OTHER = 64;
 
 type Packed = readonly [kind: string, value?: unknown];
 
 /** Members of results that count also where they are inherited. */
 const KNOWN = ['reject', 'status', 'message', 'parameters', 'data'];
 
-class Odd extends Error {}
-
-/** A copy as JSON can carry it. @throws where it cannot, and whatever reading the value throws. */
-function plainCopy(value: unknown, depth = 0): unknown {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (typeof value !== 'object' || depth > DEEPEST) throw new Odd();
-  if (Array.isArray(value)) {
-    const copy: unknown[] = [];
-    for (let i = 0; i < value.length; i += 1) copy[i] = plainCopy(value[i] ?? null, depth + 1);
-    return copy;
-  }
-  if (!isPlain(value)) throw new Odd();
-  const copy: Record<string, unknown> = Object.create(null);
-  for (const key of Object.keys(value)) {
-    const member: unknown = Reflect.get(value, key);
-    // A member that is there and has no value is read as such at the top only.
-    if (member !== undefined) copy[key] = plainCopy(member, depth + 1);
-    else if (depth === 0) throw new Odd();
-  }
-  return copy;
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-/** @returns the members of a report that carry the value. */
+/** @returns the members of a report that carry the value: its own members, each as JSON text, or what JSON cannot carry. */
 export function packResult(value: unknown): { readonly r?: unknown; readonly odd?: unknown } {
   if (value === undefined) return {};
   try {
-    return { r: plainCopy(value) };
+    return { r: membersOf(value) };
   } catch (error) {
-    if (!(error instanceof Odd)) throw error;
+    if (!(error instanceof WrongShape)) throw error;
     return { odd: pack(value, 0, { values: 0 }) };
   }
+}
+
+/** By no method that a plugin may have replaced. @throws WrongShape, and whatever reading the value throws. */
+function membersOf(value: unknown): readonly (readonly [key: string, json: string])[] {
+  if (!isRecord(value) || !isPlain(value)) throw new WrongShape('is no plain object');
+  const members: (readonly [string, string])[] = [];
+  for (const key of Object.keys(value)) members[members.length] = [key, atOnce(plainText(value[key]))];
+  return members;
 }
 
 function pack(value: unknown, depth: number, count: { values: number }): Packed {
@@ -64,33 +56,48 @@ function pack(value: unknown, depth: number, count: { values: number }): Packed 
   return [isPlain(value) ? 'object' : 'instance', members];
 }
 
-/** What {@link packResult} was given, or something of its kind. */
+/** What {@link packResult} was given, or something of its kind. @throws SyntaxError */
 export function unpackResult({ r, odd }: { readonly r?: unknown; readonly odd?: unknown }): unknown {
-  return odd === undefined ? r : unpack(odd);
+  if (odd !== undefined) return unpack(odd);
+  if (!Array.isArray(r)) return undefined;
+  if (r.length > MOST_MEMBERS) return stray('cycle', '');
+  return collected(r.map(memberOf));
+}
+
+function memberOf(entry: unknown): readonly [string, unknown] {
+  const [name, json]: readonly unknown[] = Array.isArray(entry) ? entry : [];
+  const [key, text] = [String(name), String(json)];
+  const longest = Object.hasOwn(LONGEST, key) ? LONGEST[key] : LONGEST_OTHER;
+  if (text.startsWith('"') || text.length <= (longest ?? 0)) return [key, JSON.parse(text)];
+  // Large data is read in steps, later.
+  return [key, key === 'data' ? new SentJson(text) : { '': stray('cycle', '') }];
 }
 
 class Instance {}
 
-function unpack(packed: unknown): unknown {
-  const [kind, value]: readonly unknown[] = Array.isArray(packed) ? packed : [];
+function unpack(packed: unknown, depth = 0, count = { values: 0 }): unknown {
+  count.values += 1;
+  // Whoever packed it may not have counted.
+  const [kind, value]: readonly unknown[] = Array.isArray(packed) && depth <= DEEPEST ? packed : [];
   const inner: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (count.values + inner.length > MOST) return stray('cycle', '');
   switch (kind) {
     case 'is':
       return value;
     case 'list':
-      return inner.map(unpack);
+      return inner.map((item) => unpack(item, depth + 1, count));
     case 'object':
-      return Object.fromEntries(inner.map(entryOf));
+      return collected(inner.map((entry) => entryOf(entry, depth + 1, count)));
     case 'instance':
-      return Object.assign(new Instance(), Object.fromEntries(inner.map(entryOf)));
+      return Object.assign(new Instance(), collected(inner.map((entry) => entryOf(entry, depth + 1, count))));
     default:
       return stray(kind, String(value));
   }
 }
 
-function entryOf(entry: unknown): readonly [string, unknown] {
+function entryOf(entry: unknown, depth: number, count: { values: number }): readonly [string, unknown] {
   const [key, value]: readonly unknown[] = Array.isArray(entry) ? entry : [];
-  return [String(key), unpack(value)];
+  return [String(key), unpack(value, depth, count)];
 }
 
 function stray(kind: unknown, text: string): unknown {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { clipped } from './clipped.ts';
 
 const LONGEST_LINE = 1000;
 /** Lines of a plugin that are logged within a second. */
@@ -6,6 +7,8 @@ const MOST_LINES = 100;
 const SECOND = 1000;
 /** Characters that are read within a second: more wait in the process. */
 const MOST_READ = 1024 * 1024;
+/** Milliseconds from one piece to the next, whatever its length: it may be a byte. */
+const REST = 10;
 
 /** What a plugin's process writes, line by line and bounded: the log is the service's. */
 export class Output {
@@ -14,6 +17,7 @@ export class Output {
   #lines = 0;
   #dropped = 0;
   #characters = 0;
+  #isFinished = false;
   readonly #paused = new Map<Readable, NodeJS.Timeout>();
 
   constructor(write: (line: string) => void) {
@@ -29,7 +33,7 @@ export class Output {
       rest = (lines.pop() ?? '').slice(0, LONGEST_LINE + 1);
       for (const line of lines) this.#line(line);
       this.#characters += text.length;
-      if (this.#characters > MOST_READ) this.#pause(stream);
+      if (!this.#isFinished) this.#pause(stream, this.#characters > MOST_READ ? SECOND : REST);
     });
     stream.on('error', () => undefined);
     stream.on('end', () => {
@@ -40,21 +44,24 @@ export class Output {
 
   /** Reads what waits yet: the process has ended. */
   finish(): void {
+    this.#isFinished = true;
     for (const stream of this.#paused.keys()) this.#resume(stream);
   }
 
-  #pause(stream: Readable): void {
+  #pause(stream: Readable, milliseconds: number): void {
     stream.pause();
     this.#paused.set(
       stream,
-      setTimeout(() => this.#resume(stream), SECOND),
+      setTimeout(() => {
+        if (milliseconds === SECOND) this.#characters = 0;
+        this.#resume(stream);
+      }, milliseconds),
     );
   }
 
   #resume(stream: Readable): void {
     clearTimeout(this.#paused.get(stream));
     this.#paused.delete(stream);
-    this.#characters = 0;
     stream.resume();
   }
 
@@ -67,7 +74,7 @@ export class Output {
     }
     this.#lines += 1;
     if (this.#lines > MOST_LINES) this.#dropped += 1;
-    else this.#write(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line);
+    else this.#write(clipped(line, LONGEST_LINE));
   }
 
   #tellDropped(): void {

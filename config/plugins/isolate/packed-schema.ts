@@ -1,3 +1,4 @@
+import { dictionary } from '../../../plugins-sdk/json/members.ts';
 import type { PackedSchema } from './protocol.ts';
 
 /** TypeBox marks what its schemas are with members that JSON does not show. */
@@ -48,7 +49,7 @@ export function unpackSchema(packed: unknown): unknown {
 }
 
 function object(members: readonly unknown[]): object {
-  const made = {};
+  const made = dictionary<unknown>();
   for (const member of members) {
     const [key, enumerable, value]: readonly unknown[] = Array.isArray(member) ? member : [];
     const shown = { enumerable: enumerable === true, configurable: true, writable: true };

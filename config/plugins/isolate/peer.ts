@@ -3,10 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { OwnedProcess } from '../../../plugins-sdk/child-process.ts';
 import { Claims } from './claims.ts';
-import { orderFrame, ReportReader } from './frames.ts';
+import { clipped } from './clipped.ts';
+import { orderFrame } from './frames.ts';
 import { nodeOptions } from './node-options.ts';
 import { Output } from './output.ts';
+import { ProcessStats } from './process-stats.ts';
 import { ORDERS, type Order, REPORTS, type Report, TOKEN_BYTES } from './protocol.ts';
+import { ReportReader } from './reports.ts';
 
 export interface PeerOptions {
   /** What {@link bundlePlugin} made. */
@@ -17,6 +20,12 @@ export interface PeerOptions {
   readonly line: (text: string) => void;
 }
 
+/** Milliseconds between two looks at how much memory a process takes. */
+const MEMORY_LOOK = 25;
+const MEBIBYTE = 1024 * 1024;
+/** Characters of what is said of its end. */
+const LONGEST_REASON = 1000;
+
 const ignore = () => undefined;
 
 /** The process of an isolated plugin: started when it is made, ended once, and never heard of again. */
@@ -24,40 +33,51 @@ export class Peer {
   readonly claims = new Claims();
   /** Resolves with the reason once everything that it sent was read. */
   readonly ended: Promise<string>;
+  readonly stats: ProcessStats | undefined;
   readonly #own: OwnedProcess;
   readonly #child: ChildProcess;
-  readonly #token = randomBytes(TOKEN_BYTES);
+  readonly #reader: ReportReader | undefined;
+  readonly #memory: NodeJS.Timeout;
+  #resident = 0;
   #reason: string | undefined;
   #isOver = false;
-  /** Whether it has sent what its own code never sends: what comes later can be no better. */
-  #isForged = false;
   #waiting: Buffer[] = [];
   /** Bytes that the process has not taken yet. */
   #unsent = 0;
 
-  /** @param take gets what the process reports. @throws Error when no process can be started */
+  /** @param take gets what the process reports, and throws what is wrong with it. @throws Error when no process can be started */
   constructor({ bundle, memory, line }: PeerOptions, take: (report: Report) => void) {
     // Without a listener, that signal opens node's inspector, through which the network reaches the key.
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
     this.#own = this.#start(memory);
     this.#child = this.#own.child;
+    const { pid } = this.#child;
+    this.stats = pid === undefined ? undefined : new ProcessStats(pid);
+    this.#memory = setInterval(() => this.#lookAtMemory(memory), MEMORY_LOOK);
+    this.#memory.unref();
     this.ended = this.#own.ended.then((how) => this.#end(how));
     // A process that has lost the way to the service is of no use.
     this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
     const output = new Output(line);
     for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream) output.read(stream);
     this.#child.once('exit', () => output.finish());
-    const reader = new ReportReader(this.#token);
-    this.#stream(REPORTS)?.on('data', (chunk: Buffer) => {
-      if (!this.#isForged) this.#read(reader, chunk, take);
-    });
+    const token = randomBytes(TOKEN_BYTES);
+    const reports = this.#stream(REPORTS);
+    this.#reader = reports && new ReportReader(reports, token, take, (reason) => this.kill(reason));
     for (const stream of this.#child.stdio ?? []) stream?.on('error', () => undefined);
     this.#child.stdin?.end(bundle);
-    this.order({ k: 'load', token: this.#token.toString('hex') });
+    this.#stream(ORDERS)?.write(token);
+    this.order({ k: 'load' });
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
+  /** Bytes in memory. */
+  get resident(): number {
+    return this.#resident;
+  }
+
+  /** Whether what it reports waits for the service. */
+  get isUnread(): boolean {
+    return this.#reader?.isPaused ?? false;
   }
 
   get unsent(): number {
@@ -84,7 +104,7 @@ export class Peer {
 
   /** Ends the process, whatever it is doing. @param reason is what is said of it, if it is the first. */
   kill(reason: string): void {
-    this.#reason ??= reason;
+    this.#reason ??= clipped(reason, LONGEST_REASON);
     this.#own.kill();
   }
 
@@ -105,17 +125,18 @@ export class Peer {
     return stream instanceof Duplex ? stream : undefined;
   }
 
-  #read(reader: ReportReader, chunk: Buffer, take: (report: Report) => void): void {
-    try {
-      reader.read(chunk, take);
-    } catch (error) {
-      this.#isForged = true;
-      this.kill(error instanceof SyntaxError ? 'it sent a frame that is no JSON' : String(Object(error).message));
-    }
+  #lookAtMemory(most: number): void {
+    this.#resident = this.stats?.look().resident ?? 0;
+    const taken = Math.round(this.#resident / MEBIBYTE);
+    if (taken > most) this.kill(`it took ${taken} MiB of ${most} MiB`);
+    if (this.claims.isAbused) this.kill('it wrote into what it shares with the service');
   }
 
   #end(how: string): string {
     this.#isOver = true;
+    clearInterval(this.#memory);
+    this.#resident = 0;
+    this.stats?.close();
     this.claims.close();
     return this.#reason ?? `it ${how}`;
   }

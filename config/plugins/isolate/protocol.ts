@@ -1,7 +1,10 @@
 /**
  * What the service and the process of an isolated plugin tell each other. A frame to the process is its length, the length
  * of its JSON, the JSON, and text that belongs to it; one to the service is its length, the token and JSON. Lengths are of
- * four bytes, the lowest first, and do not count themselves.
+ * four bytes, the lowest first, and do not count themselves. Before its first frame the service sends the token.
+ *
+ * The token tells what the process's own code says from what its plugin writes into the same descriptor. It is no wall: a plugin
+ * shares its process with that code, and somebody may find a way to speak for it. So the service bounds what all reports cost.
  */
 
 /** Descriptors of the process, beside those that every process has. */
@@ -34,7 +37,7 @@ export type PackedSchema =
   | { readonly is: 'problem'; readonly problem: string };
 
 export type Order =
-  | { readonly k: 'load'; readonly token: string }
+  | { readonly k: 'load' }
   | { readonly k: 'parse'; readonly value: unknown }
   | { readonly k: 'make'; readonly config: unknown }
   | { readonly k: 'call'; readonly i: number; readonly h: string; readonly c: Readonly<Record<string, unknown>> }

@@ -10,8 +10,10 @@ export function patienceFor(budget: number): number {
 export interface Watched {
   /** How many frames have come from it. */
   frames(): number;
-  /** Whether it owes an answer. */
+  /** Whether it owes an answer, or a sign of life. */
   owes(): boolean;
+  /** Whether somebody waits for the answer. */
+  isWaitedFor(): boolean;
   /** Has it answer at once, if it can. */
   ping(): void;
   stalled(): void;
@@ -20,7 +22,7 @@ export interface Watched {
 /**
  * Tells when a process cannot answer: it has run for as long as the patience without a word, although it was asked for one.
  * That is measured in time on a processor, which a busy machine does not make longer; one that waits in a system call, which
- * a process with something to read does not, is measured by the clock.
+ * a process with something to read does not, or was stopped, is measured by the clock.
  */
 export class StallWatch {
   readonly #stats: ProcessStats;
@@ -31,7 +33,7 @@ export class StallWatch {
   #cpu = 0;
   #since = 0;
   #pingedAt: number | undefined;
-  #sleeps = 0;
+  #rests = 0;
 
   constructor(stats: ProcessStats, budget: number, watched: Watched) {
     this.#stats = stats;
@@ -56,12 +58,14 @@ export class StallWatch {
   #look(): void {
     const now = performance.now();
     const cpu = this.#stats.cpu();
+    this.#stats.waits();
     const frames = this.#watched.frames();
     if (!this.#watched.owes()) this.end();
     else if (frames !== this.#frames)
-      [this.#frames, this.#cpu, this.#since, this.#pingedAt, this.#sleeps] = [frames, cpu, now, undefined, 0];
+      [this.#frames, this.#cpu, this.#since, this.#pingedAt, this.#rests] = [frames, cpu, now, undefined, 0];
     else if (this.#pingedAt !== undefined) {
-      if (this.#spins(cpu - this.#cpu, now - this.#since) || this.#hangs(now)) this.#confirm();
+      const spins = this.#watched.isWaitedFor() && this.#spins(cpu - this.#cpu, now - this.#since);
+      if (spins || this.#hangs(now)) this.#confirm();
     } else if (Math.max(cpu - this.#cpu, now - this.#since) >= this.#patience / 2) {
       this.#pingedAt = now;
       this.#watched.ping();
@@ -84,7 +88,7 @@ export class StallWatch {
 
   #hangs(now: number): boolean {
     if (now - (this.#pingedAt ?? now) < PATIENCE) return false;
-    this.#sleeps = this.#stats.look().sleeps ? this.#sleeps + 1 : 0;
-    return this.#sleeps >= 3;
+    this.#rests = this.#stats.look().rests ? this.#rests + 1 : 0;
+    return this.#rests >= 3;
   }
 }

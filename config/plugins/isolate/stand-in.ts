@@ -1,3 +1,4 @@
+import { collected } from '../../../plugins-sdk/json/members.ts';
 import type { Sketch } from './protocol.ts';
 
 class NoPlugin {}
@@ -14,7 +15,7 @@ export function standIn(sketch: Sketch): unknown {
     case 'class':
       return NoPlugin;
     case 'object':
-      return Object.fromEntries(Object.entries(sketch.members).map(([key, member]) => [key, standIn(member)]));
+      return collected(Object.entries(sketch.members).map(([key, member]) => [key, standIn(member)]));
     default:
       return undefined;
   }

@@ -1,5 +1,7 @@
 import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
 import { within } from '../../../plugins-sdk/within.ts';
+import { LONGEST_TEXT } from './call.ts';
+import { clipped } from './clipped.ts';
 import type { Peer } from './peer.ts';
 import type { Order, Report, Thrown } from './protocol.ts';
 
@@ -7,15 +9,18 @@ import type { Order, Report, Thrown } from './protocol.ts';
 export class Talk {
   readonly #peer: Peer;
   readonly #reports: Report[] = [];
+  /** What was asked and not answered; a process is asked to load when it is made. */
+  #asked = 1;
   #tell: (() => void) | undefined;
 
   constructor(peer: Peer) {
     this.#peer = peer;
   }
 
-  /** Takes what the process reports. */
+  /** Takes what the process reports. @throws Error when nobody has asked */
   readonly take = (report: Report): void => {
-    if (report.k === 'pong') return;
+    if (this.#asked === 0) throw new Error('it reported what nobody has asked for');
+    this.#asked -= 1;
     this.#reports.push(report);
     this.#tell?.();
   };
@@ -30,11 +35,13 @@ export class Talk {
     const report = this.#reports.shift();
     if (report === undefined) throw new PluginProblem(`its process has ended: ${over}`);
     if (report.k === 'failed') throw rebuilt(report.error);
-    if (report.k !== kind) throw new PluginProblem(`its process reports "${report.k}" instead of "${kind}"`);
+    if (report.k !== kind)
+      throw new PluginProblem(`its process reports "${clipped(report.k, 20)}" instead of "${kind}"`);
     return report as Report & { readonly k: K };
   }
 
   ask<K extends Report['k']>(order: Order, kind: K): Promise<Report & { readonly k: K }> {
+    this.#asked += 1;
     this.#peer.order(order);
     return this.next(kind);
   }
@@ -42,8 +49,8 @@ export class Talk {
 
 function rebuilt({ problem, message, stack, issues }: Thrown): Error {
   if (problem !== undefined) return new PluginProblem(problem);
-  const error = new Error(message);
-  error.stack = stack;
+  const error = new Error(clipped(String(message), LONGEST_TEXT));
+  error.stack = clipped(String(stack), LONGEST_TEXT);
   return issues === undefined ? error : Object.assign(error, { issues });
 }
 

@@ -7,48 +7,69 @@ import { begins, report } from './wire.ts';
 export type Hook = (argument: unknown) => unknown;
 type Called = Order & { readonly k: 'call' };
 
+/** A call that has come, and the one that came after it: a list without methods, which the plugin may have replaced. */
+interface Waiting {
+  readonly order: Called;
+  readonly text: (() => string) | undefined;
+  next: Waiting | undefined;
+}
+
+/** What a call that runs is known by. */
+interface Running {
+  readonly id: number;
+  isOver: boolean;
+  controller: AbortController | undefined;
+}
+
 /** Calls that are over and whose signal may yet abort. */
 const MOST_SIGNALS = 1024;
 
+/** Taken before the plugin is loaded, which may replace what everybody uses. */
 const { nextTick } = process;
 const microtask = queueMicrotask;
+const Controller = AbortController;
+const { get } = Reflect;
 
 /** Runs the hooks, one after the other as far as they do not wait. */
 export class Calls {
   #hooks: Readonly<Record<string, Hook>> = {};
-  readonly #waiting: { readonly order: Called; readonly text: (() => string) | undefined }[] = [];
-  #next = 0;
+  #first: Waiting | undefined;
+  #last: Waiting | undefined;
   #isRunning = false;
-  readonly #controllers = new Map<number, AbortController>();
+  /** By the id of the call, which only grows: so the oldest comes first. */
+  readonly #controllers: Record<number, AbortController> = Object.create(null);
+  #signals = 0;
 
   use(hooks: Readonly<Record<string, Hook>>): void {
     this.#hooks = hooks;
   }
 
   add(order: Called, text: (() => string) | undefined): void {
-    this.#waiting.push({ order, text });
+    const waiting = { order, text, next: undefined };
+    if (this.#last === undefined) this.#first = waiting;
+    else this.#last.next = waiting;
+    this.#last = waiting;
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#runNext();
   }
 
   abort(id: number): void {
-    this.#controllers.get(id)?.abort();
-    this.#controllers.delete(id);
+    this.#controllers[id]?.abort();
+    this.#forget(id);
   }
 
   readonly #runNext = (): void => {
     for (;;) {
-      const waiting = this.#waiting[this.#next];
+      const waiting = this.#first;
       if (waiting === undefined) break;
-      this.#next += 1;
+      this.#first = waiting.next;
+      if (this.#first === undefined) this.#last = undefined;
       if (this.#run(waiting.order, waiting.text)) continue;
       // What a call does in microtasks comes before the next call: that one may never give way.
       microtask(() => nextTick(this.#runNext));
       return;
     }
-    this.#waiting.length = 0;
-    this.#next = 0;
     this.#isRunning = false;
   };
 
@@ -58,48 +79,69 @@ export class Calls {
       report({ k: 'skipped', i });
       return true;
     }
+    const call: Running = { id: i, isOver: false, controller: undefined };
     try {
-      const context = contextOf(h, c, text, () => this.#signal(i));
+      const context = contextOf(h, c, text, () => this.#signal(call));
       const hooks = this.#hooks;
       const returned = hooks[h]?.(context);
-      const then: unknown =
-        typeof returned === 'object' && returned !== null ? Reflect.get(returned, 'then') : undefined;
-      if (typeof then !== 'function') return this.#returned(i, returned);
-      const settled = new Promise((resolve) => resolve(returned));
-      settled.then(
-        (value) => this.#returned(i, value),
-        (error: unknown) => this.#threw(i, error),
-      );
+      const then: unknown = typeof returned === 'object' && returned !== null ? get(returned, 'then') : undefined;
+      if (typeof then !== 'function') return this.#returned(call, returned);
+      void this.#waitFor(call, returned);
       return false;
     } catch (error) {
-      return this.#threw(i, error);
+      return this.#threw(call, error);
     }
   }
 
-  #returned(id: number, value: unknown): true {
+  /** `await` calls no method of promises, as long as they are of JavaScript itself. */
+  async #waitFor(call: Running, returned: unknown): Promise<void> {
     try {
-      report({ k: 'done', i: id, ...packResult(value) });
+      this.#returned(call, await returned);
     } catch (error) {
-      return this.#threw(id, error);
+      this.#threw(call, error);
+    }
+  }
+
+  #returned(call: Running, value: unknown): true {
+    try {
+      const packed = packResult(value);
+      call.isOver = true;
+      report({ k: 'done', i: call.id, ...packed });
+    } catch (error) {
+      return this.#threw(call, error);
     }
     return true;
   }
 
-  #threw(id: number, error: unknown): true {
+  #threw(call: Running, error: unknown): true {
     const text = textOf(error);
-    report(text === undefined ? { k: 'threw', i: id } : { k: 'threw', i: id, text });
+    call.isOver = true;
+    report(text === undefined ? { k: 'threw', i: call.id } : { k: 'threw', i: call.id, text });
     return true;
   }
 
-  /** The service is asked to tell of an abort only when somebody wants to hear of it. */
-  #signal(id: number): AbortSignal {
-    const known = this.#controllers.get(id);
-    if (known !== undefined) return known.signal;
-    const controller = new AbortController();
-    this.#controllers.set(id, controller);
-    for (const [oldest] of this.#controllers)
-      if (this.#controllers.size > MOST_SIGNALS) this.#controllers.delete(oldest);
+  /** The service is asked to tell of an abort only when somebody wants to hear of it, while the call is under way. */
+  #signal(call: Running): AbortSignal {
+    call.controller ??= this.#newController(call);
+    return call.controller.signal;
+  }
+
+  #newController({ id, isOver }: Running): AbortController {
+    const controller = new Controller();
+    if (isOver) return controller;
+    this.#controllers[id] = controller;
+    this.#signals += 1;
+    for (const oldest in this.#controllers) {
+      if (this.#signals <= MOST_SIGNALS) break;
+      this.#forget(Number(oldest));
+    }
     report({ k: 'watch', i: id });
-    return controller.signal;
+    return controller;
+  }
+
+  #forget(id: number): void {
+    if (this.#controllers[id] === undefined) return;
+    delete this.#controllers[id];
+    this.#signals -= 1;
   }
 }

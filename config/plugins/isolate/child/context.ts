@@ -15,14 +15,15 @@ class Context {
   }
 }
 
-const { freeze } = Object;
+/** Taken before the plugin is loaded, which may replace what everybody uses. */
+const { freeze, keys: keysOf, assign, defineProperty } = Object;
 const { parse } = JSON;
-const { isArray } = Array;
+const { get } = Reflect;
 
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
-  if (isArray(value)) for (const item of value) frozen(item);
-  else for (const key of Object.keys(value)) frozen(Reflect.get(value, key));
+  const names = keysOf(value);
+  for (let i = 0; i < names.length; i += 1) frozen(get(value, names[i] ?? ''));
   return freeze(value);
 }
 
@@ -40,9 +41,9 @@ export function contextOf(hook: string, given: Members, text: (() => string) | u
     members.error = new Error(String(error));
   }
   if (keys !== undefined) members.keys = frozen(keys);
-  if (hook !== 'onError' && keys === undefined) return freeze(Object.assign(new Context(signal), members));
+  if (hook !== 'onError' && keys === undefined) return freeze(assign(new Context(signal), members));
   // As where the service makes such contexts, the signal is a member of its own.
-  return freeze(Object.defineProperty(members, 'signal', { get: signal, enumerable: true }));
+  return freeze(defineProperty(members, 'signal', { get: signal, enumerable: true }));
 }
 
 function responseOf({ data, status }: Members, text: (() => string) | undefined): object {

@@ -4,7 +4,7 @@ import type { Order, Sketch } from '../protocol.ts';
 import { Calls, type Hook } from './calls.ts';
 import { lock } from './lock.ts';
 import { textOf, thrown } from './thrown.ts';
-import { listen, report, useToken } from './wire.ts';
+import { listen, report } from './wire.ts';
 
 /** Levels of a plugin that are looked at: it, its members, its hooks. */
 const LEVELS = 2;
@@ -50,13 +50,12 @@ class Life {
   }
 
   async #prepare(order: Exclude<Order, { readonly i: number } | { readonly k: 'ping' }>): Promise<void> {
-    if (order.k === 'load') await this.#open(order.token);
+    if (order.k === 'load') await this.#open();
     else if (order.k === 'parse') await this.#parse(order.value).then(() => report({ k: 'parsed' }));
     else await this.#make(order.config);
   }
 
-  async #open(token: string): Promise<void> {
-    useToken(token);
+  async #open(): Promise<void> {
     this.#module = exportsOf(await this.#load());
     const { plugin, configSchema, keys } = this.#module;
     if (plugin === undefined) report({ k: 'failed', error: { problem: NO_DEFAULT, message: NO_DEFAULT, stack: '' } });

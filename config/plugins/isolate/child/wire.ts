@@ -22,12 +22,6 @@ const claim = Buffer.alloc(8);
 const claimed = new Float64Array(claim.buffer, claim.byteOffset, 1);
 const retired = Buffer.alloc(1);
 
-/** What its frames begin with from now on. */
-export function useToken(token: string): void {
-  // Never in the memory that small buffers share, which the plugin can read.
-  head.write(token, 4, 'hex');
-}
-
 /** Says it at once: what comes next may never end. */
 export function report(what: Report): void {
   let body = bytesOf(stringify(what));
@@ -49,6 +43,8 @@ export function begins(id: number): boolean {
 
 /** @param take gets each order and the text that belongs to it; without a service there is nothing to do. */
 export function listen(take: (order: Order, text: (() => string) | undefined) => void): void {
+  // What its frames begin with: never a string, nor in the memory that small buffers share, where the plugin finds it.
+  for (let had = 4; had < head.length; ) had += read(ORDERS, head, had, head.length - had, null) || exit(0);
   let rest: Buffer = Buffer.alloc(0);
   const socket = new Socket({ fd: ORDERS, readable: true, writable: false });
   socket.on('data', (chunk: Buffer) => {
