@@ -1,61 +1,71 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { backlogOf, closeQueue } from '../http/backlog.ts';
+import { closeListener, closeWhenEmpty } from '../http/close.ts';
 import type { Connections } from '../http/connections.ts';
+import type { Debts } from '../plugins-sdk/debts.ts';
+import { endsWithin } from './ends-within.ts';
+
+/** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */
+const DRAIN_TIME = 25_000;
+export const LONGEST_DRAIN = 45_000;
+/** Milliseconds for an answer to get out once nothing is owed for it any more. */
+const LAST_WORDS = 1000;
 
 /** Milliseconds between two looks at what is open. */
 const LOOK = 20;
-/** Milliseconds that a server goes on accepting at most after its delay, while connections wait in the system's queue. */
-const PATIENCE = 10_000;
-
-/**
- * Has a server stop accepting at once. The `close` of HTTP servers is not used: it also destroys connections whose answer is not
- * yet taken, and stops looking at deadlines.
- */
-function closeListener(server: Server): Promise<void> {
-  return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-}
-
-/** Ends connections that wait for nothing, until all are closed. */
-async function sweepUntil(closed: Promise<void>, connections: Connections): Promise<void> {
-  const bytesRead = new Map<Socket, number>();
-  const sweep = setInterval(() => connections.closeIdle(bytesRead), LOOK);
-  connections.closeIdle(bytesRead);
-  await closed;
-  clearInterval(sweep);
-}
-
-/**
- * Stops a server while others go on to accept what waits in the queue that they share with it.
- *
- * @param delay milliseconds in which clients learn from an answer that their connection ends.
- */
-export async function leave(server: Server, connections: Connections, delay: number): Promise<void> {
-  connections.drain();
-  const closed = closeListener(server);
-  await setTimeout(delay);
-  await sweepUntil(closed, connections);
-}
+/** Milliseconds that a client who has connected has to send something: one that is new may be slow, on a busy machine. */
+const FIRST_BYTE = 1000;
 
 /**
  * Stops a server without a reset for anybody who has sent a request. It accepts for a while longer, since connections wait
  * in the system's queue; every answer from now on ends its connection; in the end it closes what waits for nothing.
  *
- * @param delay milliseconds.
+ * @param delay milliseconds in which clients learn from an answer that their connection ends.
+ * @param others whether other processes go on to accept what waits in the queue that they share with it.
  * @returns once every connection is closed.
  */
-export async function drain(server: Server, connections: Connections, delay: number): Promise<void> {
+export async function drain(server: Server, connections: Connections, delay: number, others = false): Promise<void> {
   connections.drain();
   await setTimeout(delay);
-  // One connection is accepted in each turn of the event loop: a busy service has a queue of them.
-  closeQueue(server);
-  const last = performance.now() + PATIENCE;
-  while (backlogOf(server) > 0 && performance.now() < last) {
-    await setTimeout(LOOK);
-    // The look comes after the accepts of a turn: only then can the queue be empty while clients keep coming.
+  const closed = once(server, 'close');
+  if (others) closeListener(server);
+  else await closeWhenEmpty(server, (isHeld) => connections.hold(isHeld));
+  await sweepUntil(closed, connections);
+}
+
+/** Ends connections that wait for nothing, until all are closed. */
+async function sweepUntil(closed: Promise<unknown>, connections: Connections): Promise<void> {
+  let isOpen = true;
+  const ended = closed.then(() => {
+    isOpen = false;
+  });
+  while (isOpen) {
+    const before = performance.now();
     await setImmediate();
+    // What clients have sent was read, unless this turn of the event loop took long.
+    if (performance.now() - before < LOOK) connections.closeIdle(FIRST_BYTE);
+    await Promise.race([ended, setTimeout(LOOK)]);
   }
-  // In the same turn, before another client connects.
-  await sweepUntil(closeListener(server), connections);
+}
+
+/**
+ * Waits for the end of work in flight, within bounds that are wider while clients are owed something.
+ *
+ * @param delay milliseconds for which the service goes on to accept.
+ * @returns whether the work ended; what is owed beyond it is for the debts to tell.
+ */
+export async function drained(work: Promise<unknown>, debts: Debts, delay: number): Promise<boolean> {
+  const last = performance.now() + LONGEST_DRAIN + delay;
+  let isOver = false;
+  const ended = work.then(() => {
+    isOver = true;
+    return debts.paid();
+  });
+  let isDone = await endsWithin(DRAIN_TIME + delay, ended);
+  while (!isDone && debts.size > 0 && performance.now() < last) {
+    await endsWithin(last - performance.now(), Promise.race([ended, debts.paid()]));
+    isDone = await endsWithin(Math.min(LAST_WORDS, Math.max(last - performance.now(), 0)), ended);
+  }
+  return isOver;
 }

@@ -53,9 +53,11 @@ export class Attempts {
   }
 
   /** @returns what draws for a request, and throws where too much was drawn. */
-  in({ config, states, shared }: Services): (exchange: Exchange) => Promise<void> {
+  in({ config, states, shared, workers }: Services): (exchange: Exchange) => Promise<void> {
     const limit = this.#limitIn(config);
-    const buckets = states.keep(this.#kept, JSON.stringify(limit), () => clientBuckets(limit, shared, this.#name));
+    const buckets = states.keep(this.#kept, JSON.stringify(limit), () =>
+      clientBuckets(limit, shared, this.#name, workers),
+    );
     return async (exchange) => {
       const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));
       this.#drawn.set(exchange, take);

@@ -1,5 +1,6 @@
+import { Refusal } from './kernel.ts';
 import { randomId } from './random-id.ts';
-import { type StateArea, StateUnavailable } from './state-area.ts';
+import { type StateArea, StateUnavailable, StateUnreadable } from './state-area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {
@@ -14,14 +15,29 @@ export function ticketFor(payment: string): Ticket {
   return { payment: payment.toLowerCase(), token: randomId() };
 }
 
-const reserved = ({ token }: Ticket) => `reserved ${token}`;
-const redeemed = ({ token }: Ticket) => `redeemed ${token}`;
+/** How a payment stands that another request has, or had: it may be given up yet, or has bought something. */
+export type Taken = 'held' | 'redeemed';
+
+const RESERVED = 'reserved ';
+const REDEEMED = 'redeemed ';
+const reserved = ({ token }: Ticket) => RESERVED + token;
+const redeemed = ({ token }: Ticket) => REDEEMED + token;
+
+/** Whether a payment is good could not be found out: no fault of the client's. */
+export function unavailable(reason: string): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
+}
+
+/** A refusal in the place of a failure of the state; anything else as it is. */
+export function refusalOf(error: unknown): unknown {
+  return error instanceof StateUnavailable ? unavailable(error.message) : error;
+}
 
 /**
  * The payments that have been redeemed, so that each is redeemed once, by whatever process shares the state.
  *
- * A request reserves the payment before it asks the chain. Then either the check failed (`release`), or the payment holds
- * (`confirm`) and the request goes on; a paid request that ends without a signed answer gives it back (`refund`). A
+ * A request reserves the payment before it asks anybody about it. Then either it comes to nothing (`release`), or the payment is
+ * taken (`confirm`); a taken one whose request ends without a signed answer is given back (`refund`). A
  * reservation whose owner died ends by itself; should the owner live on, its ticket confirms nothing any more.
  *
  * A payment is named by its transaction and its payer: nobody but the payer can redeem it, so that nobody else's reservation
@@ -37,11 +53,25 @@ export class Payments {
 
   /**
    * Claims a payment. Of racing requests one gets it.
-   * @param lease after which others may claim it, unless it is confirmed.
-   * @returns `false` when another request has or had it.
+   * @param lease after which others may claim it, unless it is renewed or confirmed.
+   * @returns how it stands when another request has or had it; else nothing.
    */
-  async reserve(ticket: Ticket, lease: number): Promise<boolean> {
-    return (await this.#area.swap(ticket.payment, undefined, reserved(ticket), { ttl: lease })) === undefined;
+  async reserve(ticket: Ticket, lease: number): Promise<Taken | undefined> {
+    const standing = await this.#area.swap(ticket.payment, undefined, reserved(ticket), { ttl: lease });
+    if (standing === undefined) return undefined;
+    const { value = RESERVED } = standing;
+    if (value.startsWith(REDEEMED)) return 'redeemed';
+    if (value.startsWith(RESERVED)) return 'held';
+    throw new StateUnreadable(`payment ${ticket.payment}`);
+  }
+
+  /**
+   * Lengthens a reservation, never shortens it.
+   * @returns `false` when there is no such reservation any more.
+   */
+  async renew(ticket: Ticket, lease: number): Promise<boolean> {
+    const options = { ttl: lease, keepLonger: true };
+    return (await this.#area.swap(ticket.payment, reserved(ticket), reserved(ticket), options)) === undefined;
   }
 
   /**
@@ -50,43 +80,55 @@ export class Payments {
    * @returns `false`, and nothing has changed, when there is no such reservation any more. The request must then be refused.
    */
   async confirm(ticket: Ticket, life: number): Promise<boolean> {
-    const options = { ttl: life, durable: true };
-    const standing = await this.#area.swap(ticket.payment, reserved(ticket), redeemed(ticket), options);
-    // An engine that asks twice after a lost answer finds its own work.
-    return standing === undefined || standing.value === redeemed(ticket);
+    return this.#redeem(ticket, reserved(ticket), life);
   }
 
-  /** Gives up a hold whose request was refused before anything was done for it, whatever became of its confirmation. */
-  async release(ticket: Ticket): Promise<void> {
-    const standing = await this.#area.swap(ticket.payment, reserved(ticket), undefined);
-    if (standing?.value === redeemed(ticket)) await this.#giveBack(ticket);
+  /** Remembers a payment that somebody else has taken already, though its reservation may have ended meanwhile. */
+  async keep(ticket: Ticket, life: number): Promise<void> {
+    if (!(await this.confirm(ticket, life))) await this.#redeem(ticket, undefined, life);
   }
 
   /**
-   * Makes a redeemed payment usable again.
-   * @param life for which it is remembered that it was given back.
-   * @param counts whether this is one of the three times per payment; `false` where nothing was done for it.
-   * @returns `false`, and nothing has changed, when all three are used up and it counts, or the payment is not this ticket's.
+   * Gives up a hold, whatever became of its confirmation.
+   * @returns `false`, and nothing has changed, when another request has the payment.
    */
-  async refund(ticket: Ticket, life: number, counts: boolean): Promise<boolean> {
-    if (counts && !(await this.#count(ticket, life))) return false;
-    return this.#giveBack(ticket);
+  async release(ticket: Ticket): Promise<boolean> {
+    const standing = await this.#area.swap(ticket.payment, reserved(ticket), undefined);
+    if (standing?.value === undefined) return true;
+    if (standing.value !== redeemed(ticket)) return false;
+    await this.#area.swap(ticket.payment, redeemed(ticket), undefined, { durable: true });
+    return true;
   }
 
-  async #giveBack(ticket: Ticket): Promise<boolean> {
-    const standing = await this.#area.swap(ticket.payment, redeemed(ticket), undefined, { durable: true });
-    return standing === undefined;
+  /**
+   * Gives up a hold for which something was done.
+   * @param life for which it is remembered that it was given back.
+   * @param counts whether this is one of the three times per payment; `false` where nothing was done for it.
+   * @returns `false`, and nothing has changed, when all three are used up and it counts, or another request has the payment.
+   */
+  async refund(ticket: Ticket, life: number, counts: boolean): Promise<boolean> {
+    return (!counts || (await this.#count(ticket, life))) && this.release(ticket);
+  }
+
+  async #redeem(ticket: Ticket, expected: string | undefined, life: number): Promise<boolean> {
+    const options = { ttl: life, durable: true };
+    const standing = await this.#area.swap(ticket.payment, expected, redeemed(ticket), options);
+    // An engine that asks twice after a lost answer finds its own work.
+    return standing === undefined || standing.value === redeemed(ticket);
   }
 
   /** Nobody but the holder counts: what stands there cannot change meanwhile. */
   async #count({ payment, token }: Ticket, life: number): Promise<boolean> {
     const key = `refunds ${payment}`;
     const seen = await this.#area.get(key);
-    const [count = '0', by] = seen?.split(' ') ?? [];
+    const [, digits, by] = /^([1-9]) (\S+)$/.exec(seen ?? '') ?? [];
+    // Whatever it means, it must not begin the count anew.
+    if (seen !== undefined && digits === undefined) throw new StateUnreadable(key);
     // Counted already, by a call whose answer was lost.
     if (by === token) return true;
-    if (Number(count) >= MOST_REFUNDS) return false;
-    const next = `${Number(count) + 1} ${token}`;
+    const count = Number(digits ?? 0);
+    if (count >= MOST_REFUNDS) return false;
+    const next = `${count + 1} ${token}`;
     const standing = await this.#area.swap(key, seen, next, { ttl: life, keepLonger: true, durable: true });
     if (standing !== undefined && standing.value !== next) throw new StateUnavailable('refunds are counted by others');
     return true;

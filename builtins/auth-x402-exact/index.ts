@@ -17,7 +17,7 @@ import {
   type Services,
   StateKey,
 } from '../../plugins-sdk/index.ts';
-import { Payments } from '../../plugins-sdk/payments.ts';
+import { Holds } from '../../plugins-sdk/payment-holds.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
@@ -134,14 +134,14 @@ function meansOf({ endpoints, now }: Services, core: Core, budget: number): Mean
 }
 
 function behaviour(services: Services): Behaviour {
-  const { states, shared, now, log, meters, endpoints } = services;
+  const { states, shared, debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
   const budget = services.budget === 'none' ? BUDGET : services.budget;
   const means = meansOf(services, loadCore(boundedFetch(client)), budget);
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
   const area = shared?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
-  const bought = new Purchases({ payments: new Payments(area), now, log, counted });
+  const bought = new Purchases({ holds: new Holds({ area, shared, debts, log }), debts, now, log, counted });
   let isOver = false;
   return {
     start: () => {

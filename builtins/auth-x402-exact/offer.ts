@@ -37,6 +37,8 @@ export interface PaymentRefusal {
   /** `false`: it belongs to the protocol and is no failure. */
   readonly failure?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A code that stands beside a sentence, in the body and in the log. */
+  readonly reason?: string;
 }
 
 /** An endpoint's refusals of payments: each says what to pay, and why what was paid is not enough. */
@@ -52,9 +54,15 @@ export class Offer {
   }
 
   /** @param error one of the protocol's codes, or a sentence. */
-  refusal(error: string, { failure = true, headers = {} }: PaymentRefusal = {}): Refusal {
-    const body = { ...this.#offered, error };
+  refusal(error: string, { failure = true, headers = {}, reason }: PaymentRefusal = {}): Refusal {
+    const body = { ...this.#offered, error, ...(reason === undefined ? {} : { reason }) };
     const all = { 'PAYMENT-REQUIRED': encodedHeader(body), 'Cache-Control': 'no-store', ...headers };
-    return new Refusal(402, error, { body, headers: all, failure });
+    return new Refusal(402, error, { body, headers: all, failure, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** Another request holds the payment, or did until a moment ago; whether it will be used is open. */
+  busy(): Refusal {
+    const headers = { 'Retry-After': '1' };
+    return this.refusal('Payment is being settled, try again', { headers, reason: 'payment_in_progress' });
   }
 }

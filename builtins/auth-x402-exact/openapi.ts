@@ -5,21 +5,26 @@ const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
 const amount = textSchema('^[1-9][0-9]*$', 'In the smallest unit of the token');
 
 const schemas = {
-  ExactPaymentRequired: objectSchema('What to pay, and why: `PaymentRequired` of x402, version 2', {
-    x402Version: { const: 2 },
-    error: { type: 'string', description: 'Why this is no answer, in words or as a code of the protocol' },
-    resource: objectSchema('What is paid for', {
-      url: { type: 'string', description: 'May be a path only' },
-      description: { type: 'string' },
-      mimeType: { type: 'string' },
-    }),
-    accepts: {
-      type: 'array',
-      minItems: 1,
-      description: 'Any one of them is enough',
-      items: schema('ExactPaymentRequirements'),
+  ExactPaymentRequired: objectSchema(
+    'What to pay, and why: `PaymentRequired` of x402, version 2',
+    {
+      x402Version: { const: 2 },
+      error: { type: 'string', description: 'Why this is no answer, in words or as a code of the protocol' },
+      reason: { const: 'payment_in_progress', description: 'Another request has this payment: send it again' },
+      resource: objectSchema('What is paid for', {
+        url: { type: 'string', description: 'May be a path only' },
+        description: { type: 'string' },
+        mimeType: { type: 'string' },
+      }),
+      accepts: {
+        type: 'array',
+        minItems: 1,
+        description: 'Any one of them is enough',
+        items: schema('ExactPaymentRequirements'),
+      },
     },
-  }),
+    ['reason'],
+  ),
   ExactPaymentRequirements: objectSchema('One way to pay', {
     scheme: { const: 'exact' },
     network,
@@ -34,7 +39,12 @@ const schemas = {
 const headers = {
   PaymentRequired: {
     description: 'The body as base64 (`PaymentRequired` of x402, version 2)',
+    required: true,
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
+  },
+  PaymentInProgress: {
+    description: 'Seconds to wait, where another request has this payment',
+    schema: { type: 'integer', minimum: 0 },
   },
 };
 
@@ -62,7 +72,11 @@ export const described: OpenApiPart = {
           description:
             'Pay, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
           schema: schema('ExactPaymentRequired'),
-          headers: { ...noStore, 'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired') },
+          headers: {
+            ...noStore,
+            'PAYMENT-REQUIRED': refTo('headers', 'PaymentRequired'),
+            'Retry-After': refTo('headers', 'PaymentInProgress'),
+          },
         },
       },
       title: 'payment by wallet (x402, version 2)',

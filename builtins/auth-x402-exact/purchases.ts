@@ -1,14 +1,7 @@
 import type { PaymentPayload } from '@x402/core/types';
-import {
-  addAnswerHeaders,
-  type Exchange,
-  isRefusal,
-  type Log,
-  type Measure,
-  Refusal,
-  StateUnavailable,
-} from '../../plugins-sdk/index.ts';
-import { type Payments, type Ticket, ticketFor } from '../../plugins-sdk/payments.ts';
+import { addAnswerHeaders, type Debts, type Exchange, type Log, type Measure } from '../../plugins-sdk/index.ts';
+import type { Holds } from '../../plugins-sdk/payment-holds.ts';
+import { refusalOf, type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
@@ -24,7 +17,8 @@ export interface Purchase {
 }
 
 export interface PurchasesOptions {
-  readonly payments: Payments;
+  readonly holds: Holds;
+  readonly debts: Debts;
   /** Epoch milliseconds. */
   now(): number;
   readonly log: Log;
@@ -33,12 +27,15 @@ export interface PurchasesOptions {
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
 const MARGIN = 900_000;
+/** Milliseconds that a hold lasts from the beginning of a settlement, though its process may die. */
+const SETTLING = 60_000;
 
 const USED = 'invalid_exact_evm_nonce_already_used';
+const UNKNOWN = 'it is not known whether a payment was settled';
 
 /**
- * Has each authorisation buy one answer: it is held while the answer is made, marked as used before the facilitator is asked to settle it, and
- * given back where it was not settled. The chain, too, takes it once: what is lost here costs nobody money.
+ * Has each authorisation buy one answer: it is held until the facilitator has settled it, then marked as used, and given up where it was not
+ * settled. A hold ends by itself when its process dies. The chain, too, takes it once: what is lost here costs nobody money.
  */
 export class Purchases {
   readonly #options: PurchasesOptions;
@@ -53,19 +50,19 @@ export class Purchases {
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
   async hold(payment: Payment, facilitator: Facilitator, offer: Offer, isOver: () => boolean): Promise<Purchase> {
-    const { payments } = this.#options;
+    const { holds } = this.#options;
     const { requirements, authorization } = payment;
     const { from, nonce } = authorization;
-    const ticket = ticketFor([requirements.network, requirements.asset, from, nonce].join(' '));
+    const ticket = await holds.reserve([requirements.network, requirements.asset, from, nonce].join(' '));
+    if (typeof ticket === 'string') throw ticket === 'held' ? offer.busy() : offer.refusal(USED);
     try {
-      if (!(await payments.reserve(ticket, this.#life(payment)))) throw offer.refusal(USED);
       const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
       if (reason !== undefined) throw offer.refusal(reason);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return { ticket, payment, facilitator, offer, isSettling: false };
     } catch (error) {
-      await this.#release(ticket);
-      throw refusalOf(error);
+      await holds.release(ticket);
+      throw toldOf(error);
     }
   }
 
@@ -75,10 +72,42 @@ export class Purchases {
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
   async settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
-    const { payment, facilitator, offer } = purchase;
-    const { counted, log } = this.#options;
     purchase.isSettling = true;
-    await this.#use(purchase, isTooLate);
+    await this.#begin(purchase, isTooLate);
+    const fields = detailsOf(purchase, exchange, 'the service has ended');
+    const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
+    try {
+      await this.#settle(purchase, exchange);
+    } finally {
+      isKnown();
+    }
+  }
+
+  /** Gives a payment back whose request came to nothing before it was to be settled. */
+  async release({ ticket, isSettling }: Purchase): Promise<void> {
+    if (isSettling) return;
+    this.#options.counted({ outcome: 'released' }, 1);
+    await this.#options.holds.release(ticket);
+  }
+
+  /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
+  async #begin({ ticket, payment, offer }: Purchase, isTooLate: () => boolean): Promise<void> {
+    const { holds, counted, now } = this.#options;
+    try {
+      if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
+      if (!(await holds.payments.renew(ticket, SETTLING))) throw offer.busy();
+      // It may have waited for the state: from here on there is no way back.
+      if (isTooLate()) throw unavailable('too late for a settlement');
+    } catch (error) {
+      counted({ outcome: 'released' }, 1);
+      await holds.release(ticket);
+      throw toldOf(error);
+    }
+  }
+
+  async #settle(purchase: Purchase, exchange: Exchange): Promise<void> {
+    const { ticket, payment, facilitator, offer } = purchase;
+    const { counted, holds, log } = this.#options;
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
@@ -87,7 +116,7 @@ export class Purchases {
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
       counted({ outcome: 'unknown' }, 1);
-      log.error('it is not known whether a payment was settled', detailsOf(purchase, exchange, error.message));
+      log.error(UNKNOWN, detailsOf(purchase, exchange, error.message));
       await this.#giveBack(purchase);
       throw unavailable(error.message);
     }
@@ -97,6 +126,7 @@ export class Purchases {
     addAnswerHeaders(exchange, headers);
     if (settlement.kind === 'settled') {
       counted({ outcome: 'settled' }, 1);
+      await holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
       if (exchange.abandoned)
         log.warn('a payment was settled whose client has left', detailsOf(purchase, exchange, response.transaction));
       return;
@@ -106,41 +136,18 @@ export class Purchases {
     throw offer.refusal(settlement.reason, { headers });
   }
 
-  /** Gives a payment back whose request came to nothing before it was to be settled. */
-  async release({ ticket, isSettling }: Purchase): Promise<void> {
-    if (isSettling) return;
-    this.#options.counted({ outcome: 'released' }, 1);
-    await this.#release(ticket);
-  }
-
-  /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #use({ ticket, payment, offer }: Purchase, isTooLate: () => boolean): Promise<void> {
-    const { payments, counted, now } = this.#options;
-    try {
-      if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
-      if (!(await payments.confirm(ticket, this.#life(payment)))) throw offer.refusal(USED);
-      // It may have waited for the state: from here on there is no way back.
-      if (isTooLate()) throw unavailable('too late for a settlement');
-    } catch (error) {
-      counted({ outcome: 'released' }, 1);
-      await this.#release(ticket);
-      throw refusalOf(error);
-    }
-  }
-
   /** For which it is remembered: until nobody can settle it any more. */
   #life({ endsAt }: Payment): number {
     return Math.max(endsAt - this.#options.now(), 0) + MARGIN;
   }
 
-  /** What cannot be released ends by itself; the payer has paid nothing, and can sign another. */
-  async #release(ticket: Ticket): Promise<void> {
-    await this.#options.payments.release(ticket).catch(() => undefined);
-  }
-
   /** Three times: each costs an upstream call and a settlement that may never come about. */
   async #giveBack({ ticket, payment }: Purchase): Promise<void> {
-    await this.#options.payments.refund(ticket, this.#life(payment), true).catch(() => undefined);
+    const { holds } = this.#options;
+    const life = this.#life(payment);
+    await holds.end(ticket, async () => {
+      if (!(await holds.payments.refund(ticket, life, true))) await holds.payments.keep(ticket, life);
+    });
   }
 }
 
@@ -151,11 +158,6 @@ function payloadOf({ requirements, signature, authorization }: Payment, { resour
   return { x402Version: 2, resource, accepted: requirements, payload };
 }
 
-/** Nobody could tell: no fault of the client's. */
-function unavailable(reason: string): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
-}
-
 /** With which an operator finds the payment on the chain. */
 function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string) {
   const { requirements, authorization } = payment;
@@ -164,8 +166,6 @@ function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string)
 }
 
 /** What the state or the facilitator could not do, in a refusal. */
-function refusalOf(error: unknown): unknown {
-  if (isRefusal(error)) return error;
-  const isKnown = error instanceof StateUnavailable || error instanceof FacilitatorFailure;
-  return isKnown ? unavailable(error.message) : error;
+function toldOf(error: unknown): unknown {
+  return error instanceof FacilitatorFailure ? unavailable(error.message) : refusalOf(error);
 }

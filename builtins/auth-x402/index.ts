@@ -6,11 +6,13 @@ import {
   ContextKey,
   createHttpClient,
   createJsonRpc,
+  type DebtLine,
   definePlugin,
   type Exchange,
   httpTarget,
   type JsonRpc,
   JsonRpcFailure,
+  type Log,
   type Measure,
   MemoryArea,
   type Outcome,
@@ -21,17 +23,19 @@ import {
   StateKey,
   sentRequest,
 } from '../../plugins-sdk/index.ts';
-import { Payments, type Ticket } from '../../plugins-sdk/payments.ts';
+import { Holds } from '../../plugins-sdk/payment-holds.ts';
+import { type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { Redemptions, unavailable } from './redemptions.ts';
+import { Redemptions } from './redemptions.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
+const LOST = 'a payment could not be given back: its payer has paid for nothing';
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402', what: 'proofs', max: 30, name: 'x402-proofs' },
@@ -42,8 +46,6 @@ const attempts = new Attempts({
 const BUDGET = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
 const PATIENCE = 10_000;
-/** Milliseconds beyond its budget for which a request holds a payment that it has not redeemed. */
-const LEASE_MARGIN = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
 
@@ -91,7 +93,13 @@ function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
 const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
 
 /** The payment that a request has been let in for. */
-const redeemed = new ContextKey<Ticket>('x402Payment');
+interface Redeemed {
+  readonly ticket: Ticket;
+  readonly lost: DebtLine;
+  /** To be called once its payer has an answer, or the payment back. */
+  answered(): void;
+}
+const redeemed = new ContextKey<Redeemed>('x402Payment');
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
@@ -112,10 +120,11 @@ export const authX402 = definePlugin({
 });
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
-function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
-  const refund = async (payment: Ticket, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment, !wantsRoom(refusal, exchange), exchange.requestId);
+function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: Log) {
+  const refund = async ({ ticket, lost }: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
+    const given = await redemptions.refund(ticket, !wantsRoom(refusal, exchange), lost);
     counted({ outcome: given ? 'refunded' : 'kept' }, 1);
+    if (!given) log.warn('a payment was not given back once more', { requestId: exchange.requestId });
   };
   return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
@@ -123,33 +132,34 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>) {
     // A request is counted once, however many payments its endpoint accepts.
     if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
-    if (payment === undefined || outcome.kind !== 'refused') return undefined;
-    return refund(payment, outcome.refusal, exchange);
+    if (payment === undefined) return undefined;
+    if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
+    payment.answered();
+    return undefined;
   };
 }
 
 /** Holds payments for all that any endpoint here accepts. */
 function redemptionsIn(
-  { endpoints, now, shared, log }: Services,
+  { endpoints, now, shared, debts, log }: Services,
   area: StateArea,
   accepted: (method: AuthMethod) => Accepted,
-  lease: number,
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
   const ledger = new Ledger({ area, life, now, mayHaveLost: shared !== undefined });
-  return new Redemptions({ payments: new Payments(area), ledger, shared, lease, now, log });
+  return new Redemptions({ holds: new Holds({ area, shared, debts, log }), ledger, shared, now });
 }
 
 function behaviour(services: Services, area: StateArea): Behaviour {
-  const { node, now, endpoints, meters } = services;
+  const { node, now, endpoints, meters, debts, log } = services;
   const budget = services.budget === 'none' ? BUDGET : services.budget;
   const draw = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
-  const redemptions = redemptionsIn(services, area, accepted, budget + LEASE_MARGIN);
+  const redemptions = redemptionsIn(services, area, accepted);
   const help = 'Proofs of payment, by what became of them';
   const initial = ['redeemed', 'refused', 'limited', 'refunded', 'kept'].map((outcome) => ({ outcome }));
   const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'], initial });
@@ -165,8 +175,9 @@ function behaviour(services: Services, area: StateArea): Behaviour {
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
-    const ticket = await redemptions.redeem(payment, verify, isOver);
-    redeemed.set(exchange, ticket);
+    const lost = { message: LOST, fields: { requestId: exchange.requestId, transaction: proof.txHash, payer: signer } };
+    const ticket = await redemptions.redeem({ payment, lost, verify, isOver });
+    redeemed.set(exchange, { ticket, lost, answered: debts.owe(lost) });
     counted({ outcome: 'redeemed' }, 1);
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
@@ -181,10 +192,6 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     await redeem(method, proof, exchange, call);
     return true;
   };
-  const stop = () => {
-    redemptions.stop();
-    return client.close();
-  };
-  const hooks = { authenticate: { x402: authenticate }, settle: settlement(redemptions, counted) };
-  return { start: () => redemptions.start(), stop, hooks };
+  const hooks = { authenticate: { x402: authenticate }, settle: settlement(redemptions, counted, log) };
+  return { start: () => redemptions.start(), stop: () => client.close(), hooks };
 }

@@ -1,4 +1,4 @@
-import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/index.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */
 export interface LedgerTerms {
@@ -59,11 +59,15 @@ export class Ledger {
   }
 }
 
-/** @throws StateUnavailable for what nobody here wrote. */
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+
+const isLife = (past: Partial<LedgerTerms['past'][number]> | null) => isTime(past?.life) && isTime(past?.until);
+
+/** @throws StateUnreadable for what nobody here wrote. */
 function parse(text: string): LedgerTerms {
   const { began, life, past } = membersOf(text);
-  if (typeof began !== 'number' || typeof life !== 'number' || !Array.isArray(past))
-    throw new StateUnavailable('the ledger of payments cannot be read');
+  if (!isTime(began) || !isTime(life) || !Array.isArray(past) || !past.every(isLife))
+    throw new StateUnreadable('x402:ledger');
   return { began, life, past };
 }
 

@@ -1,0 +1,44 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Log } from './define.ts';
+
+/** What is said of a debt that the service could not pay before its end. */
+export interface DebtLine {
+  readonly message: string;
+  /** By which an operator finds whom it is owed to. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What the service still owes to somebody, such as an answer that is paid for: a stop waits longer while there is any. */
+export class Debts {
+  readonly #open = new Set<{ readonly line: DebtLine | undefined }>();
+  #waiting: (() => void)[] = [];
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Begins a debt.
+   * @param line for the log where it is left when the service ends; without one nobody loses anything by that.
+   * @returns ends it; to be called once or more.
+   */
+  owe(line?: DebtLine): () => void {
+    const debt = { line };
+    this.#open.add(debt);
+    return () => {
+      this.#open.delete(debt);
+      if (this.#open.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+    };
+  }
+
+  /** Resolves when nothing is owed. What begins a debt may come in the same turn as the end of the work before it. */
+  async paid(): Promise<void> {
+    await turn();
+    while (this.#open.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Says what is left, a line each. */
+  tell(log: Pick<Log, 'error'>): void {
+    for (const { line } of this.#open) if (line !== undefined) log.error(line.message, line.fields);
+  }
+}
