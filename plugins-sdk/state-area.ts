@@ -102,7 +102,17 @@ export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   readonly processes: 'one' | 'many';
   /** Whether it answered when it was last asked. */
   available(): boolean;
+  /** Milliseconds since a command failed, whoever asked; infinite when none has. */
+  sinceFailure(): number;
 }
 
 /** The engine could not do what it was asked for. */
 export class StateUnavailable extends Error {}
+
+/** What stands under one key is nothing that the service has written there; whatever else is in the engine is as sound as before. */
+export class StateUnreadable extends StateUnavailable {
+  /** @param key for the log, which only operators see: no secret of a client. */
+  constructor(key: string) {
+    super(`what stands under ${key} in settings.state cannot be read`);
+  }
+}

@@ -1,7 +1,9 @@
+import type { FileHandle } from 'node:fs/promises';
 import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
 import { codeOf } from './faults.ts';
 import { LineFile, type StateFiles } from './line-file.ts';
-import { type Change, type Replayed, replay } from './record.ts';
+import { inUse, lockFile } from './lock.ts';
+import { type Change, replay } from './record.ts';
 
 /** Milliseconds after the last change. */
 const SEAL_AFTER = 100;
@@ -30,6 +32,8 @@ export interface ChangeLogOptions {
   now(): number;
   /** All that the changes so far came to. */
   live(): Iterable<Change>;
+  /** How many these are, about. */
+  size(): number;
 }
 
 /**
@@ -56,14 +60,25 @@ export class ChangeLog {
   /** Reads the file, or makes one. */
   async start(apply: (changes: readonly Change[]) => void): Promise<void> {
     const { path, files, log } = this.#options;
-    const found = await this.#read(apply);
+    const file = await this.#open();
+    let changes = 0;
+    const count = (some: readonly Change[]) => {
+      changes += some.length;
+      apply(some);
+    };
+    const found = await (file && replay(path, file, count))?.catch(async (error) => {
+      await file?.close();
+      throw error;
+    });
     await files.rm(`${path}.new`, { force: true });
     if (found !== undefined && found.torn > 0) {
       log.warn('the end of the state file, a write that was cut short, was dropped', { path, bytes: found.torn });
     }
-    // What was read without a seal may not be on disk, and never get there.
+    if (file !== undefined) this.#file = new LineFile(file, found?.size ?? 0);
+    // Else the first change after each start would have a long file written anew.
+    if (found !== undefined && changes > 0) this.#grewFrom((found.size * this.#options.size()) / changes);
+    // What was not known to be on disk may never get there.
     if (found?.sealed !== true) await this.#rewrite();
-    else this.#file = new LineFile(await files.open(path, 'r+'), found.size);
   }
 
   /** What is to be awaited before the next change: after an error, an attempt to make up for it. @throws StateUnavailable */
@@ -93,13 +108,23 @@ export class ChangeLog {
     await this.#file.close();
   }
 
-  async #read(apply: (changes: readonly Change[]) => void): Promise<Replayed | undefined> {
+  /** The file, if there is one, which is nobody else's. */
+  async #open(): Promise<FileHandle | undefined> {
     const { path, files } = this.#options;
-    const file = await files.open(path, 'r').catch((error) => {
+    const file = await files.open(path, 'r+').catch((error) => {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw error;
     });
-    return file && replay(path, file, apply).finally(() => file.close());
+    try {
+      if (file === undefined) return undefined;
+      await lockFile(path, file.fd);
+      // Another one may have taken its place just before.
+      if ((await file.stat()).ino !== (await files.stat(path)).ino) throw inUse(path);
+      return file;
+    } catch (error) {
+      await file?.close();
+      throw error;
+    }
   }
 
   async #heal(broken: StateUnavailable): Promise<void> {
@@ -134,7 +159,7 @@ export class ChangeLog {
     if (this.#queue.length > 0) await this.#commit(file);
     else {
       this.#sealDue = false;
-      await file.seal();
+      await file.sync();
     }
     if (file.size > this.#compactAt) await this.#compact(file);
   }
@@ -170,9 +195,14 @@ export class ChangeLog {
     const before = this.#file;
     await LineFile.replacing(path, slices(live()), files, (file) => {
       this.#file = file;
-      this.#compactAt = Math.max(COMPACT_FROM, SLACK * file.size);
+      this.#grewFrom(file.size);
       before?.close().catch(() => undefined);
     });
+  }
+
+  /** @param bytes that the file need have. */
+  #grewFrom(bytes: number): void {
+    this.#compactAt = Math.max(COMPACT_FROM, SLACK * bytes);
   }
 
   #fail(error: unknown): void {

@@ -1,4 +1,3 @@
-import { closeSync } from 'node:fs';
 import * as nodeFiles from 'node:fs/promises';
 import {
   BoundedTtlMap,
@@ -15,6 +14,7 @@ import { ChangeLog } from './change-log.ts';
 import { explained, realFile } from './faults.ts';
 import type { StateFiles } from './line-file.ts';
 import { lock } from './lock.ts';
+import { packed, unpacked } from './packed.ts';
 import type { Change } from './record.ts';
 
 export interface FileStateOptions {
@@ -28,10 +28,11 @@ export class FileState implements StateEngine {
   readonly #path: string;
   readonly #services: EngineServices;
   readonly #files: StateFiles;
+  /** Keys and values, packed. */
   readonly #values: BoundedTtlMap<string>;
   readonly #buckets: MemoryArea;
   #log: ChangeLog | undefined;
-  #lock: number | undefined;
+  #lock: nodeFiles.FileHandle | undefined;
 
   /** @param path absolute. */
   constructor(
@@ -51,9 +52,9 @@ export class FileState implements StateEngine {
     const { log } = this.#services;
     const work = explained(this.#path, async () => {
       const path = await realFile(files, this.#path);
-      this.#lock = lock(path);
+      this.#lock = await lock(path);
       const now = () => this.#services.now();
-      this.#log = new ChangeLog({ path, files, log, now, live: () => this.#live() });
+      this.#log = new ChangeLog({ path, files, log, now, live: () => this.#live(), size: () => this.#values.size });
       await this.#log.start((changes) => this.#apply(changes));
     });
     await work.catch(async (error) => {
@@ -69,7 +70,10 @@ export class FileState implements StateEngine {
   area(name: string): StateArea {
     const prefix = `${encodeURIComponent(name)}/`;
     return {
-      get: async (key) => this.#values.get(prefix + key, this.#services.now()),
+      get: async (key) => {
+        const value = this.#values.get(packed(prefix + key), this.#services.now());
+        return value && unpacked(value);
+      },
       swap: (key, expected, next, options) => this.#swap(prefix + key, [expected, next], options),
       take: (key, limit, n, debt) => this.#buckets.take(prefix + key, limit, n, debt),
     };
@@ -82,7 +86,7 @@ export class FileState implements StateEngine {
     try {
       await log?.close();
     } finally {
-      if (this.#lock !== undefined) closeSync(this.#lock);
+      await this.#lock?.close();
       this.#lock = undefined;
     }
   }
@@ -97,13 +101,16 @@ export class FileState implements StateEngine {
     const sound = log.sound();
     if (sound !== undefined) await sound;
     const now = this.#services.now();
-    const standing = swapIn(this.#values, key, [expected, next], { ...options, now });
-    if (standing !== undefined) return standing;
+    const place = packed(key);
+    const [seen, kept] = [expected && packed(expected), next && packed(next)];
+    const standing = swapIn(this.#values, place, [seen, kept], { ...options, now });
+    if (standing !== undefined) return standing.value ? { value: unpacked(standing.value) } : standing;
     const durable = options.durable === true;
     // What changes nothing asks only whether the file can be written.
     if (expected === undefined && next === undefined && !durable) return undefined;
-    const end = this.#values.expiry(key, now);
-    const written = log.append(changeOf(key, this.#values.get(key, now), end), durable);
+    const end = this.#values.expiry(place, now);
+    const stands = this.#values.get(place, now);
+    const written = log.append(changeOf(key, stands && unpacked(stands), end), durable);
     if (durable) await written;
     // An error is told to the next one who asks.
     else written.catch(() => undefined);
@@ -114,8 +121,8 @@ export class FileState implements StateEngine {
     const now = this.#services.now();
     for (const [key, value, expiresAt] of changes) {
       const end = expiresAt ?? Number.POSITIVE_INFINITY;
-      if (value === null || end <= now) this.#values.delete(key);
-      else if (!this.#values.set(key, value, end, now))
+      if (value === null || end <= now) this.#values.delete(packed(key));
+      else if (!this.#values.set(packed(key), packed(value), end, now))
         throw new Error(
           `settings.state: ${this.#path} holds more keys than there is room for: has the clock been set back?`,
         );
@@ -124,7 +131,7 @@ export class FileState implements StateEngine {
 
   *#live(): Generator<Change> {
     for (const { key, value, expiresAt } of this.#values.live(this.#services.now())) {
-      yield changeOf(key, value, expiresAt);
+      yield changeOf(unpacked(key), unpacked(value), expiresAt);
     }
   }
 }

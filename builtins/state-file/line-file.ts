@@ -1,6 +1,7 @@
 import type * as fs from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { header, line, seal } from './record.ts';
+import { lockFile } from './lock.ts';
+import { BEGIN, header, line, mark } from './record.ts';
 
 /** What is used of `node:fs/promises`. */
 export type StateFiles = Pick<typeof fs, 'open' | 'readlink' | 'realpath' | 'rename' | 'rm' | 'stat'>;
@@ -10,55 +11,43 @@ export class LineFile {
   readonly #file: fs.FileHandle;
   #size: number;
   #synced: number;
-  #sealed: boolean;
 
-  /** @param size of a file that is sealed, all of which is on disk. */
-  constructor(file: fs.FileHandle, size = 0) {
+  /** @param size of a file all of which is on disk, as its mark says. */
+  constructor(file: fs.FileHandle, size: number) {
     this.#file = file;
     this.#size = size;
     this.#synced = size;
-    this.#sealed = size > 0;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  get sealed(): boolean {
-    return this.#sealed;
-  }
-
   async append(json: string): Promise<void> {
-    this.#sealed = false;
-    await this.#write(line(this.#synced, json));
+    await this.#write(line(this.#synced, json), this.#size);
   }
 
+  /** Has all of it on disk, and then says so in the mark: a mark that a crash takes back says too little, and never too much. */
   async sync(): Promise<void> {
+    if (this.#synced === this.#size) return;
     await this.#file.datasync();
     this.#synced = this.#size;
-  }
-
-  /** Has damage to anything before be told from a write that did not end. */
-  async seal(): Promise<void> {
-    if (this.#sealed) return;
-    if (this.#synced < this.#size) await this.sync();
-    await this.#write(seal(this.#synced));
-    this.#sealed = true;
+    await this.#write(mark(this.#synced), header.length);
   }
 
   close(): Promise<void> {
     return this.#file.close();
   }
 
-  async #write(bytes: Buffer): Promise<void> {
+  async #write(bytes: Buffer, at: number): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#size);
+      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, at + done);
       done += bytesWritten;
-      this.#size += bytesWritten;
+      this.#size = Math.max(this.#size, at + done);
     }
   }
 
-  /** Writes a file of these lines, which then takes the place of another at once and for good. */
+  /** Writes a file of these lines, which then takes the place of another at once and for good, and is locked like that. */
   static async replacing(
     path: string,
     lines: Iterable<string>,
@@ -67,12 +56,14 @@ export class LineFile {
     replaced: (file: LineFile) => void,
   ): Promise<void> {
     const next = `${path}.new`;
-    const file = new LineFile(await files.open(next, 'w', 0o600));
+    const handle = await files.open(next, 'w', 0o600);
+    const file = new LineFile(handle, 0);
     try {
-      await file.#write(header);
+      await lockFile(path, handle.fd);
+      await file.#write(Buffer.concat([header, mark(BEGIN)]), 0);
       for (const json of lines) await file.append(json);
-      await file.seal();
       await file.sync();
+      await handle.datasync();
       await files.rename(next, path);
     } catch (error) {
       await file.close().catch(() => undefined);

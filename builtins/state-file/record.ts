@@ -5,7 +5,9 @@ import { crc32 } from 'node:zlib';
 export type Change = readonly [key: string, value: string | null, expiresAt: number | null];
 
 const FORMAT = 'signed-data-proxy state';
-const VERSION = 1;
+const VERSION = 2;
+/** Without a mark, so that a file which has lost its end cannot be told from one that was shorter. */
+const UNMARKED = 1;
 
 /** More than any first line of the format is long. */
 const HEAD = 256;
@@ -20,20 +22,35 @@ const hex = (checksum: number) => checksum.toString(16).padStart(8, '0');
  * A line of the file: a checksum of what is behind it, the length of the file that was known to be on disk when it was
  * written, and what it says.
  */
-export function line(synced: number, json: string): Buffer {
+export function line(synced: number | string, json: string): Buffer {
   const body = `${synced} ${json}`;
   return Buffer.from(`${hex(crc32(body))} ${body}\n`);
 }
 
-export const header = line(0, JSON.stringify([FORMAT, VERSION]));
+const headerOf = (version: number) => line(0, JSON.stringify([FORMAT, version]));
+export const header = headerOf(VERSION);
+const headers: ReadonlyMap<string, number> = new Map(
+  [VERSION, UNMARKED].map((version) => [headerOf(version).toString(), version]),
+);
+
+/** Digits of the greatest length that a file can have. */
+const DIGITS = 16;
 
 /**
- * What is written when nothing else is: it says that all before it is on disk, so that damage to the last change is not
- * taken for a write that did not end. There are two lines, lest damage to the line feed before them take the only one along.
+ * The second line, always as long, which is written over and over: so many bytes of the file were on disk. It tells a file that has
+ * lost its end, and damage to the last change, from a write that did not end.
  */
-export function seal(synced: number): Buffer {
-  return Buffer.concat([line(synced, '[]'), line(synced, '[]')]);
+export function mark(synced: number): Buffer {
+  return line(String(synced).padStart(DIGITS, '0'), '[]');
 }
+
+function markedIn(bytes: Buffer): number | undefined {
+  const { synced } = parse(bytes.subarray(0, -1)) ?? {};
+  return synced !== undefined && mark(synced).equals(bytes) ? synced : undefined;
+}
+
+/** Bytes before the first change. */
+export const BEGIN = header.length + mark(0).length;
 
 /** @returns `undefined` for a line that is damaged. */
 function parse(bytes: Buffer): { readonly synced: number; readonly content: unknown } | undefined {
@@ -60,9 +77,10 @@ function changesIn(bytes: Buffer): { readonly synced: number; readonly changes: 
   return { synced, changes: content };
 }
 
-/** @throws Error when the file begins in another way than those of this service. */
-function checkHeader(path: string, head: Buffer): void {
-  if (head.subarray(0, header.length).equals(header)) return;
+/** @returns the version. @throws Error when the file begins in another way than those of this service. */
+function versionOf(path: string, head: Buffer): number {
+  const known = headers.get(head.toString('latin1', 0, header.length));
+  if (known !== undefined) return known;
   const end = head.indexOf(LINE_FEED);
   const content = end === -1 ? undefined : parse(head.subarray(0, end))?.content;
   const [format, version] = Array.isArray(content) ? content : [];
@@ -84,22 +102,26 @@ interface Line {
   readonly whole: boolean;
 }
 
-async function* linesOf(file: FileHandle, from: number): AsyncGenerator<Line> {
+/** All lines that end in one chunk together: each by itself would cost a turn. */
+async function* linesOf(file: FileHandle, from: number): AsyncGenerator<readonly Line[]> {
   let offset = from;
   let begun: Buffer[] = [];
   for await (const chunk of file.createReadStream({ start: from, autoClose: false, highWaterMark: CHUNK })) {
     let start = 0;
+    const lines: Line[] = [];
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const bytes = Buffer.concat([...begun, chunk.subarray(start, end)]);
-      yield { offset, bytes, whole: true };
+      const rest = chunk.subarray(start, end);
+      const bytes = begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
+      lines.push({ offset, bytes, whole: true });
       offset += bytes.length + 1;
       begun = [];
       start = end + 1;
     }
     begun.push(chunk.subarray(start));
+    yield lines;
   }
   const bytes = Buffer.concat(begun);
-  if (bytes.length > 0) yield { offset, bytes, whole: false };
+  if (bytes.length > 0) yield [{ offset, bytes, whole: false }];
 }
 
 /** What a file came to. */
@@ -108,7 +130,7 @@ export interface Replayed {
   readonly size: number;
   /** Bytes behind them that a write which did not end has left. */
   readonly torn: number;
-  /** Whether its last line says that all before it is on disk. */
+  /** Whether all of it was on disk. */
   readonly sealed: boolean;
 }
 
@@ -124,22 +146,27 @@ export async function replay(
 ): Promise<Replayed | undefined> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD), 0, HEAD, 0);
   if (bytesRead === 0) return undefined;
-  checkHeader(path, buffer.subarray(0, bytesRead));
-  let end = header.length;
-  let size = end;
+  const head = buffer.subarray(0, bytesRead);
+  const isMarked = versionOf(path, head) === VERSION;
+  let size = isMarked ? BEGIN : header.length;
+  const marked = isMarked ? markedIn(head.subarray(header.length, BEGIN)) : 0;
+  if (marked === undefined) throw damaged(path, header.length);
+  let end = size;
   let intact = true;
-  let sealed = false;
-  for await (const { offset, bytes, whole } of linesOf(file, header.length)) {
-    end = offset + bytes.length + (whole ? 1 : 0);
-    const read = whole ? changesIn(bytes) : undefined;
-    if (read !== undefined && read.synced > size) throw damaged(path, size);
-    intact &&= read !== undefined;
-    if (!intact || read === undefined) continue;
-    size = end;
-    sealed = read.changes.length === 0;
-    apply(read.changes);
+  for await (const lines of linesOf(file, size)) {
+    for (const { offset, bytes, whole } of lines) {
+      end = offset + bytes.length + (whole ? 1 : 0);
+      const read = whole ? changesIn(bytes) : undefined;
+      if (read !== undefined && read.synced > size) throw damaged(path, size);
+      intact &&= read !== undefined;
+      if (!intact || read === undefined) continue;
+      size = end;
+      apply(read.changes);
+    }
   }
-  return { size, torn: end - size, sealed: sealed && end === size };
+  if (marked > end) throw new Error(`settings.state: ${path} ends at byte ${end}, and had ${marked}: ${RESTORE}`);
+  if (marked > size) throw damaged(path, size);
+  return { size, torn: end - size, sealed: marked === end };
 }
 
 function damaged(path: string, offset: number): Error {

@@ -1,4 +1,4 @@
-import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { type Log, StateUnavailable, StateUnreadable } from '../../plugins-sdk/index.ts';
 import { type Client, createClient } from './client.ts';
 import { type Examination, examine } from './examine.ts';
 import { hint, isReply, unavailable } from './reason.ts';
@@ -64,12 +64,12 @@ export class Connection {
   }
 
   get(key: string): Promise<string | null> {
-    return this.#ask((client) => client.get(key));
+    return this.#ask(key, (client) => client.get(key));
   }
 
   /** Runs a script on one key: one round trip, two where the server does not know it yet. */
   run({ text, sha }: Script, key: string, words: readonly string[]): Promise<unknown> {
-    return this.#ask(async (client) => {
+    return this.#ask(key, async (client) => {
       try {
         return await client.evalsha(sha, 1, key, ...words);
       } catch (error) {
@@ -88,11 +88,13 @@ export class Connection {
     clearTimeout(timer);
   }
 
-  async #ask<T>(command: (client: Client) => Promise<T>): Promise<T> {
+  async #ask<T>(key: string, command: (client: Client) => Promise<T>): Promise<T> {
     if (this.#client === undefined || !this.#isGood) throw this.#unavailable(undefined);
     try {
       return await command(this.#client);
     } catch (error) {
+      // What a script says of it has more before it in older versions.
+      if (isReply(error) && error.message.includes('WRONGTYPE ')) throw new StateUnreadable(key);
       throw this.#unavailable(error);
     }
   }

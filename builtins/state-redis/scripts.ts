@@ -52,7 +52,9 @@ local used, at = 0, now
 local bucket = redis.call('GET', KEYS[1])
 if bucket then
   local first, second = string.match(bucket, '^(%S+) (%S+)$')
-  used, at = tonumber(first), tonumber(second)
+  first, second = tonumber(first), tonumber(second)
+  -- What is no bucket, or could never have been one, is as good as none.
+  if first and second and math.abs(first) < 1e15 and math.abs(second) < 1e15 then used, at = first, second end
 end
 local owed = math.max(used - math.max(now - at, 0) * max / window, 0) + debt
 local granted = math.min(n, math.max(0, math.floor(max - owed + 1e-6)))

@@ -17,8 +17,8 @@ interface Broken extends Opened {
 }
 
 /** An engine on a file system in which operations can be made to fail. */
-async function breakable(t: TestContext): Promise<Broken> {
-  const path = join(await folder(t), 'state');
+async function breakable(t: TestContext, known?: string): Promise<Broken> {
+  const path = known ?? join(await folder(t), 'state');
   const faults = new Map<string, string>();
   const done: string[] = [];
   const look: Look = (operation, file) => {
@@ -147,6 +147,19 @@ describe('a state file that grows', () => {
     const { engine: again } = await started(t, path);
     assert.equal(await again.area('a').get('a'), `11${large}`);
     assert.equal(await again.area('a').get('kept'), 'y');
+  });
+
+  it('is not written anew by the first change after a start, unless most of it is outdated', async (t) => {
+    const { engine, path } = await breakable(t);
+    for (let count = 0; count < 8; count++) await put(engine.area('a'), `${count}`, large);
+    await engine.close();
+    const renamed = async (changes: number) => {
+      const { engine: again, done } = await breakable(t, path);
+      for (let count = 0; count < changes; count++) await put(again.area('a'), 'other', `${count}${large}`);
+      await again.close();
+      return done.filter((operation) => operation === 'rename .new').length;
+    };
+    assert.deepEqual([await renamed(3), await renamed(20), await renamed(1), await renamed(5)], [0, 0, 0, 1]);
   });
 
   it('stays as it is where there is no room for another', async (t) => {

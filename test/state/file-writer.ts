@@ -43,7 +43,7 @@ async function write(writer: number): Promise<void> {
 try {
   await engine.start();
   // One that outlives this process, and must not keep the lock.
-  const { pid } = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+  const { pid } = spawn('sleep', ['600'], { stdio: 'ignore', detached: true });
   say(`started, with child ${pid}`);
   await Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index)));
 } catch (error) {

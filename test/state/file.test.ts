@@ -65,14 +65,12 @@ describe('state in a file', () => {
     await engine.area('x402').swap('0xab', undefined, 'paid', { durable: true, ttl: 500 });
     await engine.area('x402').swap('0xab', 'paid', undefined, { durable: true });
     await engine.close();
-    const seals = ['aecc99a9 41 []', '93d655ca 150 []'] as const;
     const text = await readFile(path, 'utf8');
     assert.deepEqual(text.split('\n').slice(0, -1), [
-      'bb6f0d90 0 ["signed-data-proxy state",1]',
-      ...[seals[0], seals[0]],
-      'bb5fdfc9 71 [["x402/0xab","paid",1500]]',
-      '9e3a688c 111 [["x402/0xab",null,null]]',
-      ...[seals[1], seals[1]],
+      '90425e53 0 ["signed-data-proxy state",2]',
+      '019addf9 0000000000000149 []',
+      'd85806ed 70 [["x402/0xab","paid",1500]]',
+      'f0b673cd 110 [["x402/0xab",null,null]]',
     ]);
     assert.equal((await stat(path)).mode & 0o777, 0o600);
     assert.equal((await stat(`${path}.lock`)).mode & 0o777, 0o600);

@@ -33,7 +33,7 @@ describeServers('payments in a server', (program) => {
     const races = Array.from({ length: 16 }, async (_, index) => {
       const payments = replicas[index % replicas.length] ?? assert.fail('no replica');
       const ticket = ticketFor(payment);
-      return (await payments.reserve(ticket, LEASE)) && payments.confirm(ticket, LIFE);
+      return (await payments.reserve(ticket, LEASE)) === undefined && payments.confirm(ticket, LIFE);
     });
     assert.equal((await Promise.all(races)).filter(Boolean).length, 1, payment);
   }
@@ -45,7 +45,8 @@ describeServers('payments in a server', (program) => {
         const payments = new Payments(await open(t, proxy.url));
         const other = new Payments(await open(t));
         const ticket = ticketFor(name());
-        const run = { reserve: () => payments.reserve(ticket, LEASE), confirm: () => payments.confirm(ticket, LIFE) };
+        const reserve = async () => (await payments.reserve(ticket, LEASE)) === undefined;
+        const run = { reserve, confirm: () => payments.confirm(ticket, LIFE) };
         const steps = { ...run, refund: () => payments.refund(ticket, LIFE, true) };
         for (const earlier of STEPS.slice(0, STEPS.indexOf(step))) assert.equal(await steps[earlier](), true, earlier);
         proxy.cutAt(cut);
@@ -89,7 +90,7 @@ describeServers('payments in a server', (program) => {
     t.after(() => own.stop());
     const [one, other] = [new Payments(await open(t, own.url)), new Payments(await open(t, own.url))];
     const ticket = ticketFor(name());
-    assert.equal(await one.reserve(ticket, LEASE), true);
+    assert.equal(await one.reserve(ticket, LEASE), undefined);
     own.signal('SIGSTOP');
     const confirmed = one.confirm(ticket, LIFE).catch(() => undefined);
     const released = one.release(ticket);
@@ -102,8 +103,10 @@ describeServers('payments in a server', (program) => {
     const [one, other] = [new Payments(await open(t)), new Payments(await open(t))];
     const payment = name();
     const [first, second] = [ticketFor(payment), ticketFor(payment)];
-    assert.equal(await one.reserve(first, 50), true);
-    await eventually(async () => assert.equal(await other.reserve(second, LEASE), true, 'the lease has not ended'));
+    assert.equal(await one.reserve(first, 50), undefined);
+    await eventually(async () =>
+      assert.equal(await other.reserve(second, LEASE), undefined, 'the lease has not ended'),
+    );
     assert.equal(await one.confirm(first, LIFE), false);
     await one.release(first);
     assert.equal(await other.confirm(second, LIFE), true);
@@ -116,7 +119,7 @@ describeServers('payments in a server', (program) => {
     const area = await open(t, own.url);
     const payments = new Payments(area);
     const ticket = ticketFor(name());
-    assert.equal(await payments.reserve(ticket, LEASE), true);
+    assert.equal(await payments.reserve(ticket, LEASE), undefined);
     await own.command('CONFIG', 'SET', 'maxmemory', '1');
     await assert.rejects(payments.confirm(ticket, LIFE), /OOM/);
     await payments.release(ticket);

@@ -14,6 +14,10 @@ export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #cut: Cut | undefined;
+  /** What a command must have in it to be the one at which it cuts. */
+  #text = '';
+  #isAway = false;
+  #staysAway = false;
 
   private constructor(port: number, target: number) {
     this.port = port;
@@ -36,12 +40,28 @@ export class CuttingProxy {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Cuts at the next command, once. */
-  cutAt(cut: Cut): void {
+  /** Cuts at the next command, or the next with that text in it, once. @param staysAway whether nobody gets through from then on. */
+  cutAt(cut: Cut, text = '', staysAway = false): void {
     this.#cut = cut;
+    this.#text = text;
+    this.#staysAway = staysAway;
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** Ends all connections, and lets nobody through until it is told so. */
+  set isAway(isAway: boolean) {
+    this.#isAway = isAway;
+    if (isAway) for (const socket of this.#sockets) socket.destroy();
   }
 
   #connect(client: Socket): void {
+    if (this.#isAway) {
+      client.destroy();
+      return;
+    }
     const server = connect(this.target, '127.0.0.1');
     const end = () => {
       client.destroy();
@@ -49,18 +69,26 @@ export class CuttingProxy {
     };
     for (const socket of [client, server]) {
       this.#sockets.add(socket);
-      socket.on('error', () => undefined).on('close', end);
+      socket
+        .on('error', () => undefined)
+        .on('close', () => {
+          this.#sockets.delete(socket);
+          end();
+        });
     }
     let cut: Cut | undefined;
     client.on('data', (data) => {
-      cut = this.#cut;
-      this.#cut = undefined;
+      const isMeant = data.includes(this.#text);
+      cut = isMeant ? this.#cut : undefined;
+      if (isMeant) this.#cut = undefined;
       if (cut === 'request') end();
       else server.write(data);
     });
     server.on('data', (data) => {
-      if (cut === 'reply') end();
-      else if (cut === 'after') client.write(data, end);
+      if (cut === 'reply') {
+        if (this.#staysAway) this.isAway = true;
+        end();
+      } else if (cut === 'after') client.write(data, end);
       else client.write(data);
     });
   }

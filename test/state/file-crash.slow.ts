@@ -3,10 +3,11 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { bundle } from '../support/bundle.ts';
 import { Disk } from './file-disk.ts';
 import { contentOf, engineOn, folder, KEYS_EACH, started } from './file-setup.ts';
 
@@ -19,11 +20,13 @@ interface Writer {
   kill(): Promise<void>;
 }
 
-const program = fileURLToPath(new URL('file-writer.ts', import.meta.url));
+let program = '';
+before(async () => {
+  program = await bundle(fileURLToPath(new URL('file-writer.ts', import.meta.url)));
+});
 
 function writer(t: TestContext, path: string, round: number): Writer {
-  const words = ['--import', import.meta.resolve('tsx'), program, path, `${round}`];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program, path, `${round}`], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => {
     child.kill('SIGKILL');
     const [, pid] = /with child (\d+)\n/.exec(text) ?? [];
@@ -86,6 +89,39 @@ describe('a process with a state file', () => {
       assert.ok((await check(t, path, round, running.said())) > 0);
     }
     assert.ok(compacted > 0);
+  });
+
+  it('leaves a file that is refused once it has lost what was acknowledged', async (t) => {
+    const path = join(await folder(t), 'state');
+    const running = writer(t, path, 0);
+    await running.until((said) => acks(said) > 40);
+    await running.kill();
+    const content = await readFile(path);
+    // Beyond that may be what was not acknowledged yet.
+    for (const part of [0.01, 0.1, 0.25, 0.5]) {
+      await writeFile(path, content.subarray(0, Math.floor(content.length * part)));
+      await assert.rejects(
+        engineOn(path).engine.start(),
+        /ends at byte \d+, and had \d+: restore it from a backup, or move/,
+      );
+    }
+    await writeFile(path, content);
+    assert.ok((await check(t, path, 0, running.said())) > 0);
+  });
+
+  it('keeps others out whoever has removed the lock file, and whenever it writes its file anew', async (t) => {
+    const path = join(await folder(t), 'state');
+    const running = writer(t, path, 0);
+    await running.until((said) => acks(said) > 10);
+    for (const enough of [20, 2000]) {
+      await running.until((said) => acks(said) > enough);
+      await rm(`${path}.lock`);
+      const why = `settings.state: ${path} is in use by another process, whose ${path}.lock was removed`;
+      await assert.rejects(engineOn(path).engine.start(), new Error(why));
+    }
+    assert.ok((await stat(path)).size < 2000 * 4000, 'it was written anew meanwhile');
+    await running.kill();
+    await check(t, path, 0, running.said());
   });
 
   it('keeps others out until it is killed', async (t) => {

@@ -14,12 +14,21 @@ const RESTORE = 'restore it from a backup, or move it away: then payments made b
 type Values = Readonly<Record<string, string | undefined>>;
 
 /** A line of the file as the format says. */
-function line(synced: number, content: unknown): string {
+function line(synced: number | string, content: unknown): string {
   const body = `${synced} ${JSON.stringify(content)}`;
   return `${crc32(body).toString(16).padStart(8, '0')} ${body}\n`;
 }
 
-const HEADER = line(0, ['signed-data-proxy state', 1]);
+const HEADER = line(0, ['signed-data-proxy state', 2]);
+/** The header of a file from before marks, as long. */
+const OLD = line(0, ['signed-data-proxy state', 1]);
+
+/** The second line, which says how much was on disk. */
+const mark = (synced: number) => line(`${synced}`.padStart(16, '0'), []);
+const BEGIN = HEADER.length + mark(0).length;
+const begin = (synced = BEGIN) => HEADER + mark(synced);
+const damagedAt = (place: number) =>
+  `settings.state: FILE is damaged at byte ${place} (a record in the middle does not match its checksum): ${RESTORE}`;
 
 interface Found {
   readonly values?: Values;
@@ -80,18 +89,25 @@ describe('a state file that is damaged', () => {
   });
 
   const lastValues = () => lines.at(-1)?.values;
-  /** What the whole lines before a place come to. */
-  const valuesUpTo = (place: number) => lines.findLast(({ end }) => end <= place)?.values;
 
-  it('holds what its whole lines say when it is cut anywhere', async (t) => {
-    assert.equal(lines.length, 8);
-    for (let length = HEADER.length; length <= bytes.length; length++) {
-      const { values, refusal, logged } = await openedWith(t, bytes.subarray(0, length));
-      assert.deepEqual([values, refusal], [valuesUpTo(length), undefined], `cut at ${length}`);
-      const torn = length - Math.max(...lines.map(({ end }) => (end <= length ? end : 0)));
+  it('is refused when it has lost its end, wherever it is cut', async (t) => {
+    assert.equal(lines.length, 5);
+    for (let length = HEADER.length; length < bytes.length; length += 2) {
+      const { refusal } = await openedWith(t, bytes.subarray(0, length));
+      const lost = `settings.state: FILE ends at byte ${length}, and had ${bytes.length}: ${RESTORE}`;
+      assert.equal(refusal, length < BEGIN ? damagedAt(HEADER.length) : lost, `cut at ${length}`);
+    }
+  });
+
+  it('loses a write that was cut short, which nobody was told of', async (t) => {
+    const next = Buffer.from(line(bytes.length, [['x/a', 'next', null]]));
+    for (let length = 0; length <= next.length; length++) {
+      const { values, logged } = await openedWith(t, Buffer.concat([bytes, next.subarray(0, length)]));
+      const isWhole = length === next.length;
+      assert.deepEqual(values, isWhole ? { ...lastValues(), a: 'next' } : lastValues(), `cut at ${length}`);
       const warnings = logged.map(([level, message, fields]) => [level, message, Reflect.get(Object(fields), 'bytes')]);
-      const dropped = ['warn', 'the end of the state file, a write that was cut short, was dropped', torn];
-      assert.deepEqual(warnings, torn > 0 ? [dropped] : []);
+      const dropped = ['warn', 'the end of the state file, a write that was cut short, was dropped', length];
+      assert.deepEqual(warnings, length === 0 || isWhole ? [] : [dropped]);
     }
   });
 
@@ -108,33 +124,25 @@ describe('a state file that is damaged', () => {
     const content = Buffer.from(bytes);
     content.set(replacement, place);
     if (content.equals(bytes)) return;
-    const { values, refusal } = await openedWith(t, content);
+    const { refusal } = await openedWith(t, content);
     const start = Math.max(0, ...lines.map(({ end }) => (end <= place ? end : 0)));
-    const [changesEnd = 0, sealEnd = 0] = lines.slice(-3).map(({ end }) => end);
     const where = `${replacement.length} bytes at ${place}`;
-    if (place < HEADER.length) {
-      const what = 'is no state file of this service, or its first line is damaged';
-      assert.equal(refusal, `settings.state: FILE ${what}: change path, or restore it from a backup`, where);
-    } else if (place < changesEnd && place + replacement.length <= sealEnd) {
-      const what = `is damaged at byte ${start} (a record in the middle does not match its checksum)`;
-      assert.equal(refusal, `settings.state: FILE ${what}: ${RESTORE}`, where);
-    } else {
-      // Nothing is left that could tell it from a write that was cut short.
-      assert.deepEqual([values, refusal], [valuesUpTo(place), undefined], where);
-      if (replacement.length === 1) assert.deepEqual(values, lastValues(), where);
-    }
+    const foreign = 'is no state file of this service, or its first line is damaged';
+    if (place < HEADER.length)
+      assert.equal(refusal, `settings.state: FILE ${foreign}: change path, or restore it from a backup`, where);
+    else assert.equal(refusal, damagedAt(start), where);
   }
 
-  it('is refused when a byte was flipped, unless it is in the last lines, which hold nothing', async (t) => {
+  it('is refused when a byte was flipped', async (t) => {
     for (const [place, byte] of bytes.entries()) await change(t, place, Uint8Array.of(byte ^ 1));
   });
 
   it('is refused when a byte became a line feed', async (t) => {
-    for (const place of bytes.keys()) await change(t, place, Uint8Array.of(10));
+    for (let place = 0; place < bytes.length; place += 3) await change(t, place, Uint8Array.of(10));
   });
 
   it('is refused when zeros are in it', async (t) => {
-    for (let place = 1; place < bytes.length; place += 3) {
+    for (let place = 1; place < bytes.length; place += 7) {
       await change(t, place, new Uint8Array(Math.min(16, bytes.length - place)));
     }
   });
@@ -142,38 +150,40 @@ describe('a state file that is damaged', () => {
   it('is refused when lines are missing', async (t) => {
     const [, , first = 0, second = 0] = lines.map(({ end }) => end);
     const content = Buffer.concat([bytes.subarray(0, first), bytes.subarray(second)]);
-    const what = `is damaged at byte ${first} (a record in the middle does not match its checksum)`;
-    assert.equal((await openedWith(t, content)).refusal, `settings.state: FILE ${what}: ${RESTORE}`);
+    assert.equal((await openedWith(t, content)).refusal, damagedAt(first));
   });
 
   it('is cut where what was not on disk is damaged, whatever got there behind it', async (t) => {
-    const synced = HEADER.length;
-    const kept = line(synced, [['x/a', '1', null]]);
-    const content = `${HEADER}${kept}${'\0'.repeat(40)}\n${line(synced, [['x/b', '2', null]])}`;
+    const kept = line(BEGIN, [['x/a', '1', null]]);
+    const content = `${begin()}${kept}${'\0'.repeat(40)}\n${line(BEGIN, [['x/b', '2', null]])}`;
     const { values, logged } = await openedWith(t, content);
     assert.deepEqual(values, { a: '1', b: undefined, c: undefined });
-    assert.equal(Reflect.get(Object(logged[0]?.[2]), 'bytes'), content.length - synced - kept.length);
+    assert.equal(Reflect.get(Object(logged[0]?.[2]), 'bytes'), content.length - BEGIN - kept.length);
   });
 
-  it('is written anew at the start when the one before it has not closed it', async (t) => {
-    const path = join(await folder(t), 'state');
-    const changes = [['x/a', '1', null]];
-    await writeFile(path, HEADER + line(HEADER.length, changes) + 'x'.repeat(1000));
-    await writeFile(`${path}.new`, 'left by the same');
-    const { engine } = await started(t, path);
-    const whole = HEADER + line(0, changes);
-    assert.equal(await readFile(path, 'utf8'), whole + line(whole.length, []).repeat(2));
-    await engine.close();
-  });
+  const changes = [['x/a', '1', null]];
+  const old = OLD + line(OLD.length, changes);
+  for (const [what, content] of [
+    ['the one before it has not closed it', begin() + line(BEGIN, changes) + 'x'.repeat(1000)],
+    ['it is from before marks', old + line(old.length, []).repeat(2)],
+  ] as const) {
+    it(`is written anew at the start when ${what}`, async (t) => {
+      const path = join(await folder(t), 'state');
+      await writeFile(path, content);
+      await writeFile(`${path}.new`, 'left by the same');
+      const { engine } = await started(t, path);
+      const text = line(0, changes);
+      assert.equal(await readFile(path, 'utf8'), begin(BEGIN + text.length) + text);
+      await engine.close();
+    });
+  }
 
-  it('is sealed soon after the last change, in case the process does not end well', async (t) => {
+  it('is marked soon after the last change, in case the process does not end well', async (t) => {
     const path = join(await folder(t), 'state');
     const { engine } = await started(t, path);
     await engine.area('x').swap('a', undefined, '1');
-    const fresh = HEADER + line(HEADER.length, []).repeat(2);
-    const whole = fresh + line(fresh.length, [['x/a', '1', null]]);
-    const sealed = whole + line(whole.length, []).repeat(2);
-    while ((await readFile(path, 'utf8')) !== sealed) await setTimeout(10);
+    const text = line(BEGIN, changes);
+    while ((await readFile(path, 'utf8')) !== begin(BEGIN + text.length) + text) await setTimeout(10);
   });
 
   it('leaves no half of a new one beside it, and what others have there', async (t) => {
@@ -196,10 +206,8 @@ describe('a state file that is damaged', () => {
     ['an end that is no number', [['x/a', '1', '2']]],
   ] as const) {
     it(`is not read where a line holds ${what}`, async (t) => {
-      const wrong = HEADER + line(HEADER.length, changes);
-      const { refusal } = await openedWith(t, wrong + line(wrong.length, []));
-      const damage = `is damaged at byte ${HEADER.length} (a record in the middle does not match its checksum)`;
-      assert.equal(refusal, `settings.state: FILE ${damage}: ${RESTORE}`);
+      const wrong = line(BEGIN, changes);
+      assert.equal((await openedWith(t, begin(BEGIN + wrong.length) + wrong)).refusal, damagedAt(BEGIN));
     });
   }
 
@@ -210,7 +218,7 @@ describe('a state file that is damaged', () => {
       ['{"some": "json"}\n', foreign],
       ['x'.repeat(10_000), foreign],
       [line(0, ['another format', 1]), foreign],
-      [line(0, ['signed-data-proxy state', 2]), 'is of version 2, which this release cannot read: install a newer one'],
+      [line(0, ['signed-data-proxy state', 3]), 'is of version 3, which this release cannot read: install a newer one'],
     ] as const;
     for (const [content, refusal] of cases) {
       assert.equal((await openedWith(t, content)).refusal, `settings.state: FILE ${refusal}`);
@@ -219,10 +227,9 @@ describe('a state file that is damaged', () => {
 
   it('leaves nobody locked out once it is mended', async (t) => {
     const path = join(await folder(t), 'state');
-    const torn = bytes.subarray(0, -1);
     await writeFile(path, 'x');
     await assert.rejects(engineOn(path).engine.start(), /is no state file/);
-    await writeFile(path, torn);
+    await writeFile(path, bytes);
     await started(t, path);
   });
 
