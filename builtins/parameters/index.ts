@@ -1,131 +1,27 @@
 import {
   type CheckContext,
-  checkHeaderName,
   type DeclaredParameter,
   declaredParameters,
   definePlugin,
+  type Endpoint,
   type EndpointDraft,
   type Exchange,
-  error,
-  type Finding,
   inexactParameters,
-  isRefusal,
   type Json,
   keys,
   type Parameters,
   perEndpoint,
   Refusal,
+  type RequestParts,
+  reservedParameters,
   resolvedParameters,
-  warning,
+  strictKey,
 } from '../../plugins-sdk/index.ts';
+import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compilePlacement, type Placement } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
-
-const RESERVED = /^_(type|path|times)$/;
-
-function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
-  const declared = declaredParameters(endpoint, context);
-  const placeholders = placeholdersOf(endpoint);
-  const seen = new Set<string>();
-  const findings = declared.flatMap((parameter) => {
-    const { name, at, in: place } = parameter;
-    const key = `${place} ${place === 'header' ? name.toLowerCase() : name}`;
-    const double = seen.has(key);
-    seen.add(key);
-    return [
-      ...(double ? [error(at, `there are two ${place} parameters named "${name}"`)] : []),
-      ...(RESERVED.test(name) ? [error(`${at}.name`, `"${name}" is a reserved parameter`)] : []),
-      ...(parameter.required && parameter.default !== undefined
-        ? [error(at, 'is both required and has a default: choose one')]
-        : []),
-      ...(place === 'header' ? checkHeaderName(`${at}.name`, name) : []),
-      ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
-        ? [error(`${at}.name`, 'is no valid cookie name')]
-        : []),
-      ...(place === 'path' && /[/?]/.test(name) ? [error(`${at}.name`, 'a path parameter must hold no / or ?')] : []),
-      ...(place === 'path' && !placeholders.has(name)
-        ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
-        : []),
-    ];
-  });
-  return [
-    ...findings,
-    ...checkCookies(endpoint, declared),
-    ...checkTaken(endpoint, declared),
-    ...checkPath(endpoint, declared),
-  ];
-}
-
-function placeholdersOf(endpoint: EndpointDraft): ReadonlySet<string> {
-  return new Set([...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
-}
-
-function checkPath(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const at = `${endpoint.path}.path`;
-  const path = keys.path.of(endpoint) ?? '';
-  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
-  const orphans = [...placeholdersOf(endpoint)].filter((name) => !inPath.has(name));
-  const literal = path.replace(/\{[^{}]*\}/g, '');
-  return [
-    ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
-    ...(/^[^/?]/.test(path)
-      ? [warning(at, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
-      : []),
-    ...(/[{}]/.test(literal) ? [error(at, 'holds a brace without its counterpart')] : []),
-    ...orphans.map((name) => error(at, `the placeholder {${name}} has no parameter with in: path`)),
-  ];
-}
-
-/** All cookies travel in one header, which somebody else may have taken. */
-function checkCookies(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const isCookie = (name: string) => name.toLowerCase() === 'cookie';
-  const cookies = declared.filter((parameter) => parameter.in === 'cookie');
-  const header = declared.find((parameter) => parameter.in === 'header' && isCookie(parameter.name));
-  const both = header !== undefined && cookies.length > 0;
-  const taken = Object.keys(keys.headers.of(endpoint) ?? {}).some(isCookie);
-  return [
-    ...(both ? [error(header.at, 'a header named Cookie leaves no room for parameters with in: cookie')] : []),
-    ...(taken ? cookies.map(({ at }) => warning(at, 'is never sent: the headers of the API hold a Cookie')) : []),
-  ];
-}
-
-/** What the operator pinned elsewhere wins, or travels beside it. */
-function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const headers = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
-  const [, query = ''] = (keys.path.of(endpoint) ?? '').split('?');
-  const pinned = new URLSearchParams(query);
-  return declared.flatMap(({ at, name, in: place }) => [
-    ...(place === 'header' && headers.has(name.toLowerCase())
-      ? [warning(at, `is never sent: the headers of the API hold ${name}`)]
-      : []),
-    ...(place === 'query' && pinned.has(name)
-      ? [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)]
-      : []),
-  ]);
-}
-
-/** Finds fixed and default values that cannot be sent: they would fail every request and blame the client. */
-function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const place = compilePlacement(keys.path.of(endpoint) ?? '', declared);
-  const isPlaceable = (index: number, value: Json) => {
-    try {
-      place(declared.map((_, i) => (i === index ? value : 'x')));
-      return true;
-    } catch (cause) {
-      if (!isRefusal(cause)) throw cause;
-      return false;
-    }
-  };
-  // A path that is wrong by itself is wrong with any value.
-  if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
-  return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
-    ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
-    ...(fallback === undefined || isPlaceable(index, fallback)
-      ? []
-      : [error(`${at}.default`, `cannot be sent as ${where}`)]),
-  ]);
-}
+import { type Misfit, parameterSchema } from './schema.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -142,9 +38,20 @@ function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
     }));
 }
 
+/** What a strict endpoint takes: what is free to give, as OpenAPI shows it. */
+function knownNames(endpoint: Endpoint): ReadonlySet<string> | undefined {
+  if (strictKey.of(endpoint) !== true) return undefined;
+  const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
+  return new Set([...free.map(({ name }) => name), ...reservedParameters(endpoint)]);
+}
+
 interface Prepared {
   readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
   readonly placement: Placement;
+  /** By parameter; those without a schema take anything. */
+  readonly misfits: readonly (Misfit | undefined)[];
+  /** The names that a request may have; without it any. */
+  readonly known: ReadonlySet<string> | undefined;
 }
 
 type Values = readonly (Json | undefined)[];
@@ -172,6 +79,29 @@ function requireExact({ declared }: Prepared, exchange: Exchange): void {
   if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
 }
 
+function requireFit({ declared, misfits }: Prepared, values: Values): void {
+  for (const [index, misfit] of misfits.entries()) {
+    const why = values[index] === undefined ? undefined : misfit?.(values[index]);
+    if (why !== undefined) throw new Refusal(400, `Invalid parameter: ${declared[index]?.name} (${why})`);
+  }
+}
+
+/** Characters of an unknown name that a refusal repeats. */
+const NAMED = 64;
+
+function requireKnown({ known }: Prepared, given: Parameters): void {
+  const unknown = known && Object.keys(given).find((name) => !known.has(name));
+  if (unknown === undefined) return;
+  const named = unknown.length > NAMED ? `${unknown.slice(0, NAMED)}…` : unknown;
+  throw new Refusal(400, `Unknown parameter: ${named}`);
+}
+
+/** @throws Refusal 400 for a value that does not fit its schema or its place */
+function placed(prepared: Prepared, values: Values): RequestParts {
+  requireFit(prepared, values);
+  return prepared.placement(values);
+}
+
 /** What plugins may see and change. */
 function visibleOf({ declared }: Prepared, values: Values): Parameters {
   const visible: Record<string, Json> = {};
@@ -187,11 +117,12 @@ function visibleOf({ declared }: Prepared, values: Values): Parameters {
 }
 
 function validate(prepared: Prepared, exchange: Exchange): Parameters {
+  const { declared } = prepared;
+  requireKnown(prepared, exchange.parameters);
   const values = resolve(prepared, exchange.parameters);
   requireAll(prepared, values);
   requireExact(prepared, exchange);
-  const { declared, placement } = prepared;
-  const parts = placement(values);
+  const parts = placed(prepared, values);
   const visible = visibleOf(prepared, values);
   resolvedParameters.set(exchange, {
     values,
@@ -200,7 +131,7 @@ function validate(prepared: Prepared, exchange: Exchange): Parameters {
       const given = resolve(prepared, changed);
       const merged = given.map((value, index) => (declared[index]?.secret ? values[index] : value));
       requireAll(prepared, merged);
-      return placement(merged);
+      return placed(prepared, merged);
     },
   });
   return visible;
@@ -211,7 +142,7 @@ export const parameters = definePlugin({
   name: 'parameters',
   budget: 'none',
   required: true,
-  keys: [keys.parameters],
+  keys: [keys.parameters, strictKey],
   identity: { parameters: identityOf },
   check: (context) => [
     ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
@@ -225,7 +156,11 @@ export const parameters = definePlugin({
           return { ...rest, in: place, required, secret: rest.secret ?? false };
         },
       );
-      return { declared, placement: compilePlacement(keys.path.of(endpoint) ?? '', declared) };
+      const placement = compilePlacement(keys.path.of(endpoint) ?? '', declared);
+      const misfits = declared.map(({ schema, secret, fixed }) =>
+        schema === undefined || fixed !== undefined ? undefined : parameterSchema({ schema, secret }, '').misfit,
+      );
+      return { declared, placement, misfits, known: knownNames(endpoint) };
     });
     return { hooks: { validate: (_, exchange) => validate(prepared(exchange.endpoint), exchange) } };
   },

@@ -1,30 +1,52 @@
-import { type DescribedOperation, type Endpoint, type Json, keys, type Parameter } from '../../plugins-sdk/index.ts';
+import {
+  type DescribedOperation,
+  type Endpoint,
+  type Json,
+  keys,
+  type Parameter,
+  strictKey,
+} from '../../plugins-sdk/index.ts';
 
 function schemaOf({
   in: place,
   secret = false,
   default: fallback,
   description,
+  schema,
 }: Parameter): Readonly<Record<string, Json>> {
   return {
     ...(place === 'body' ? {} : { type: ['string', 'number', 'boolean'] }),
+    ...(secret ? {} : schema),
     ...(fallback === undefined || secret ? {} : { default: fallback }),
     ...(description === undefined || description === '' ? {} : { description }),
   };
 }
 
+/** Of one value for all parameters of a name, which has to be right for each of them. */
+function allOf(schemas: readonly Readonly<Record<string, Json>>[]): Readonly<Record<string, Json>> {
+  const [first = {}, ...others] = schemas;
+  return others.length === 0 ? first : { allOf: schemas };
+}
+
 /** What a client may and must give; nothing of fixed parameters and of secret values. */
 export function describeParameters(endpoint: Endpoint): DescribedOperation {
   const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
+  const names = [...new Set(free.map(({ name }) => name))];
   const required = [...new Set(free.filter((parameter) => parameter.required).map(({ name }) => name))];
+  const strict = strictKey.of(endpoint) === true;
   const errors = [
+    ...(strict ? ['Unknown parameter: <name>', 'Request body must have parameters'] : []),
+    ...free.flatMap(({ name, schema }) => (schema === undefined ? [] : [`Invalid parameter: ${name} (<why>)`])),
     ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
     ...free.filter((parameter) => parameter.in !== 'body').map(({ name }) => `Invalid parameter: ${name}`),
     ...free.map(({ name }) => `Invalid parameter: ${name} (send this number as a string)`),
   ];
   return {
-    parameters: Object.fromEntries(free.map((parameter) => [parameter.name, schemaOf(parameter)])),
+    parameters: Object.fromEntries(
+      names.map((name) => [name, allOf(free.filter((parameter) => parameter.name === name).map(schemaOf))]),
+    ),
     required,
+    ...(strict ? { strict } : {}),
     ...(errors.length === 0 ? {} : { responses: { 400: { errors } } }),
   };
 }

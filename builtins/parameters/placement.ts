@@ -28,10 +28,10 @@ function invalid(name: string): Refusal {
   return new Refusal(400, `Invalid parameter: ${name}`);
 }
 
-/** Outside a body only text travels; what has no text form of its own becomes its type's name, as in JavaScript. */
-function textOf(value: Json): string {
-  if (typeof value === 'number') return plainDigits(value);
-  return typeof value === 'object' ? Object.prototype.toString.call(value) : String(value);
+/** Outside a body only text travels, and a list or an object has no text form that everyone agrees on. */
+function textOf(name: string, value: Json): string {
+  if (typeof value === 'object') throw invalid(name);
+  return typeof value === 'number' ? plainDigits(value) : String(value);
 }
 
 function percentEncoded(name: string, value: string): string {
@@ -45,7 +45,7 @@ function isPlaceholder(part: Parts[number]): part is Placeholder {
 }
 
 function textsOf(parts: Parts, values: Values): string[] {
-  return parts.map((part) => (isPlaceholder(part) ? textOf(values[part.index] ?? '') : part));
+  return parts.map((part) => (isPlaceholder(part) ? textOf(part.name, values[part.index] ?? '') : part));
 }
 
 function fill(parts: Parts, texts: readonly string[]): string {
@@ -58,7 +58,7 @@ function fillSegment(parts: Parts, values: Values): string {
   const segment = fill(parts, texts);
   if (segment !== '' && !hasDotSegment(texts.join(''))) return segment;
   const placed = parts.filter(isPlaceholder);
-  const culprit = placed.find(({ index }) => hasDotSegment(textOf(values[index] ?? ''))) ?? placed[0];
+  const culprit = placed.find(({ name, index }) => hasDotSegment(textOf(name, values[index] ?? ''))) ?? placed[0];
   throw invalid(culprit?.name ?? '');
 }
 
@@ -97,9 +97,10 @@ export function compilePlacement(template: string, declared: readonly Declared[]
       if (value === undefined || parameter === undefined) continue;
       const { name, in: place } = parameter;
       if (place === 'body') body.push([name, value]);
-      else if (place === 'query') query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(value))}`);
-      else if (place === 'header') headers.push([name, checked(name, textOf(value), isWholeValue)]);
-      else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(value), isCookieValue)}`);
+      else if (place === 'query')
+        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(name, value))}`);
+      else if (place === 'header') headers.push([name, checked(name, textOf(name, value), isWholeValue)]);
+      else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(name, value), isCookieValue)}`);
     }
     return {
       path: path(values),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
+import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 
 /** One entry of `settings.plugins`. */
 export const PluginEntrySchema = Type.Object(
@@ -9,11 +9,8 @@ export const PluginEntrySchema = Type.Object(
       description: 'Path of a .ts, .mts, .js or .mjs module relative to this file, a package name, or builtin:<name>',
     }),
     timeout: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LONGEST_TIMER,
-        description: 'Milliseconds per request for all its hooks; default 1000',
-      }),
+      // What a hook computes may well take a few milliseconds only.
+      millisecondsSchema('Milliseconds per request for all its hooks; default 1000', { duration: 0 }),
     ),
     config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
     isolate: Type.Optional(

@@ -1,4 +1,5 @@
 import type { Definition } from '../../plugins-sdk/define.ts';
+import { DURATION, DURATION_PATTERN } from '../../plugins-sdk/schema/duration.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { compose } from './compose.ts';
 
@@ -25,6 +26,10 @@ function asWritten(schema: unknown): unknown {
   if (!isRecord(schema)) return schema;
   const { description, ...rest } = schema;
   const about = description === undefined ? {} : { description };
+  if (schema[DURATION] !== undefined) {
+    const { [DURATION]: _, ...integer } = rest;
+    return { ...about, anyOf: [integer, { type: 'string', pattern: DURATION_PATTERN }, VARIABLE] };
+  }
   if (isConstrainedScalar(schema)) return { ...about, anyOf: [rest, VARIABLE] };
   return {
     ...about,

@@ -1,16 +1,17 @@
 import type { TSchema } from 'typebox';
 import { exactNumber } from '../numbers.ts';
+import { isDuration, millisecondsOf } from './duration.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 import { childPath, isRecord } from './path.ts';
 
-/** Gives a string at a config path its value; `nodes` are the schemas that may apply there. */
-export type ConvertLeaf = (text: string, nodes: readonly SchemaNode[], path: string) => unknown;
+/** Gives a text or number at a config path its value; `nodes` are the schemas that may apply there. */
+export type ConvertLeaf = (given: string | number, nodes: readonly SchemaNode[], path: string) => unknown;
 
 /** Whether the value at a config path, or one inside it, is to be converted. */
 export type Concerns = (path: string) => boolean;
 
 /**
- * A copy of a value in which every string went through `leaf`, along its schema.
+ * A copy of a value in which every text and number went through `leaf`, along its schema; durations become milliseconds.
  * @param kept what the copy holds wherever `concerns` says no: the value itself, or one of the same form.
  */
 export function convert(
@@ -36,7 +37,7 @@ class Conversion {
   visit(schemas: readonly TSchema[], value: unknown, path: string, kept: unknown): unknown {
     if (!this.#concerns(path)) return kept;
     const nodes = schemas.flatMap(alternatives);
-    if (typeof value === 'string') return this.#leaf(value, nodes, path);
+    if (typeof value === 'string' || typeof value === 'number') return decoded(this.#leaf(value, nodes, path), nodes);
     if (Array.isArray(value)) {
       return value.map((item, index) => {
         const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
@@ -53,6 +54,11 @@ class Conversion {
     });
     return Object.fromEntries(members);
   }
+}
+
+function decoded(value: unknown, nodes: readonly SchemaNode[]): unknown {
+  const isTime = typeof value === 'string' && nodes.some(isDuration) && !nodes.some((node) => acceptsText(node, value));
+  return isTime ? (millisecondsOf(value) ?? value) : value;
 }
 
 function memberOf(value: unknown, key: string | number): unknown {

@@ -3,6 +3,7 @@ import { Check, Errors } from 'typebox/value';
 import { compileSchema } from '../compile-schema.ts';
 import type { Finding } from '../define.ts';
 import { hint, nearest } from '../suggest.ts';
+import { isDuration } from './duration.ts';
 import { errorAt } from './finding.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
 import { childPath, isRecord } from './path.ts';
@@ -130,7 +131,7 @@ const names: Readonly<Record<string, string>> = {
 function expectation(nodes: readonly SchemaNode[], value: unknown): string {
   const choices = nodes.flatMap(({ choices: allowed = [] }) => allowed);
   const wanted = new Set(
-    nodes.flatMap((node) => node.choices?.map((choice) => JSON.stringify(choice)) ?? node.types.map(named)),
+    nodes.flatMap((node) => node.choices?.map((choice) => JSON.stringify(choice)) ?? kindsOf(node)),
   );
   const found = value === null ? 'nothing' : typeof value === 'boolean' ? 'a boolean' : named(typeName(value));
   const quotable = typeof value === 'number' || typeof value === 'boolean';
@@ -145,6 +146,10 @@ function guess(choices: readonly unknown[], value: unknown): string {
   const texts = choices.filter((choice) => typeof choice === 'string');
   const near = typeof value === 'string' ? nearest(value, texts) : undefined;
   return near === undefined ? '' : `, did you mean "${near}"?`;
+}
+
+function kindsOf(node: SchemaNode): readonly string[] {
+  return isDuration(node) ? ['a duration (milliseconds, or a text such as 10s)'] : node.types.map(named);
 }
 
 function named(type: string): string {

@@ -7,6 +7,7 @@ import { withDefaults } from './defaults.ts';
 import { explain } from './explain.ts';
 import { errorAt } from './finding.ts';
 import { childPath, isRecord } from './path.ts';
+import { shortDurations } from './short-durations.ts';
 
 /** A plugin's `config` block. */
 export interface Block {
@@ -53,7 +54,7 @@ function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block): Vali
   const closed = close(schema);
   // TypeBox follows its own references; the rest is filled in whoever wrote the schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
-  return { value: complete, findings: explain(closed, complete, path) };
+  return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
 }
 
 async function parseWith(schema: { parse(value: unknown): unknown }, value: unknown, block: Block): Promise<Validated> {

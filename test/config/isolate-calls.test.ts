@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
 import { Isolate } from '../../config/plugins/isolate/isolate.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
+import { takeParameters } from '../../plugins-sdk/public-hooks.ts';
 import { folder } from './support.ts';
 
 /** An isolated plugin without a service. */
@@ -64,7 +65,8 @@ test('calls for which no budget is left make room for others', async (t) => {
 test('values that JSON would change arrive as what they are', async (t) => {
   const { isolate } = await started(t, `onError: ({ what }) => new Function('return ' + what)()`);
   const of = (what: string) => isolate.call('onError', { what });
-  assert.deepEqual(await of('({ a: [1, "ä", null, { b: true }] })'), { a: [1, 'ä', null, { b: true }] });
+  const data = [1, 'ä', null, { b: true }];
+  assert.deepEqual(await of('({ data: [1, "ä", null, { b: true }], a: 1, status: 200 })'), { data, a: 1, status: 200 });
   assert.equal(await of('undefined'), undefined);
   assert.ok(Number.isNaN(Object(await of('({ data: NaN })')).data));
   assert.equal(typeof Object(await of('({ data: [() => 1] })')).data[0], 'function');
@@ -77,6 +79,25 @@ test('values that JSON would change arrive as what they are', async (t) => {
     true,
   );
   assert.equal(Object(await of('(() => { const a = []; a.push(a); return { data: a }; })()')).data.length, 1);
+});
+
+test('what a hook may return in the process of the service arrives from another one, however long it is', async (t) => {
+  const { isolate } = await started(t, `onError: ({ what }) => new Function('return ' + what)()`);
+  const of = (what: string) => isolate.call('onError', { what });
+  for (const characters of [70_000, 1_000_000, 2 << 20]) {
+    assert.deepEqual(await of(`({ data: '0x' + 'a'.repeat(${characters}) })`), { data: `0x${'a'.repeat(characters)}` });
+  }
+  const parameters = { a: 'x'.repeat(100_000) };
+  assert.deepEqual(await of(`({ parameters: { a: 'x'.repeat(100_000) } })`), { parameters });
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [i, i]));
+  assert.deepEqual(await of('({ ...Array.from({ length: 30 }, (_, i) => i) })'), many);
+});
+
+test('of parameters too long to be read at once, no hook may return any', async (t) => {
+  const { isolate } = await started(t, `onError: () => ({ parameters: { a: 'x'.repeat(131_100) } })`);
+  const inside = { parameters: { a: 'x'.repeat(131_100) } };
+  for (const result of [inside, await isolate.call('onError', {})])
+    assert.throws(() => takeParameters(result), { message: 'is too deep, too large or in a cycle' });
 });
 
 test('the options of node are those of its version', () => {
@@ -111,12 +132,20 @@ test('the service does not open its inspector when it is signalled', async (t) =
   assert.equal(inspectorUrl(), undefined);
 });
 
-test('a plugin cannot have V8 write files', async (t) => {
+test('a plugin cannot have V8 write files, nor show what the code around it holds', async (t) => {
   const { isolate } = await started(
     t,
     `async onError({ act }) { const v8 = await import('node:v8'); return new Function('v8', act)(v8); }`,
   );
-  for (const act of [`v8.setFlagsFromString('--redirect-code-traces')`, 'v8.setHeapSnapshotNearHeapLimit(1)']) {
+  for (const act of [
+    `v8.setFlagsFromString('--redirect-code-traces')`,
+    'v8.setHeapSnapshotNearHeapLimit(1)',
+    'v8.getHeapSnapshot()',
+    `v8.writeHeapSnapshot('/tmp/heap')`,
+    'v8.queryObjects?.(Object) ?? v8.getHeapSnapshot()',
+    `process.binding('v8')`,
+    `process._linkedBinding('v8')`,
+  ]) {
     await assert.rejects(isolate.call('onError', { act }), { stack: /an isolated plugin cannot do that/ });
   }
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type LoadedConfig, signingHooks } from '../../config/index.ts';
+import { Debts } from '../../plugins-sdk/debts.ts';
 import { configKey, type Definition, type Services, Type } from '../../plugins-sdk/define.ts';
 import { MeterRegistry } from '../../plugins-sdk/meters.ts';
 import { StateStore } from '../../plugins-sdk/state.ts';
@@ -46,6 +47,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     log,
     now: Date.now,
     states: new StateStore(),
+    debts: new Debts(),
     meters: new MeterRegistry().draft().of('p'),
     budget: 'none',
     ask: () => assert.fail('asked'),
@@ -326,8 +328,8 @@ test('timeouts are the budget', async (t) => {
   assert.equal(loaded.plugins.find(({ source }) => source === 'builtin:cache')?.budget, 8);
   for (const [timeout, message] of [
     [0, 'must be at least 1'],
-    [1.5, 'expected an integer, found a number'],
-    ['1s', 'expected an integer, found a string'],
+    [1.5, 'expected a duration (milliseconds, or a text such as 10s), found a number'],
+    ['1 s', 'expected a duration (milliseconds, or a text such as 10s), found a string'],
     [2_147_483_648, 'must be at most 2147483647'],
   ] as const) {
     assert.deepEqual(await errorsOfOne(t, simple, { timeout }), [`settings.plugins[0].timeout: ${message}`]);

@@ -188,7 +188,7 @@ describe('credentials over plain HTTP', () => {
 describe('a cache that requesters fill', () => {
   const message =
     'with a cache, every path that a requester chooses is an upstream call and an entry of its own: pin the path, or leave the cache out';
-  const star = { type: 'int256', path: '*' };
+  const star = { type: 'string', path: '*' };
   const cache = { maxAge: 1000 };
 
   it('because they choose the path', async () => {
@@ -222,7 +222,7 @@ describe('other things that are legal and unwise', () => {
 
 describe('what is pinned and may surprise', () => {
   const encoded = (path: string, times?: string) => ({
-    encoding: { type: 'int256', path, ...(times === undefined ? {} : { times }) },
+    encoding: { type: 'int256', exact: true, path, ...(times === undefined ? {} : { times }) },
   });
   const several = (path: string) => `${path} may match several values: the first in the order of the answer is signed`;
 

@@ -1,0 +1,142 @@
+import {
+  type CheckContext,
+  checkHeaderName,
+  type DeclaredParameter,
+  declaredParameters,
+  type EndpointDraft,
+  error,
+  type Finding,
+  isRefusal,
+  type Json,
+  keys,
+  warning,
+} from '../../plugins-sdk/index.ts';
+import { compilePlacement } from './placement.ts';
+import { parameterSchema } from './schema.ts';
+
+const RESERVED = /^_(type|path|times)$/;
+
+/** What is wrong, or surprising, about the parameters and the path of an endpoint. */
+export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  const declared = declaredParameters(endpoint, context);
+  const placeholders = placeholdersOf(endpoint);
+  const seen = new Set<string>();
+  const findings = declared.flatMap((parameter) => {
+    const { name, at, in: place } = parameter;
+    const key = `${place} ${place === 'header' ? name.toLowerCase() : name}`;
+    const double = seen.has(key);
+    seen.add(key);
+    return [
+      ...(double ? [error(at, `there are two ${place} parameters named "${name}"`)] : []),
+      ...checkSchema(parameter),
+      ...(RESERVED.test(name) ? [error(`${at}.name`, `"${name}" is a reserved parameter`)] : []),
+      ...(parameter.required && parameter.default !== undefined
+        ? [error(at, 'is both required and has a default: choose one')]
+        : []),
+      ...(place === 'header' ? checkHeaderName(`${at}.name`, name) : []),
+      ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
+        ? [error(`${at}.name`, 'is no valid cookie name')]
+        : []),
+      ...(place === 'path' && /[/?]/.test(name) ? [error(`${at}.name`, 'a path parameter must hold no / or ?')] : []),
+      ...(place === 'path' && !placeholders.has(name)
+        ? [error(`${at}.name`, `the path has no placeholder {${name}}`)]
+        : []),
+    ];
+  });
+  return [
+    ...findings,
+    ...checkCookies(endpoint, declared),
+    ...checkTaken(endpoint, declared),
+    ...checkPath(endpoint, declared),
+  ];
+}
+
+function placeholdersOf(endpoint: EndpointDraft): ReadonlySet<string> {
+  return new Set([...(keys.path.of(endpoint) ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? ''));
+}
+
+function checkPath(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const at = `${endpoint.path}.path`;
+  const path = keys.path.of(endpoint) ?? '';
+  const inPath = new Set(declared.filter((parameter) => parameter.in === 'path').map(({ name }) => name));
+  const orphans = [...placeholdersOf(endpoint)].filter((name) => !inPath.has(name));
+  const literal = path.replace(/\{[^{}]*\}/g, '');
+  return [
+    ...(orphans.length === 0 ? checkValues(endpoint, declared) : []),
+    ...(/^[^/?]/.test(path)
+      ? [warning(at, `asks the same as /${path}, but makes another endpoint ID: write /${path}`)]
+      : []),
+    ...(/[{}]/.test(literal) ? [error(at, 'holds a brace without its counterpart')] : []),
+    ...orphans.map((name) => error(at, `the placeholder {${name}} has no parameter with in: path`)),
+  ];
+}
+
+/** All cookies travel in one header, which somebody else may have taken. */
+function checkCookies(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const isCookie = (name: string) => name.toLowerCase() === 'cookie';
+  const cookies = declared.filter((parameter) => parameter.in === 'cookie');
+  const header = declared.find((parameter) => parameter.in === 'header' && isCookie(parameter.name));
+  const both = header !== undefined && cookies.length > 0;
+  const taken = Object.keys(keys.headers.of(endpoint) ?? {}).some(isCookie);
+  return [
+    ...(both ? [error(header.at, 'a header named Cookie leaves no room for parameters with in: cookie')] : []),
+    ...(taken ? cookies.map(({ at }) => warning(at, 'is never sent: the headers of the API hold a Cookie')) : []),
+  ];
+}
+
+/** What the operator pinned elsewhere wins, or travels beside it. */
+function checkTaken(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const headers = new Set(Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase()));
+  const [, query = ''] = (keys.path.of(endpoint) ?? '').split('?');
+  const pinned = new URLSearchParams(query);
+  return declared.flatMap(({ at, name, in: place }) => [
+    ...(place === 'header' && headers.has(name.toLowerCase())
+      ? [warning(at, `is never sent: the headers of the API hold ${name}`)]
+      : []),
+    ...(place === 'query' && pinned.has(name)
+      ? [warning(at, `is sent beside the ${name} that the path holds: the upstream gets both`)]
+      : []),
+  ]);
+}
+
+/** Finds fixed and default values that cannot be sent: they would fail every request and blame the client. */
+function checkValues(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+  const place = compilePlacement(keys.path.of(endpoint) ?? '', declared);
+  const isPlaceable = (index: number, value: Json) => {
+    try {
+      place(declared.map((_, i) => (i === index ? value : 'x')));
+      return true;
+    } catch (cause) {
+      if (!isRefusal(cause)) throw cause;
+      return false;
+    }
+  };
+  // A path that is wrong by itself is wrong with any value.
+  if (!isPlaceable(-1, null)) return [error(`${endpoint.path}.path`, 'must hold no . or .. segment')];
+  return declared.flatMap(({ at, in: where, fixed, default: fallback }, index) => [
+    ...(fixed === undefined || isPlaceable(index, fixed) ? [] : [error(`${at}.fixed`, `cannot be sent as ${where}`)]),
+    ...(fallback === undefined || isPlaceable(index, fallback)
+      ? []
+      : [error(`${at}.default`, `cannot be sent as ${where}`)]),
+  ]);
+}
+
+/** What a value must be has to be a schema that its place can fulfil, and what the operator sends has to fit it. */
+function checkSchema({ at, in: place, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
+  if (schema === undefined) return [];
+  const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);
+  const types = [schema.type ?? 'string'].flat();
+  const isScalar = types.some(
+    (type) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean',
+  );
+  const never = `a ${place} parameter is a string, a number or a boolean`;
+  const fit = (key: string, value: Json | undefined) => {
+    const why = value === undefined ? undefined : misfit(value);
+    return why === undefined ? [] : [error(`${at}.${key}`, `does not fit the schema: ${why}`)];
+  };
+  return [
+    ...findings,
+    ...(place === 'body' || isScalar ? [] : [error(`${at}.schema.type`, never)]),
+    ...(findings.length > 0 ? [] : [...fit('fixed', fixed), ...fit('default', fallback)]),
+  ];
+}

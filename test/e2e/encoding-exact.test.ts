@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder, keccak256, toUtf8Bytes } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { loadObject, warningsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const encodings = {
+  plain: { type: 'int256', path: '$.v' },
+  exact: { type: 'int256', path: '$.v', exact: true },
+  tenfold: { type: 'int256', path: '$.v', times: '10', exact: true },
+  hundredfold: { type: 'int256', path: '$.v', times: '1e2', exact: true },
+  small: { type: 'int256', path: '$.v', times: '1e-4', exact: true },
+  list: { type: 'string,int256,bool', path: '$.v,$.n,$.b', times: ',100,', exact: true },
+  chosen: { type: '*', path: '$.v', times: '*', exact: true },
+  text: { type: 'string', path: '$.v', exact: true },
+};
+
+describe('encodings with `exact: true` refuse what their type would cut', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let answer = '';
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
+    const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
+    service = await startTestService(oneApi(upstream.url, endpoints));
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const signed = async (endpoint: string, text: string, types: string[], parameters?: object) => {
+    answer = text;
+    const { data } = await verifyEncoded(await service.post(`api/${endpoint}`, parameters), TEST_ADDRESS);
+    return AbiCoder.defaultAbiCoder().decode(types, data).toArray();
+  };
+  const refuse = async (endpoint: string, text: string, parameters?: object) => {
+    answer = text;
+    await assertRefused(await service.post(`api/${endpoint}`, parameters), 502, 'API call failed');
+  };
+
+  it('numbers and texts, after the multiplication', async () => {
+    assert.deepEqual(await signed('plain', '{"v":2064.25}', ['int256']), [2064n]);
+    for (const value of ['2064.25', '"2064.25"', '-0.55', '1e-400', '0.1e-4000', '1e-999999999']) {
+      await refuse('exact', `{"v":${value}}`);
+      await refuse('tenfold', `{"v":${value}}`);
+    }
+    for (const [value, whole] of [
+      ['2064', 2064n],
+      ['2064.000', 2064n],
+      ['"0x10"', 16n],
+      ['1.5e1', 15n],
+      ['-0.0', 0n],
+    ])
+      assert.deepEqual(await signed('exact', `{"v":${value}}`, ['int256']), [whole]);
+    assert.deepEqual(await signed('hundredfold', '{"v":2064.25}', ['int256']), [206425n]);
+    assert.deepEqual(await signed('tenfold', '{"v":2064.2}', ['int256']), [20642n]);
+    assert.deepEqual(await signed('small', '{"v":20000}', ['int256']), [2n]);
+    await refuse('small', '{"v":20642}');
+    await refuse('small', '{"v":1}');
+  });
+
+  it('each integer of a list; other types cut nothing', async () => {
+    const types = ['string', 'int256', 'bool'];
+    assert.deepEqual(await signed('list', '{"v":0.5,"n":0.25,"b":true}', types), ['0.5', 25n, true]);
+    await refuse('list', '{"v":0.5,"n":0.255,"b":true}');
+    assert.deepEqual(await signed('text', '{"v":0.5}', ['string']), ['0.5']);
+  });
+
+  it('with the type and the multiplier that the requester chose', async () => {
+    const ask = { _type: 'int256', _times: '1e2' };
+    assert.deepEqual(await signed('chosen', '{"v":2064.25}', ['int256'], ask), [206425n]);
+    await refuse('chosen', '{"v":2064.255}', ask);
+    await refuse('chosen', '{"v":2064.25}', { _type: 'uint256', _times: 1 });
+    assert.deepEqual(await signed('chosen', '{"v":0.5}', ['string'], { _type: 'string', _times: 1 }), ['0.5']);
+  });
+
+  it('and it says why in the log', async () => {
+    await refuse('exact', '{"v":0.5}');
+    const reasons = service.logs.flatMap(({ fields }) => (fields.stage === 'encode' ? [fields.reason] : []));
+    assert.equal(reasons.at(-1), 'the number has a fraction, which int256 cuts');
+  });
+
+  it('it is no part of the endpoint ID', async () => {
+    const id = async (more: object) => {
+      const encoding = { type: 'int256', path: '$.v', times: '10', ...more };
+      const { endpoints } = await loadObject(oneApi('https://a.example', { e: { encoding } }));
+      return endpoints[0]?.id;
+    };
+    // The hashed text, by hand.
+    const known = keccak256(
+      toUtf8Bytes(
+        '{"encoding":{"path":"$.v","times":"10","type":"int256"},"encrypt":null,"method":"GET","parameters":[],"path":"/e","url":"https://a.example"}',
+      ),
+    );
+    assert.equal(await id({}), known);
+    assert.equal(await id({ exact: true }), known);
+    assert.equal(await id({ exact: false }), known);
+  });
+});
+
+describe('a config whose encodings cut numbers is warned of', () => {
+  const AT = 'apis[0].endpoints[0].encoding';
+  const warnings = (encoding: object) => warningsOf(oneApi('https://a.example', { e: { encoding } }));
+  const bare = (type: string) =>
+    `${AT}.type: ${type} without times cuts fractions: 2064.25 is signed as 2064; exact: true refuses what would be cut`;
+  const small = `${AT}.times: is below 1, which cuts digits: small values are signed as 0; exact: true refuses what would be cut`;
+
+  it('integers without `times`, multipliers below 1', async () => {
+    const path = '$.v';
+    assert.deepEqual(await warnings({ type: 'int256', path }), [bare('int256')]);
+    assert.deepEqual(await warnings({ type: 'bool,uint8', path: '$.a,$.b' }), [bare('uint8')]);
+    assert.deepEqual(await warnings({ type: 'int256,uint8', path: '$.a,$.b', times: '10,' }), [bare('uint8')]);
+    for (const times of ['1e-4', '0.5', '-0.999']) {
+      const [line] = (await warnings({ type: 'int256', path, times })).slice(-1);
+      assert.equal(line, small);
+    }
+  });
+
+  it('and nothing that cuts nothing, or is said to', async () => {
+    const quiet = [
+      { type: 'int256', path: '$.v', times: '1' },
+      { type: 'int256', path: '$.v', times: '1e18' },
+      { type: 'int256', path: '$.v', times: '*' },
+      { type: '*', path: '$.v' },
+      { type: 'string,bool', path: '$.a,$.b' },
+      { type: 'int256', path: '$.v', exact: true },
+      { type: 'int256', path: '$.v', times: '0.1', exact: true },
+      { type: 'int256', path: '$.v', exact: false },
+    ];
+    for (const encoding of quiet) assert.deepEqual(await warnings(encoding), [], JSON.stringify(encoding));
+  });
+});

@@ -1,0 +1,320 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { keccak256, toUtf8Bytes } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
+const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });
+
+const endpoints = {
+  integer: query({ type: 'integer', minimum: 1, maximum: 100 }),
+  symbol: query({ type: 'string', pattern: '^[A-Z]{2,10}(,[A-Z]{2,10})*$' }, { default: 'BTC' }),
+  choice: query({ enum: ['usd', 'eur', 7] }),
+  length: query({ type: 'string', minLength: 2, maxLength: 3 }),
+  hidden: query({ enum: ['hunter2'] }, { secret: true }),
+  evil: query({ pattern: '^(([a-z])+.)+[A-Z]([a-z])+$' }),
+  either: query({ anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^\\d+$' }] }),
+  order: body({
+    type: 'object',
+    required: ['lines'],
+    additionalProperties: false,
+    properties: {
+      lines: { type: 'array', maxItems: 2, items: { type: 'object', properties: { n: { type: 'integer' } } } },
+    },
+  }),
+};
+
+/** Runs after the built-in functions, at `validate` and before the call. */
+const changing = `
+export default {
+  name: 'changing',
+  setup: () => ({
+    hooks: {
+      validate: (parameters) => globalThis.testValidate?.(parameters),
+      onBeforeApiCall: ({ parameters }) => globalThis.testBefore?.(parameters),
+    },
+  }),
+};`;
+
+describe('schemas of parameters', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    const { files, plugins } = pluginFiles({ changing });
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+    for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);
+  });
+
+  const take = async (endpoint: string, ...values: unknown[]) => {
+    for (const value of values) {
+      const response = await service.post(`api/${endpoint}`, endpoint === 'order' ? { b: value } : { q: value });
+      assert.equal(response.status, 200, `${JSON.stringify(value)}: ${await response.text()}`);
+    }
+    upstream.requests.length = 0;
+  };
+  const refuse = async (endpoint: string, why: string, ...values: unknown[]) => {
+    const name = endpoint === 'order' ? 'b' : 'q';
+    for (const value of values)
+      await assertRefused(
+        await service.post(`api/${endpoint}`, { [name]: value }),
+        400,
+        `Invalid parameter: ${name} (${why})`,
+      );
+    assert.equal(upstream.requests.length, 0, 'before any call');
+  };
+
+  it('a text does not satisfy `integer`', async () => {
+    await take('integer', 1, 100, 50.0);
+    await refuse('integer', 'must be integer', '5', 1.5, true);
+    await refuse('integer', 'must be >= 1', 0, -5);
+    await refuse('integer', 'must be <= 100', 101);
+  });
+
+  it('texts have a form, a length, or are one of a few', async () => {
+    await take('symbol', 'BTC', 'BTC,ETH');
+    await refuse('symbol', 'must match the pattern ^[A-Z]{2,10}(,[A-Z]{2,10})*$', 'btc', '', 'BTC,');
+    await refuse('symbol', 'must be string', 5, ['BTC']);
+    await take('choice', 'usd', 'eur', 7);
+    await refuse('choice', 'must be one of "usd","eur",7', 'gbp', '7', 8);
+    await take('length', 'ab', 'ab\u{1f600}');
+    await refuse('length', 'must not have fewer than 2 characters', 'a');
+    await refuse('length', 'must not have more than 3 characters', 'abcd');
+    await take('either', 5, '5');
+    await refuse('either', 'must be integer', 'x');
+  });
+
+  it('what is not given is not checked, and neither is null outside a body', async () => {
+    assert.equal((await service.post('api/integer', {})).status, 200);
+    await take('integer', null);
+  });
+
+  it('a value in a body may be a list or an object, and its faults have a place', async () => {
+    await take('order', { lines: [] }, { lines: [{ n: 1 }, { n: 2, more: true }] });
+    await refuse('order', 'must be object', null, [], 'x', 1);
+    await refuse('order', 'must have required properties lines', {});
+    await refuse('order', '/other must not be there', { lines: [], other: 1 });
+    await refuse('order', '/lines/1/n must be integer', { lines: [{ n: 1 }, { n: '2' }] });
+    await refuse('order', '/lines must not have more than 2 items', { lines: [{}, {}, {}] });
+  });
+
+  it('a reason shows neither what was given nor what a secret may be', async () => {
+    await take('hidden', 'hunter2');
+    await refuse('hidden', 'does not fit its schema', 'LEAK', 1);
+  });
+
+  it('what a plugin makes of the parameters is checked in the same way', async () => {
+    for (const at of ['testValidate', 'testBefore']) {
+      const answer = (value: unknown) => {
+        const changed = { q: value };
+        Reflect.set(globalThis, at, () => (at === 'testBefore' ? { parameters: changed } : changed));
+      };
+      answer('5');
+      await assertRefused(await service.post('api/integer', { q: 5 }), 400, 'Invalid parameter: q (must be integer)');
+      answer(['BTC', 'ETH']);
+      await assertRefused(
+        await service.post('api/choice', { q: 7 }),
+        400,
+        'Invalid parameter: q (must be one of "usd","eur",7)',
+      );
+      await assertRefused(await service.post('api/evil', {}), 400, 'Invalid parameter: q');
+      assert.equal(upstream.requests.length, 0);
+      answer(7);
+      assert.equal((await service.post('api/integer', { q: 5 })).status, 200);
+      assert.equal(upstream.requests.splice(0)[0]?.path, '/integer?q=7');
+      Reflect.deleteProperty(globalThis, at);
+    }
+  });
+
+  it('a pattern that would take a regular expression forever takes no time', async () => {
+    await refuse('evil', 'must match the pattern ^(([a-z])+.)+[A-Z]([a-z])+$', 'a'.repeat(60_000));
+  });
+});
+
+describe('a schema in the config', () => {
+  const AT = 'apis[0].endpoints[0].parameters[0]';
+  const errors = (parameter: object) =>
+    errorsOf(oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } }));
+
+  it('is refused where it is none, with the path of what is wrong', async () => {
+    const wrong: [object, string][] = [
+      [{ typ: 'string' }, '.schema.typ: unknown key, did you mean "type"?'],
+      [{ type: 'text' }, '.schema.type: expected "string" or "number" or "integer" or "boolean" or '],
+      [{ minimum: '1' }, '.schema.minimum: expected a number, found a string'],
+      [{ minLength: -1 }, '.schema.minLength: must be at least 0'],
+      [
+        { pattern: '(' },
+        '.schema.pattern: is no pattern that can be used: Invalid regular expression: /(/u: Unterminated group',
+      ],
+      [{ pattern: '(a)\\1' }, '.schema.pattern: is no pattern that can be used: has \\1, which is not supported'],
+      [
+        { pattern: `a{${3000}}` },
+        '.schema.pattern: is no pattern that can be used: has more than 2000 steps, repetitions written out',
+      ],
+      [{ items: { properties: { a: { maxx: 1 } } } }, '.schema.items.properties.a.maxx: unknown key, known keys: '],
+      [{ anyOf: [true, 5] }, '.schema.anyOf[1]: expected a mapping, found a number'],
+      [{ format: 'date' }, '.schema.format: unknown key'],
+    ];
+    for (const [schema, message] of wrong) {
+      const lines = await errors({ in: 'body', schema });
+      assert.equal(lines.length, 1, lines.join('\n'));
+      assert.ok(lines[0]?.startsWith(AT + message), lines[0]);
+    }
+  });
+
+  it('fits its place, and what the operator sends fits it', async () => {
+    const scalar = `${AT}.schema.type: a query parameter is a string, a number or a boolean`;
+    for (const type of ['array', 'object', ['object', 'null']])
+      assert.deepEqual(await errors({ schema: { type } }), [scalar]);
+    const schema = { type: 'integer', maximum: 10 };
+    assert.deepEqual(await errors({ schema, default: 11 }), [`${AT}.default: does not fit the schema: must be <= 10`]);
+    assert.deepEqual(await errors({ schema, fixed: '5' }), [`${AT}.fixed: does not fit the schema: must be integer`]);
+    assert.deepEqual(await errors({ schema, default: 10 }), []);
+  });
+
+  it('may hold variables, which stay texts and are shown to clients', async () => {
+    const of = (parameter: object) =>
+      oneApi('https://a.example', { e: { path: '/', parameters: [{ name: 'q', ...parameter }] } });
+    const env = { MINE: 'usd', LEAST: '5' };
+    const schema = { enum: ['${MINE}', 'eur'] };
+    const warned = `${AT}.schema.enum[0]: contains a variable: clients see its value`;
+    assert.deepEqual(await warningsOf(of({ schema }), env), [warned]);
+    assert.deepEqual(await warningsOf(of({ schema, secret: true }), env), []);
+    assert.deepEqual(await errorsOf(of({ schema: { minimum: '${LEAST}' } }), env), [
+      `${AT}.schema.minimum: expected a number, found a string`,
+    ]);
+  });
+
+  it('is no part of the endpoint ID', async () => {
+    const id = async (parameter: object, more: object = {}) => {
+      const parameters = [{ name: 'q', ...parameter }];
+      const { endpoints: loaded } = await loadObject(oneApi('https://a.example', { e: { parameters, ...more } }));
+      return loaded[0]?.id;
+    };
+    // The hashed text, by hand.
+    const text =
+      '{"encoding":null,"encrypt":null,"method":"GET","parameters":[{"in":"query","name":"q","required":false,"secret":false}],"path":"/e","url":"https://a.example"}';
+    const known = keccak256(toUtf8Bytes(text));
+    assert.equal(await id({}), known);
+    assert.equal(await id({ schema: { type: 'integer' } }), known);
+    assert.equal(await id({ schema: { enum: [1, 2] } }, { strictParameters: true }), known);
+  });
+});
+
+describe('strictParameters', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', faults.json({ value: 7 }));
+    const parameters = [
+      { name: 'symbol', schema: { pattern: '^[A-Z]+$', type: 'string' }, description: 'Of what' },
+      { name: 'hidden', secret: true, schema: { const: 'LEAK' } },
+      { name: 'tier', fixed: 'gold' },
+    ];
+    const encoding = { type: '*', path: '$.value' };
+    const twice = {
+      method: 'POST',
+      parameters: [
+        { name: 'id', schema: { type: 'integer', minimum: 1 }, description: 'Of whom' },
+        { name: 'id', in: 'body', schema: { maximum: 9 } },
+      ],
+    };
+    service = await startTestService(
+      oneApi(
+        upstream.url,
+        { twice, strict: { parameters }, encoded: { encoding }, lenient: { parameters, strictParameters: false } },
+        { api: { strictParameters: true }, settings: { openapi: true } },
+      ),
+    );
+  });
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const send = (endpoint: string, text: string) =>
+    fetch(`${service.url}/endpoints/${service.ids[`api/${endpoint}`]}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: text,
+    });
+
+  it('refuses names that the endpoint does not take, those of fixed parameters among them', async () => {
+    assert.equal((await service.post('api/strict', { symbol: 'BTC' })).status, 200);
+    assert.equal((await service.post('api/strict', {})).status, 200);
+    upstream.requests.length = 0;
+    for (const name of ['symbl', 'tier', '_type', '__proto__', 'Symbol'])
+      await assertRefused(
+        await send('strict', `{"parameters":{"symbol":"BTC","${name}":"x"}}`),
+        400,
+        `Unknown parameter: ${name}`,
+      );
+    const long = 'x'.repeat(1000);
+    await assertRefused(
+      await service.post('api/strict', { [long]: 1 }),
+      400,
+      `Unknown parameter: ${long.slice(0, 64)}…`,
+    );
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  it('takes the reserved parameters of what the operator left open, and no others', async () => {
+    assert.equal((await service.post('api/encoded', { _type: 'int256' })).status, 200);
+    const both = { _type: 'int256', _times: '10' };
+    await assertRefused(await service.post('api/encoded', both), 400, 'Unknown parameter: _times');
+  });
+
+  it('takes of two parameters with one name what is right for both', async () => {
+    assert.equal((await service.post('api/twice', { id: 5 })).status, 200);
+    await assertRefused(await service.post('api/twice', { id: 0 }), 400, 'Invalid parameter: id (must be >= 1)');
+    await assertRefused(await service.post('api/twice', { id: 10 }), 400, 'Invalid parameter: id (must be <= 9)');
+  });
+
+  it('refuses a body without `parameters`', async () => {
+    for (const text of ['{}', '{"symbol":"BTC"}', ''])
+      await assertRefused(await send('strict', text), 400, 'Request body must have parameters');
+  });
+
+  it('stands in the OpenAPI document, and so do schemas', async () => {
+    const text = await (await fetch(`${service.url}/openapi.json`)).text();
+    assert.ok(!text.includes('LEAK'));
+    const { paths } = JSON.parse(text);
+    const schemaOf = (name: string) =>
+      paths[`/endpoints/${service.ids[`api/${name}`]}`].post.requestBody.content['application/json'].schema;
+    const symbol = { type: 'string', pattern: '^[A-Z]+$', description: 'Of what' };
+    const { required, properties } = schemaOf('strict');
+    assert.deepEqual(required, ['parameters']);
+    assert.equal(properties.parameters.additionalProperties, false);
+    assert.deepEqual(properties.parameters.properties, {
+      symbol,
+      hidden: { type: ['string', 'number', 'boolean'] },
+    });
+    assert.deepEqual(schemaOf('twice').properties.parameters.properties, {
+      id: { allOf: [{ type: 'integer', minimum: 1, description: 'Of whom' }, { maximum: 9 }] },
+    });
+    assert.equal(schemaOf('lenient').required, undefined);
+    assert.equal(schemaOf('lenient').properties.parameters.additionalProperties, true);
+  });
+
+  it('is off by default, and an endpoint may be exempt', async () => {
+    for (const text of ['{}', '{"symbol":"BTC"}', '', '{"parameters":{"symbl":"BTC","tier":"x"}}'])
+      assert.equal((await send('lenient', text)).status, 200);
+  });
+});
