@@ -1,3 +1,5 @@
+import { DURATION_PATTERN } from '../plugins-sdk/schema/duration.ts';
+
 /** Makes tables of a config file's keys out of its published JSON Schema. */
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -134,6 +136,7 @@ function simplify(schema: Schema): Schema {
 
 function valuesOf(schema: Schema): string {
   const options = optionsOf(schema);
+  if (options.some(({ pattern }) => pattern === DURATION_PATTERN)) return 'duration';
   const choices = options.flatMap((option) => choicesOf(option) ?? []);
   const kinds = options.filter((option) => choicesOf(option) === undefined).map(kindOf);
   const listed = choices.map((choice) => `\`${String(choice)}\``).join(', ');

@@ -6,8 +6,8 @@ import { isMajor, type Major, NODES, withNode } from './nodes.ts';
 import { root } from './package/run.ts';
 
 /**
- * Runs tests on other versions of Node.js, each side by side: those below, which depend on what is Node's own; with `--all` every
- * test; else the files that are named.
+ * Runs tests on other versions of Node.js, each side by side: those below, which depend on what is Node's own; with `--all` those of
+ * `npm test`; else the files that are named.
  *
  *     npm run test:nodes
  *     npm run test:nodes -- 22 --all
@@ -17,9 +17,10 @@ import { root } from './package/run.ts';
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
   builtins: 'signers/pkcs11',
-  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start workers',
+  cli: 'bin isolate plugin-modules plugin-new plugin-new.slow reload signing-backend start workers.slow',
   config: 'isolate isolate-calls plugin-packages plugins',
   e2e: 'disconnect http-parser http-routes isolate metrics-process stream upstream-faults',
+  http: 'connections cut gate upgrade',
   sdk: 'child-process ecdsa harness host-names http-client/answers http-client/connection http-client/faults',
 };
 
@@ -28,7 +29,9 @@ const folder = join(root, '.cache', 'nodes');
 /** Files that run those of a folder in one process each, as `npm test` does. */
 function selected(): string[] {
   return Object.entries(SELECTION).map(([name, members]) => {
-    const files = members.split(' ').map((member) => `test/${name}/${member}.test.ts`);
+    const files = members
+      .split(' ')
+      .map((member) => `test/${name}/${member}${member.endsWith('.slow') ? '' : '.test'}.ts`);
     const group = join(folder, `${name}.mjs`);
     const text = `import { together } from '../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
     writeFileSync(group, text);
@@ -36,9 +39,9 @@ function selected(): string[] {
   });
 }
 
-const OPTIONS = ['--test', '--test-timeout=300000', '--test-force-exit', '--test-reporter=spec'];
+const OPTIONS = ['--test', '--test-timeout=600000', '--test-force-exit', '--test-reporter=spec'];
 
-/** The arguments of `node` for all tests, in groups as `npm test` has them. */
+/** The arguments of `node` for the tests of `npm test`, in its groups. */
 function everyFile(): string[] {
   const { stdout } = spawnSync(process.execPath, ['test/support/groups.mjs'], { cwd: root, encoding: 'utf8' });
   return stdout.trim().split('\n');

@@ -13,7 +13,7 @@ const operator = 'operator';
 
 function planned(type: string, path: string, times?: string) {
   const lists = { types: parseTypes(type, operator), paths: parsePaths(path, operator) };
-  return planOf({ ...lists, times: times === undefined ? undefined : parseMultipliers(times, operator) });
+  return planOf({ ...lists, exact: false, times: times === undefined ? undefined : parseMultipliers(times, operator) });
 }
 
 const shown = (type: string, path: string, times?: string) =>

@@ -138,7 +138,7 @@ describe('config validate', { concurrency: 4 }, () => {
 
   it('recommends to look where entries are asked for by name', async (t) => {
     const named = ["$.a[?(@.id=='B')].c", "$.a[?(@.id=='D')].c", "$.a[?(@.id=='E')].c", "$.a[?(@.id=='F')].c"];
-    const endpoints = named.map((path, i) => ({ name: `e${i}`, path: `/${i}`, encoding: { type: 'int256', path } }));
+    const endpoints = named.map((path, i) => ({ name: `e${i}`, path: `/${i}`, encoding: { type: 'string', path } }));
     const apis = [{ name: 'api', url: 'https://api.example.com', auth: { type: 'free' }, endpoints }];
     const cwd = await folderWith(t, { 'c.yaml': JSON.stringify({ version: '1.0', apis }) });
     const { code, stderr } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });

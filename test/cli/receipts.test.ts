@@ -95,7 +95,7 @@ describe('config validate: the recommendation of receipts', { concurrency: 4 }, 
   const asking = { parameters: [{ name: 'q' }] };
 
   it('is one line for all endpoints whose clients choose', async (t) => {
-    const wildcard = { encoding: { type: 'int256', path: '*' } };
+    const wildcard = { encoding: { type: 'int256', path: '*', exact: true } };
     assert.equal(await validate(t, { one: asking, none: {}, chosen: wildcard }), recommendation('api/one, api/chosen'));
     const many = { a: asking, b: asking, c: asking, d: asking, e: asking };
     assert.equal(await validate(t, many), recommendation('api/a, api/b, api/c and 2 more'));

@@ -84,6 +84,7 @@ export function runCli(t: TestContext, args: readonly string[], options: RunOpti
 export async function folderWith(t: TestContext, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sdp-cli-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(folder, name), text, { mode: name.endsWith('.env') ? 0o600 : 0o644 });
   return folder;
 }

@@ -1,11 +1,11 @@
 import { keccak256, toUtf8Bytes } from 'ethers';
 
-/** A key that is public knowledge (the first account of every local test chain), and its address. */
-export const KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
-export const ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+/** A key made for these tests, of which nobody is warned, and its address. */
+export const KEY = '0x87501435a82840812005bea8353be8889c4bb60dbd1703884e2f6bf0913167ca';
+export const ADDRESS = '0x0deB2889754BBd46C50aD7513Ea4B9860C1fA5b0';
 
 /** The mnemonic of that account. */
-export const MNEMONIC = 'test test test test test test test test test test test junk';
+export const MNEMONIC = 'convince surge half over tenant metal outer wheel north indoor occur art';
 
 /** A config of one encoded and one raw endpoint, on a free port. */
 export function configText(url = 'https://api.example.com', more = ''): string {

@@ -7,7 +7,7 @@ import { type StateArea, type StateEngine, StateUnavailable } from '../../plugin
 type Fault = 'none' | 'refuses' | 'hangs' | 'is full';
 
 /** An engine whose faults the test decides, and the client in front of it. */
-function setUp(t: TestContext, timeout?: number | 'none') {
+function setUp(t: TestContext, timeout?: number | 'none', processes: 'one' | 'many' = 'many') {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const state = { fault: 'none' as Fault, asked: 0, looks: 0 };
   const memory = new MemoryArea();
@@ -38,7 +38,7 @@ function setUp(t: TestContext, timeout?: number | 'none') {
     void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const hide = (text: string) => text.replaceAll('s3cret', '***');
-  const type = { processes: 'many' as const, ...(timeout === undefined ? {} : { timeout }) };
+  const type = { processes, ...(timeout === undefined ? {} : { timeout }) };
   const client = new StateClient({ name: 'test', type, engine, log, hide });
   const measured: string[] = [];
   client.measureWith((command, outcome) => void measured.push(`${command} ${outcome}`));
@@ -62,6 +62,26 @@ describe('the engine of settings.state, as plugins use it', () => {
     assert.deepEqual(measured, ['swap done', 'get done', 'take done']);
     assert.equal(client.area('x'), area);
     assert.deepEqual([client.engine, client.processes, client.doubts()], ['test', 'many', ['a doubt']]);
+  });
+
+  it('says how long ago it failed, though nobody but its own look has noticed', async (t) => {
+    const { state, client, pass } = setUp(t);
+    await client.start();
+    assert.equal(client.sinceFailure(), Number.POSITIVE_INFINITY);
+    state.fault = 'refuses';
+    await pass(1000);
+    state.fault = 'none';
+    await pass(200);
+    assert.ok(Number.isFinite(client.sinceFailure()));
+    await client.close();
+  });
+
+  it('starts where it is full, when it is for one process', async (t) => {
+    const { state, client } = setUp(t, 'none', 'one');
+    state.fault = 'is full';
+    await client.start();
+    assert.equal(client.available(), true);
+    await client.close();
   });
 
   it('has 250 ms for an answer', async (t) => {

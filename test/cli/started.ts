@@ -30,6 +30,16 @@ export function withPlugin(source: string, url?: string): Record<string, string>
   return { 'c.yaml': configText(url, 'settings: { plugins: [{ source: ./p.mjs }] }'), 'p.mjs': source };
 }
 
+/** A plugin that does something, in the fourth line of its file, when it gets a signal. */
+export function onSignal(body: string): Record<string, string> {
+  return withPlugin(`export default { name: 'p', hooks: { onResponseSent() {} } };
+process.on('SIGUSR2', leave);
+function leave() {
+${body}
+}
+`);
+}
+
 /** Words for node that run a program which logs to its stdout through the real log. */
 export function loggingProgram(body: string): string[] {
   const program = `

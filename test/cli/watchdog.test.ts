@@ -1,96 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, it } from 'node:test';
 import { folderWith, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
-import { lastLine, startIn, TIME, urlOf, withPlugin } from './started.ts';
-
-/** A service with a plugin whose hook does something, in the third line of its file, for whoever asks for it. */
-async function startWith(t: TestContext, body: string, env: Readonly<Record<string, string>> = {}) {
-  const plugin = `import { execSync } from 'node:child_process';
-function block() {
-${body}
-}
-export default { name: 'p', hooks: { onHttpRequest({ headers }) { if (headers.block) block(); } } };
-`;
-  const running = await startIn(t, withPlugin(plugin, 'http://127.0.0.1:1'), { SERVICE_WATCHDOG: '3', ...env });
-  const [, id = ''] = await running.output(/prices\/eth (0x\w+)/);
-  const url = await urlOf(running);
-  const ask = async (extra: Readonly<Record<string, string>> = {}) => {
-    const headers = { 'Content-Type': 'application/json', ...extra };
-    return (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
-  };
-  return { ...running, ask };
-}
-
-const WHY = 'the event loop has not turned for 3 s: the process ends, to be started again';
-
-describe('a service whose event loop no longer turns ends with a line that says why', { concurrency: 2 }, () => {
-  const cases: [string, string][] = [
-    ['a loop', 'for (;;);'],
-    ['an expression that backtracks', `/^(a+)+$/.test('a'.repeat(100) + 'b');`],
-    ['promises without end', 'const next = () => Promise.resolve().then(next); next();'],
-    ['a lock that nobody opens', 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);'],
-  ];
-  for (const [what, body] of cases) {
-    it(`${what}, which is named; what was logged before is out`, async (t) => {
-      const { ask, ended } = await startWith(t, body);
-      for (let i = 0; i < 10; i++) assert.equal(await ask(), 502);
-      await assert.rejects(ask({ block: 'yes' }));
-      const { code, signal, stdout, stderr } = await ended;
-      assert.deepEqual([code, signal, stderr], [1, null, '']);
-      assert.equal(stdout.split('endpoint=prices/eth\n').length, 11);
-      assert.match(stdout, new RegExp(`\n${TIME} ERROR ${WHY} \\(at .*p\\.mjs:3:\\d+\\)?\\)\n$`));
-    });
-  }
-
-  it('a call that JavaScript cannot leave, by SIGKILL', async (t) => {
-    const { ask, ended } = await startWith(t, `execSync('sleep 600');`, { LOG_FORMAT: 'json' });
-    await assert.rejects(ask({ block: 'yes' }));
-    const { code, signal, stdout, stderr } = await ended;
-    assert.deepEqual([code, signal, stderr], [null, 'SIGKILL', '']);
-    const { time, ...line } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
-    assert.match(time, new RegExp(`^${TIME}$`));
-    assert.deepEqual(line, { level: 'error', msg: WHY });
-  });
-
-  it('a plugin that loops when it is loaded', async (t) => {
-    const running = await startIn(t, withPlugin('for (;;);'), { SERVICE_WATCHDOG: '3' });
-    const { code, stdout, stderr } = await running.ended;
-    assert.deepEqual([code, stderr], [1, '']);
-    assert.match(stdout, new RegExp(`^${TIME} ERROR ${WHY} \\(at .*p\\.mjs:1:\\d+\\)\n$`));
-  });
-});
-
-describe('a service goes on', { concurrency: 3 }, () => {
-  const BLOCK = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);';
-
-  it('that was stopped for longer, or suspended', async (t) => {
-    const { child, ask, ended } = await startWith(t, '');
-    child.kill('SIGSTOP');
-    await sleep(5000);
-    child.kill('SIGCONT');
-    assert.equal(await ask(), 502);
-    await sleep(2000);
-    assert.equal(await ask(), 502);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
-  });
-
-  it('that a debugger holds up', async (t) => {
-    const { child, ask, ended } = await startWith(t, BLOCK, { NODE_OPTIONS: '--inspect=127.0.0.1:0' });
-    assert.equal(await ask({ block: 'yes' }), 403);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
-  });
-
-  it('with SERVICE_WATCHDOG=0', async (t) => {
-    const { child, ask, ended } = await startWith(t, BLOCK, { SERVICE_WATCHDOG: '0' });
-    assert.equal(await ask({ block: 'yes' }), 403);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
-  });
-});
+import { lastLine, startIn, TIME, withPlugin } from './started.ts';
 
 describe('SERVICE_WATCHDOG', () => {
   for (const value of ['x', '-1', '1.5', '1e3', '100000']) {
@@ -107,13 +19,16 @@ describe('SERVICE_WATCHDOG', () => {
     });
   }
 
-  it('is read from the variables file, too, and an empty one counts as none', async (t) => {
+  it('ends a service that loops, with a line that says where; it is read from the variables file, too; an empty one counts as none', async (t) => {
     const files = { ...withPlugin('for (;;);'), '.env': 'SERVICE_WATCHDOG=3\n' };
     const [looping, other] = await Promise.all([
       startIn(t, files),
       startIn(t, { 'c.yaml': configText() }, { SERVICE_WATCHDOG: '' }),
     ]);
-    assert.equal((await looping.ended).code, 1);
+    const { code, stdout, stderr } = await looping.ended;
+    assert.deepEqual([code, stderr], [1, '']);
+    const why = 'the event loop has not turned for 3 s: the process ends, to be started again';
+    assert.match(stdout, new RegExp(`^${TIME} ERROR ${why} \\(at .*p\\.mjs:1:\\d+\\)\n$`));
     await other.output(lastLine);
     other.child.kill('SIGTERM');
     assert.equal((await other.ended).code, 0);

@@ -37,7 +37,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.test.ts runs it',
   },
   'docs/deploy.md': {
-    'docker build': 'there is no container engine; test/examples/dockerfile.test.ts does what the Dockerfile does',
+    'docker build': 'there is no container engine; test/examples/dockerfile.slow.ts does what the Dockerfile does',
     'kubectl create secret': 'there is no cluster; test/examples/kubernetes.test.ts checks the manifest',
     'npm ci --ignore-scripts': 'installs into the system; test/examples/deploy.test.ts checks the unit',
   },

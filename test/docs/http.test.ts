@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { KEY } from '../cli/service-config.ts';
 import { readPage } from '../support/docs.ts';
+import { TEST_KEY as KEY } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
+import { withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { warningsOf } from '../support/config.ts';
 import { filesOf, readPage, textsOf } from '../support/docs.ts';
@@ -26,8 +27,6 @@ interface Rules {
     readonly rules: readonly { readonly alert: string; readonly expr: string; readonly for?: string }[];
   }[];
 }
-
-const withoutPromtool = spawnSync('promtool', ['--version']).status === 0 ? false : 'promtool is not installed';
 
 /** What promtool finds, warnings included. */
 function promtool(input: string, ...args: string[]): string {

@@ -1,5 +1,5 @@
 import { it } from 'node:test';
-import { KEY } from '../cli/service-config.ts';
+import { TEST_KEY as KEY } from '../support/service.ts';
 import { walk } from './walk.ts';
 
 it('docs/getting-started.md', async (t) => {

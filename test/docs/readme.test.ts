@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { stageNames } from '../../kernel/stages.ts';
-import { KEY } from '../cli/service-config.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
 import { eventually } from '../support/http.ts';
-import { startTestService } from '../support/service.ts';
+import { TEST_KEY as KEY, startTestService } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 

@@ -18,7 +18,7 @@ function named(name: string): string {
 
 it(PAGE, async (t) => {
   await walk(t, PAGE, {
-    skip: { 'npm run -s cli -- identity verify': 'asks the DNS; test/cli/identity.test.ts does so on loopback' },
+    skip: { 'npm run -s cli -- identity verify': 'asks the DNS; test/cli/identity.slow.ts does so on loopback' },
   });
 });
 

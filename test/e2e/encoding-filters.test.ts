@@ -9,7 +9,8 @@ import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const AT = 'apis[0].endpoints[0].encoding.path';
-const pinned = (path: string) => oneApi('http://upstream.example', { e: { encoding: { type: 'int256', path } } });
+const pinned = (path: string) =>
+  oneApi('http://upstream.example', { e: { encoding: { type: 'int256', path, exact: true } } });
 
 const DOCUMENT = {
   wanted: 'ETH',
@@ -77,7 +78,7 @@ apis:
     url: https://api.example.com
     auth: { type: free }
     endpoints:
-      - { name: e, path: /, encoding: { type: int256, path: "$.p[? (@.id=='X')].v" } }
+      - { name: e, path: /, encoding: { type: string, path: "$.p[? (@.id=='X')].v" } }
 `;
     const cwd = await folderWith(t, { 'c.yaml': text });
     assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), {

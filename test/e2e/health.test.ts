@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { health } from '../../builtins/health.ts';
 import { Exchange } from '../../kernel/exchange.ts';
+import { Debts } from '../../plugins-sdk/debts.ts';
 import { MeterRegistry } from '../../plugins-sdk/meters.ts';
 import { randomId } from '../../plugins-sdk/random-id.ts';
 import { StateStore } from '../../plugins-sdk/state.ts';
@@ -119,6 +120,7 @@ describe('GET /ready: whether the service takes requests', () => {
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
         now: Date.now,
         states: new StateStore(),
+        debts: new Debts(),
         meters: new MeterRegistry().draft().of('p'),
         budget: 'none',
         ask: () => assert.fail('asked'),

@@ -82,9 +82,8 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
     });
   }
 
-  it('HTTP/1.1 without Host is a 400 that closes (RFC 9112, section 3.2)', async () => {
-    const { status, headers, body } = parseResponse(await exchangeRaw(service.url, 'GET /health HTTP/1.1\r\n\r\n'));
-    assert.deepEqual([status, headers.connection, body], [400, 'close', '0\r\n\r\n']);
+  it('HTTP/1.1 without Host is a bare 400 (RFC 9112, section 3.2)', async () => {
+    assert.equal(await exchangeRaw(service.url, 'GET /health HTTP/1.1\r\n\r\n'), BARE_400);
   });
 
   for (const [what, bytes] of [
@@ -93,6 +92,12 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
     ['a very long header', () => `${head('GET /health', { 'X-Name': 'a'.repeat(20_000) })}\r\n`],
     ['a very long API key', () => withBody({ 'X-Api-Key': 'a'.repeat(20_000) })],
     ['very long header names', () => `${head('GET /health', { ['a'.repeat(20_000)]: 'x' })}\r\n`],
+    ['more than 1,000 headers', () => `${head('GET /health')}${'N: v\r\n'.repeat(1000)}\r\n`],
+    [
+      'a body behind more than 1,000 headers, which node would not hand over',
+      () =>
+        `${head(post, { Upgrade: 'x', Connection: 'Upgrade' })}${'N: v\r\n'.repeat(1000)}Content-Length: 9\r\n\r\n${smuggled}`,
+    ],
     ['very many headers', () => `${head('GET /health')}${'X-Name: value\r\n'.repeat(2000)}\r\n`],
   ] satisfies [string, () => string][]) {
     it(`${what} is a bare 431`, async () => {

@@ -100,7 +100,7 @@ describe('a reload of the config', () => {
 
   it('repeats the warnings of the config, and says that code of plugins needs a restart', async (t) => {
     const service = await start(t, config({ a: {} }), { 'tagged.mjs': tagged });
-    const { lines } = await reload(service, config({ a: { mode: 'stream', cache: { maxAge: 1 } } }, withTag('x')));
+    const { lines } = await reload(service, config({ a: { mode: 'stream', cache: { maxAge: 1000 } } }, withTag('x')));
     assert.deepEqual(lines, [
       'warn apis[0].endpoints[0].cache: has no effect in stream mode',
       WARNING,

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { folderWith, launchCli } from '../cli/run.ts';
-import { KEY } from '../cli/service-config.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { assertRefused, eventually, JSON_HEADERS } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { TEST_KEY as KEY, type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 

@@ -227,8 +227,8 @@ describe('the configured URL, path and headers', () => {
   it('`timeout` is a positive number of milliseconds that a timer can hold', async () => {
     const timeout = (value: unknown) =>
       errorsOf(oneApi('http://upstream.example', { e: {} }, { api: { timeout: value } }));
-    for (const good of [1, 10_000, 2_147_483_647]) assert.deepEqual(await timeout(good), []);
-    for (const bad of [0, -1, 1.5, 2_147_483_648, '10s', null])
+    for (const good of [1, 10_000, 2_147_483_647, '10s']) assert.deepEqual(await timeout(good), []);
+    for (const bad of [0, -1, 1.5, 2_147_483_648, '10', '25d', null])
       assert.equal((await timeout(bad)).length, 1, String(bad));
   });
 

@@ -11,6 +11,7 @@ import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '..
 import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
 
 const USED = 'invalid_exact_evm_nonce_already_used';
+const BUSY = 'Payment is being settled, try again';
 
 describe('x402-exact: one authorisation buys one answer, and nothing else costs anything', () => {
   let shop: Shop;
@@ -66,9 +67,30 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
     const responses = await Promise.all(Array.from({ length: 20 }, () => send(payload)));
     const good = responses.filter(({ status }) => status === 200);
     assert.equal(good.length, 1);
-    for (const response of responses) if (response.status !== 200) await assertAsked(response, USED);
+    for (const response of responses)
+      if (response.status !== 200) await assertAsked(response, response.headers.has('retry-after') ? BUSY : USED);
     assert.equal(await balance(), had - PRICE);
     assert.equal(shop.facilitator.asked('/settle'), settled + 1);
+  });
+
+  it('while a request holds it others are told to try again; it is used once it is settled', async () => {
+    const payload = await payloadFor(service, 'a/sync', alice);
+    const assertBusy = async () => {
+      const response = await send(payload, 'a/cached');
+      assert.equal(response.headers.get('retry-after'), '1');
+      assert.equal((await askedFor(response)).reason, 'payment_in_progress');
+      await assertAsked(response, BUSY);
+    };
+    shop.upstream.on('/p', async (...args) => {
+      await assertBusy();
+      return faults.json({ price: 7 })(...args);
+    });
+    shop.facilitator.on('/settle', async (...args) => {
+      await assertBusy();
+      return shop.facilitator.true['/settle'](...args);
+    });
+    await verifyEncoded(await send(payload), TEST_ADDRESS);
+    await assertAsked(await send(payload), USED);
   });
 
   it('an upstream that fails costs nothing, and the authorisation is as good as new', async (t) => {

@@ -10,15 +10,14 @@ import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.t
 import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
 
 const ENGINE = 'engine of x402-exact-release';
-/** What holds up the engine's swaps, by the first word of what they write; of the area of payments alone. */
-const held = new Map<string, () => Promise<void>>();
+/** What holds up the engine's swaps that renew a reservation; of the area of payments alone. */
+let holdUp: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
 Reflect.set(globalThis, ENGINE, (name: string) => {
   const area = name === 'x402-exact' ? payments : new MemoryArea();
   const swap: MemoryArea['swap'] = async (...args) => {
-    const [word = ''] = args[2]?.split(' ') ?? [];
     const result = await area.swap(...args);
-    await held.get(name === 'x402-exact' ? word : '')?.();
+    if (name === 'x402-exact' && args[1] !== undefined && args[1] === args[2]) await holdUp?.();
     return result;
   };
   return { swap, get: area.get.bind(area), take: area.take.bind(area) };
@@ -45,7 +44,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
   });
   after(() => shop?.close());
   afterEach(() => {
-    held.clear();
+    holdUp = undefined;
     shop.facilitator.reset();
   });
 
@@ -99,9 +98,9 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
     const { service, had, assertCostNothing, payload } = await start(t, withEngine(3000), files);
     shop.facilitator.json('/verify', { isValid: true });
     let go = () => {};
-    held.set('redeemed', () => new Promise((resolve) => (go = resolve)));
+    holdUp = () => new Promise((resolve) => (go = resolve));
     await assertRefused(await send(service, payload), 403, 'Plugin "auth-x402-exact" budget exhausted');
-    held.clear();
+    holdUp = undefined;
     go();
     // What the engine still does comes in its turns.
     await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
@@ -112,7 +111,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
 
   it('a settlement does not begin that may outlast the budget', async (t) => {
     const { service, assertCostNothing, payload } = await start(t, withEngine(1200), files);
-    held.set('redeemed', () => new Promise((resolve) => setTimeout(resolve, 500)));
+    holdUp = () => new Promise((resolve) => setTimeout(resolve, 500));
     assert.notEqual((await send(service, payload)).status, 200);
     await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
     await assertCostNothing();
@@ -127,17 +126,17 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
       { ...files, 'watching.mjs': watching },
     );
     let go = () => {};
-    const confirmed = new Promise<void>((resolve) => {
-      held.set('redeemed', () => {
+    const begun = new Promise<void>((resolve) => {
+      holdUp = () => {
         resolve();
         return new Promise((done) => (go = done));
-      });
+      };
     });
     const headers = { ...JSON_HEADERS, ...paidBy(payload) };
     const sent = request(endpointUrl(service, 'a/sync'), { method: 'POST', headers });
     sent.on('error', () => undefined);
     sent.end('{}');
-    await confirmed;
+    await begun;
     const left = new Promise<void>((resolve) => Reflect.set(noticed, 'handleEvent', resolve));
     sent.socket?.resetAndDestroy();
     await left;

@@ -9,8 +9,8 @@ import { loadConfig } from '../../config/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
-import { startNginx, withoutNginx } from '../support/nginx.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startProxy, withoutNginx } from '../support/nginx.ts';
+import { startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -100,20 +100,9 @@ describe('compose.yaml', () => {
     const words = service.command.map((word: string) => word.replace('/run/secrets/', `${cwd}/`));
     const { code, stderr } = await runCli(t, words);
     assert.deepEqual([code, stderr], [1, 'error: /config/config.yaml: file not found\n']);
-    assert.deepEqual([service.stop_grace_period, proxy.stop_grace_period], ['35s', '35s']);
+    assert.deepEqual([service.stop_grace_period, proxy.stop_grace_period], ['55s', '55s']);
   });
 });
-
-/** nginx with the config of the example, in front of these. @returns where it listens. */
-async function startProxy(t: TestContext, replicas: readonly RunningService[]): Promise<string> {
-  const port = await freePort();
-  const to = replicas.map(({ url }) => `server ${url.replace('http://', '')} max_fails=1 fail_timeout=2s;`);
-  const text = read('nginx.conf')
-    .replace('listen 8080', `listen 127.0.0.1:${port}`)
-    .replace(/server signed-data-proxy:3000 resolve (.*);/, to.join(' '));
-  await startNginx(t, text);
-  return `http://127.0.0.1:${port}`;
-}
 
 describeServers('what compose.yaml runs', (program) => {
   /** The server with the command and the users of compose.yaml. @returns its port. */
@@ -144,7 +133,10 @@ describeServers('what compose.yaml runs', (program) => {
       const warned = logs.filter(({ level }) => level === 'warn').map(({ message }) => message.split(':')[0]);
       assert.deepEqual(warned, ['server.rateLimit.trustForwardedFor']);
     }
-    const url = await startProxy(t, replicas);
+    const { url } = await startProxy(
+      t,
+      replicas.map((replica) => replica.url),
+    );
     const ask = (client: string) =>
       fetch(`${url}/endpoints/${one.ids['prices/eth-usd']}`, {
         method: 'POST',

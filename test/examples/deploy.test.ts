@@ -130,7 +130,7 @@ describe('the systemd unit', () => {
 
   it('reloads with SIGHUP, and gives requests in flight their time', () => {
     assert.deepEqual(values('ExecReload'), ['/bin/kill -HUP $MAINPID']);
-    assert.deepEqual(values('TimeoutStopSec'), ['35']);
+    assert.deepEqual(values('TimeoutStopSec'), ['55']);
     assert.deepEqual([values('Restart'), values('StartLimitBurst')], [['on-failure'], ['5']]);
     assert.deepEqual(values('RestartForceExitStatus'), ['SIGHUP']);
   });

@@ -171,7 +171,7 @@ describe('the config of kubernetes.yaml', () => {
     assert.equal(program, 'sleep');
     // Plugins have 5 s after that, and a reader of the log that takes nothing one.
     const needed = Number(seconds) + (server.drainDelay + running.stopTime()) / 1000 + 6;
-    assert.deepEqual([needed, service.pod.terminationGracePeriodSeconds], [41, 45]);
+    assert.deepEqual([needed, service.pod.terminationGracePeriodSeconds], [61, 65]);
     assert.ok(patienceOf(service.container.readinessProbe) <= Number(seconds) + server.drainDelay / 1000);
   });
 

@@ -36,9 +36,9 @@ const config = {
           path: '/upstream-path/{symbol}',
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },
-            { name: 'currency', default: 'usd' },
+            { name: 'currency', default: 'usd', schema: { enum: ['usd', 'eur'] } },
             { name: 'fixed-name', fixed: 'fixed-value' },
-            { name: 'hidden', default: 'secret-value', secret: true },
+            { name: 'hidden', default: 'secret-value', secret: true, schema: { const: 'secret-value' } },
           ],
           encoding: { type: 'int256', path: '$.price' },
         },
@@ -118,7 +118,7 @@ describe('the page of the explorer', () => {
           auth: ['apiKey', 'x402'],
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },
-            { name: 'currency', in: 'query', required: false, default: 'usd' },
+            { name: 'currency', in: 'query', required: false, default: 'usd', schema: { enum: ['usd', 'eur'] } },
             { name: 'hidden', in: 'query', required: false },
           ],
           reserved: [],

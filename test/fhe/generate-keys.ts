@@ -1,4 +1,4 @@
-/** Puts real keys into the cache where there are none: a minute of work that `npm run test:fhe` does by itself else. */
+/** Puts real keys into the cache where there are none: a minute of work that `npm run test:slow` does by itself else. */
 import { realKeys } from './keys.ts';
 
 const started = performance.now();

@@ -25,14 +25,19 @@ type Table = Readonly<Record<string, unknown>>;
 const PLENTY = 10_000;
 
 /** Plugins `p`, `q`, … with the tables of hooks and one budget, and what the guard says against them. */
-function seal(tables: readonly Table[], budget: number | 'none' = PLENTY) {
+function seal(tables: readonly Table[], budget: number | 'none' = PLENTY, clock?: () => number) {
   const complaints: Array<{ plugin: string; stage: string; requestId: string; error: unknown }> = [];
   const registry = new Registry({
     contracts,
     complain: (complaint) => void complaints.push(complaint),
   });
   for (const [index, hooks] of tables.entries()) {
-    registry.register({ name: String.fromCharCode(112 + index), budget, plugin: { hooks } } satisfies Registration);
+    registry.register({
+      name: String.fromCharCode(112 + index),
+      budget,
+      clock,
+      plugin: { hooks },
+    } satisfies Registration);
   }
   return { hooks: asked(registry.seal().hooks), complaints };
 }
@@ -198,6 +203,19 @@ describe('the budget', () => {
     assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt', 'p onBeforeSign', 'q onBeforeSign']);
   });
 
+  it('is charged by the clock of its plugin', async () => {
+    let time = 0;
+    const slow = () => new Promise((resolve) => setTimeout(resolve, 60));
+    const { hooks } = seal([{ onHttpRequest: slow }], 20, () => time);
+    assert.deepEqual(await ask(hooks.onHttpRequest, newExchange()), { value: undefined });
+    const late = () => {
+      time += 21;
+      return new Promise(() => undefined);
+    };
+    const { hooks: others } = seal([{ onHttpRequest: late }], 20, () => time);
+    assert.deepEqual(await ask(others.onHttpRequest, newExchange()), exhausted(spent(20)));
+  });
+
   it('of one plugin is not that of another', async () => {
     const { hooks } = seal([{ onHttpRequest: never }, { onBeforeSign: () => ({ data: '0x02' }) }], 100);
     const exchange = newExchange();
@@ -267,6 +285,36 @@ describe('the budget', () => {
       }
     });
   }
+
+  /** Longer than what is read in one turn of the event loop. */
+  const rows = Array(100_000).fill('row');
+
+  it('has others go on while a large result is read, and is not charged for their time', async () => {
+    let turns = 0;
+    const others = () => {
+      turns += 1;
+      block(200);
+      if (turns < 12) setImmediate(others);
+    };
+    const data = () => {
+      setImmediate(others);
+      return { data: rows };
+    };
+    const { outcome } = await run('onAfterApiCall', data, { budget: 2000 });
+    assert.ok('value' in outcome, JSON.stringify(outcome).slice(0, 200));
+    assert.ok(turns >= 10, `${turns}`);
+  });
+
+  it('ends while a large result is read, however late that takes too long', async () => {
+    const late = {
+      get late() {
+        block(1000);
+        return 1;
+      },
+    };
+    const { outcome } = await run('onAfterApiCall', () => ({ data: [...rows, late] }), { budget: 1000 });
+    assert.deepEqual(outcome, exhausted('its 1000 ms were spent in what it returned'));
+  });
 
   it('is charged for reading what was returned, also when that is not too long', async () => {
     const exchange = newExchange();

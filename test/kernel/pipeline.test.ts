@@ -117,7 +117,19 @@ describe('what a plugin gets is its own to look at only', () => {
   });
 
   it('a field that every answer has is none to show a value in', async () => {
-    for (const field of ['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']) {
+    for (const field of [
+      'node',
+      'endpointId',
+      'timestamp',
+      'signature',
+      'proof',
+      'receipt',
+      'signatures',
+      'requestId',
+      'status',
+      'done',
+      '__proto__',
+    ]) {
       const encode = () => ({ bytes: '0x01', field, value: '0x01' });
       await assert.rejects(serve('sync', { encode }), {
         status: 500,
@@ -125,6 +137,14 @@ describe('what a plugin gets is its own to look at only', () => {
       });
     }
   });
+});
+
+it('what stands beside a signature is not named as the value is', async () => {
+  const hooks = {
+    encode: () => ({ bytes: '0x01', field: 'price', value: '0x01' }),
+    sign: () => checked({ node: NODE, signature: SIGNATURE, beside: { price: 2 } }),
+  };
+  await assert.rejects(serve('sync', hooks), { status: 500, reason: /two members of an answer are named price/ });
 });
 
 describe('what cannot be shown or checked', () => {

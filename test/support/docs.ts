@@ -110,10 +110,13 @@ export function linksOf(page: string): string[] {
   );
 }
 
-/** The paths of files and folders that a page names in backticks, outside its blocks; names in the package are none. */
+/**
+ * The paths of files and folders that a page names in backticks, outside its blocks. Names in the package are none, nor is
+ * what a command makes below `.cache`: a fresh clone has no such folder.
+ */
 export function pathsOf(page: string): string[] {
   const named = [...page.replace(FENCED, '').matchAll(/`([\w.-]+(?:\/[\w.-]*)+|[A-Z]+\.md)`/g)];
-  return named.map(([, path = '']) => path).filter((path) => !path.startsWith('signed-data-proxy/'));
+  return named.map(([, path = '']) => path).filter((path) => !/^(?:signed-data-proxy|\.cache)\//.test(path));
 }
 
 /** Those of the paths at which this repository has nothing. */

@@ -1,4 +1,4 @@
-/** Floods a service, each request from an address and for a cache key of its own; prints the live heap. See load.test.ts. */
+/** Floods a service, each request from an address and for a cache key of its own; prints the live heap. See flood.slow.ts. */
 import { Pool } from 'undici';
 import { oneApi } from './answers.ts';
 import { startTestService } from './service.ts';

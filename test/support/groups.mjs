@@ -3,60 +3,61 @@ import { fileURLToPath } from 'node:url';
 import { program } from '../../scripts/program.js';
 
 /**
- * Prints what `node --test` is to run: most test files in groups of their folder, since a process that loads the service
- * spends more on that than on its tests. Also makes the program that tests start, lest many of them make it at once.
+ * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends
+ * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory, each
+ * by itself. Also makes the program that tests start, lest many of them make it at once.
  */
 
-/** They measure memory, change what node has, or take long: these come first, so that nothing waits for them in the end. */
-const ALONE = [
-  'cli/watchdog',
-  'e2e/connections',
-  'cli/drain',
-  'e2e/load',
-  'e2e/rate-limit-flood',
-  'cli/small-heap',
-  'cli/endings',
-  'fhe/hanging',
-  'fhe/queue',
-  'fhe/relayer-answers',
-  'fhe/relayer-connect',
-  'fhe/encryption',
-  'explorer/browser',
-  'examples/dockerfile',
-  'examples/pay',
-  'sdk/host-names',
-  'sdk/system-resolver',
-].map((name) => `${name}.test.ts`);
+/** They change what node has. */
+const ALONE = ['sdk/host-names.test.ts', 'sdk/system-resolver.test.ts'];
 
-const SIZE = 12;
+/** What takes longest comes first, so that nothing waits for it in the end. */
+const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };
 
-const folder = new URL('../../.cache/tests/', import.meta.url);
+/** Files of one process; folders with few files share one. */
+const MOST = 12;
+const FEW = 8;
+
+const kind = process.argv[2] === 'slow' ? 'slow' : 'test';
+const first = FIRST[kind];
+const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
+const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
+  .filter((name) => name.endsWith(`.${kind}.ts`))
+  .sort();
+
+const byItself = (file) => [file.replace(/\.\w+\.ts$/, ''), [file]];
+
+/** The files of each folder. */
+function folders() {
+  const found = new Map(first.map((name) => [name, []]));
+  for (const file of files.filter((name) => !ALONE.includes(name))) {
+    const [name] = file.split('/');
+    found.set(name, [...(found.get(name) ?? []), file]);
+  }
+  return [...found];
+}
 
 function groups() {
-  const files = readdirSync(new URL('..', import.meta.url), { recursive: true }).sort();
-  const folders = new Map();
-  for (const file of files.filter((name) => name.endsWith('.test.ts') && !ALONE.includes(name))) {
-    const [name] = file.split('/');
-    folders.set(name, [...(folders.get(name) ?? []), file]);
-  }
-  return [...folders].flatMap(([name, members]) => {
-    const count = Math.ceil(members.length / SIZE);
+  const isSmall = ([name, { length }]) => length < FEW && !first.includes(name);
+  const small = folders().filter(isSmall);
+  const shared = ['others', small.flatMap(([, members]) => members)];
+  return [...folders().filter((entry) => !isSmall(entry)), shared].flatMap(([name, members]) => {
+    const count = Math.ceil(members.length / MOST);
     return Array.from({ length: count }, (_, i) => [name, members.filter((__, place) => place % count === i)]);
   });
 }
 
 /** Node runs files in the order of their names. */
 function write([name, members], index) {
-  const label = name.replace(/\.test\.ts$/, '').replaceAll('/', '-');
-  const file = new URL(`${String(index).padStart(2, '0')}-${label}.mjs`, folder);
-  const files = JSON.stringify(members.map((member) => `test/${member}`));
-  writeFileSync(file, `import { together } from '../../test/support/together.mjs';\nawait together(${files});\n`);
+  const file = new URL(`${String(index).padStart(2, '0')}-${name.replaceAll('/', '-')}.mjs`, folder);
+  const text = JSON.stringify(members.map((member) => `test/${member}`));
+  writeFileSync(file, `import { together } from '../../../test/support/together.mjs';\nawait together(${text});\n`);
   return fileURLToPath(file);
 }
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const alone = ALONE.map((file) => [file, [file]]);
-const paths = [...alone, ...groups()].map(write);
+const alone = kind === 'slow' ? folders().flatMap(([, members]) => members) : ALONE;
+const paths = [...(kind === 'slow' ? [] : groups()), ...alone.map(byItself)].map(write);
 await program();
 console.log(paths.join('\n'));

@@ -1,3 +1,4 @@
+import { KEY } from '../cli/service-config.ts';
 import { pluginFile } from './plugin-files.ts';
 
 /** What a hook can do to the service, and what comes of it. */
@@ -29,7 +30,7 @@ const attempt = (body: string) =>
   return { reject: true, status: 499, message: await attempt().catch((error) => error.code ?? error.message) };`;
 
 /** Whether a text has the key of the test's service. */
-const KEY_IN = `.includes('ac0974bec39a17e3') ? 'the key' : 'no key'`;
+const KEY_IN = `.includes('${KEY.slice(2, 18)}') ? 'the key' : 'no key'`;
 
 export const pluginActs: Readonly<Record<string, PluginAct>> = {
   throws: { body: `throw new Error('no');`, ...same(DROPPED) },

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { publicKeyWarning } from '../../cli/public-keys.ts';
 import { type Service, startService } from '../../cli/service.ts';
 import type { Log } from '../../plugins-sdk/define.ts';
 
@@ -45,6 +46,8 @@ export async function startTestService(
   const at =
     (level: LogLine['level']) =>
     (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      // Said of the key of every test; test/cli/public-keys.test.ts is about it.
+      if (message === publicKeyWarning(TEST_ADDRESS)) return;
       logs.push({ level, message, fields });
     };
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

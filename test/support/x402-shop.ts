@@ -13,7 +13,7 @@ export interface Shop {
   /** The auth object that its endpoints have. */
   readonly auth: ReturnType<typeof exactTerms>;
   /** A config with one API `a`; of its endpoints the keys are the names. */
-  config(endpoints: Readonly<Record<string, Block>>, more?: Block): Block;
+  config(endpoints: Readonly<Record<string, Block>>, more?: Block, ofApi?: Block): Block;
   close(): Promise<void>;
 }
 
@@ -28,11 +28,11 @@ export async function openShop(): Promise<Shop> {
   const auth = exactTerms(market, facilitator.url);
   return {
     ...{ chain, market, facilitator, upstream, auth },
-    config: (endpoints, more = {}) => ({
+    config: (endpoints, more = {}, ofApi = {}) => ({
       server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
       apis: [
         {
-          ...{ name: 'a', url: upstream.url, auth },
+          ...{ name: 'a', url: upstream.url, auth, ...ofApi },
           endpoints: Object.entries(endpoints).map(([name, block]) => {
             return { name, path: `/p?${encodeURIComponent(name)}`, encoding: ENCODING, ...block };
           }),

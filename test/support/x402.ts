@@ -99,11 +99,11 @@ export function termsOn({ chainId: network, url: rpc }: Pick<Chain, 'chainId' | 
 /** The header with which a client redeems a payment at an endpoint of a test service. */
 export async function proofHeader(
   by: Account,
-  { ids }: Pick<RunningService, 'ids'>,
+  { ids, node = TEST_ADDRESS }: Pick<RunningService, 'ids'> & { readonly node?: string },
   endpoint: string,
   txHash: string,
 ): Promise<Record<string, string>> {
-  const proof = await prove(by, { node: TEST_ADDRESS, endpointId: ids[endpoint], txHash });
+  const proof = await prove(by, { node, endpointId: ids[endpoint], txHash });
   return { 'X-Payment-Proof': JSON.stringify(proof) };
 }
 

@@ -5,6 +5,8 @@ import {
   type Decimal,
   decimalOf,
   equalDecimals,
+  isFraction,
+  isWhole,
   parseDecimal,
   parseTimes,
   scaleToInteger,
@@ -145,6 +147,11 @@ describe('scaling', () => {
         const expected = product > -(10n ** 78n) && product < 10n ** 78n ? product : undefined;
         const actual = scaleToInteger(decimal(text(value)), times === undefined ? undefined : decimal(text(times)));
         assert.equal(actual, expected);
+        const rest = times === undefined ? lifted(value) % unit : (lifted(value) * lifted(times)) % (unit * unit);
+        const factor = times === undefined ? undefined : decimal(text(times));
+        assert.equal(isWhole(decimal(text(value)), factor), rest === 0n);
+        const size = lifted(value) < 0n ? -lifted(value) : lifted(value);
+        assert.equal(isFraction(decimal(text(value))), size > 0n && size < unit);
       }),
       { numRuns: 2000 },
     );

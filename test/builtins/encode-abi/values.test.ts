@@ -17,7 +17,7 @@ function typeOf(name: string): AbiType {
 }
 
 function convert(name: string, value: unknown, times?: string, token?: string): AbiValue {
-  return coerce(typeOf(name), value, times === undefined ? undefined : parseTimes(times), token);
+  return coerce({ type: typeOf(name), value, times: times === undefined ? undefined : parseTimes(times), token });
 }
 
 /** The value of the JSON text, with its digits. */
@@ -278,7 +278,7 @@ describe('a list of values', () => {
         const type = typeOf(name);
         let coerced: AbiValue;
         try {
-          coerced = coerce(type, json);
+          coerced = coerce({ type, value: json });
         } catch (error) {
           assert.ok(error instanceof ValueError);
           return;

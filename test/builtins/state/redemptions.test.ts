@@ -3,8 +3,9 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Mined } from '../../../builtins/auth-x402/chain.ts';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
+import { Debts } from '../../../plugins-sdk/debts.ts';
 import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
-import { Payments } from '../../../plugins-sdk/payments.ts';
+import { Holds } from '../../../plugins-sdk/payment-holds.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
@@ -33,24 +34,31 @@ function setUp(t: TestContext) {
   const lines: string[] = [];
   const line = (message: string) => void lines.push(message);
   const log = { debug: line, info: line, warn: line, error: line };
+  const debts = new Debts();
   const replica = (skew = 0, life = LIFE) => {
     const now = () => clock.now + skew;
     const ledger = new Ledger({ area, life, now, mayHaveLost: true });
     const shared = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
-    return new Redemptions({ payments: new Payments(area), ledger, shared, lease: 40_000, now, log });
+    return new Redemptions({ holds: new Holds({ area, shared, debts, log }), ledger, shared, now });
   };
   const pass = async (milliseconds: number) => {
     clock.now += milliseconds;
     t.mock.timers.tick(milliseconds);
     for (let turn = 0; turn < 10; turn++) await new Promise((done) => setImmediate(done));
   };
-  return { clock, engine, memory, lines, replica, pass };
+  return { clock, engine, memory, lines, debts, replica, pass };
 }
 
 function minedAt(time: number): () => Promise<Mined> {
   const mined = { minedAt: time };
   // Of what is mined, only the time matters here.
   return async () => mined as Mined;
+}
+
+const LOST = { message: 'a payer has paid for nothing', fields: { requestId: 'request' } };
+
+function claimed(verify: () => Promise<Mined>, isOver = () => false) {
+  return { payment: '0x01', lost: LOST, verify, isOver };
 }
 
 async function outcome(work: Promise<unknown>): Promise<string> {
@@ -74,11 +82,11 @@ describe('a redemption whose engine fails at one command', () => {
         await redemptions.start();
         const paid = minedAt(clock.now);
         Object.assign(engine, { commands: 0, failsAt, isDone });
-        assert.equal(await outcome(redemptions.redeem('0x01', paid)), UNAVAILABLE);
+        assert.equal(await outcome(redemptions.redeem(claimed(paid))), UNAVAILABLE);
         await pass(1000);
-        assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
+        assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
         for (const one of [redemptions, replica()])
-          assert.equal(await outcome(one.redeem('0x01', paid)), 'Payment already used');
+          assert.equal(await outcome(one.redeem(claimed(paid))), 'Payment already used');
       });
 
   it('and stays away: the payment is given back once it is there again', async (t) => {
@@ -90,12 +98,12 @@ describe('a redemption whose engine fails at one command', () => {
       engine.isAway = true;
       return paid();
     };
-    assert.equal(await outcome(redemptions.redeem('0x01', away)), UNAVAILABLE);
+    assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
     for (let seconds = 0; seconds < 10; seconds++) await pass(1000);
     engine.isAway = false;
-    assert.equal(await outcome(replica().redeem('0x01', paid)), 'Payment already used');
+    assert.equal(await outcome(replica().redeem(claimed(paid))), 'Payment already used');
     await pass(1000);
-    assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
+    assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
     assert.deepEqual(lines, []);
   });
 
@@ -103,11 +111,11 @@ describe('a redemption whose engine fails at one command', () => {
     const { clock, engine, replica, pass, lines } = setUp(t);
     const redemptions = replica();
     await redemptions.start();
-    const ticket = await redemptions.redeem('0x01', minedAt(clock.now));
+    const ticket = await redemptions.redeem(claimed(minedAt(clock.now)));
     engine.isAway = true;
-    assert.equal(await redemptions.refund(ticket, true, 'request'), true);
+    assert.equal(await redemptions.refund(ticket, true, LOST), true);
     for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
-    assert.deepEqual(lines, ['a payment could not be given back: its payer has paid for nothing']);
+    assert.deepEqual(lines, [LOST.message]);
   });
 
   for (const [what, isKnownAway] of [
@@ -119,29 +127,28 @@ describe('a redemption whose engine fails at one command', () => {
       const redemptions = replica();
       await redemptions.start();
       Object.assign(engine, { isAway: true, isKnownAway, commands: 0 });
-      assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), UNAVAILABLE);
+      assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), UNAVAILABLE);
       for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
       assert.deepEqual(lines, []);
       // To reserve and to release; to an engine that is known to be away nothing is said again.
       assert.equal(engine.commands, isKnownAway ? 1 : 122);
     });
 
-  it('and the service reloads its config: the payment is given back all the same', async (t) => {
-    const { clock, engine, replica, pass, lines } = setUp(t);
+  it('and somebody is owed until the payment is given back', async (t) => {
+    const { clock, engine, replica, pass, lines, debts } = setUp(t);
     const redemptions = replica();
     await redemptions.start();
     const paid = minedAt(clock.now);
-    const ticket = await redemptions.redeem('0x01', paid);
+    const ticket = await redemptions.redeem(claimed(paid));
     engine.isAway = true;
-    await redemptions.refund(ticket, true, 'request');
-    redemptions.stop();
-    assert.deepEqual(lines, ['payments are still to be given back']);
+    await redemptions.refund(ticket, true, LOST);
+    assert.equal(debts.size, 1);
     await pass(5000);
     engine.isAway = false;
     await pass(1000);
-    assert.equal(await outcome(replica().redeem('0x01', paid)), 'done');
-    redemptions.stop();
-    assert.equal(lines.length, 1);
+    assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
+    assert.equal(debts.size, 0);
+    assert.deepEqual(lines, []);
   });
 
   it('during a refund: it is given back once, later', async (t) => {
@@ -150,13 +157,13 @@ describe('a redemption whose engine fails at one command', () => {
     await redemptions.start();
     const paid = minedAt(clock.now);
     for (let refunds = 0; refunds < 4; refunds++) {
-      const ticket = await redemptions.redeem('0x01', paid);
+      const ticket = await redemptions.redeem(claimed(paid));
       Object.assign(engine, { commands: 0, failsAt: (refunds % 4) + 1, isDone: refunds % 2 === 0 });
-      await redemptions.refund(ticket, true, 'request');
+      await redemptions.refund(ticket, true, LOST);
       engine.failsAt = 0;
       await pass(1000);
     }
-    assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'Payment already used');
+    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment already used');
   });
 });
 
@@ -171,13 +178,13 @@ describe('replicas whose clocks differ by 10 minutes either way', () => {
         await one.start();
         clock.now += 20 * MINUTE;
         const time = clock.now;
-        assert.equal(await outcome(one.redeem('0x01', minedAt(time))), 'done');
+        assert.equal(await outcome(one.redeem(claimed(minedAt(time)))), 'done');
         for (let age = 0; age < 40; age++) {
           clock.now = time + age * MINUTE;
           // What another replica takes for young enough it asks for.
           const seen = clock.now + second - time;
           if (seen > LIFE) continue;
-          assert.equal(await outcome(other.redeem('0x01', minedAt(time))), 'Payment already used', `${age}`);
+          assert.equal(await outcome(other.redeem(claimed(minedAt(time)))), 'Payment already used', `${age}`);
         }
       });
 });
@@ -194,10 +201,24 @@ describe('an engine that cannot be trusted with payments', () => {
     const redemptions = replica();
     await redemptions.start();
     engine.doubts = ['set this'];
-    const refused = redemptions.redeem('0x01', minedAt(clock.now));
+    const refused = redemptions.redeem(claimed(minedAt(clock.now)));
     await assert.rejects(refused, (error) => isRefusal(error) && error.reason === 'set this');
     engine.doubts = [];
-    assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), 'done');
+    assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), 'done');
+  });
+});
+
+it('a payment of the second in which the ledger begins is refused, and the operator is told both times', async (t) => {
+  const { clock, replica } = setUp(t);
+  clock.now += 310;
+  const redemptions = replica();
+  await redemptions.start();
+  const reason = `mined at 2023-11-14T22:13:20.000Z, before the ledger of redeemed payments began at 2023-11-14T22:13:20.310Z`;
+  await assert.rejects(redemptions.redeem(claimed(minedAt(START))), (error) => {
+    assert.ok(isRefusal(error));
+    // A fault is a line in the log at the level `warn`.
+    assert.deepEqual([error.message, error.reason, error.fault], ['Payment too old', reason, true]);
+    return true;
   });
 });
 
@@ -212,8 +233,8 @@ describe('a ledger that was emptied', () => {
     await new Promise((done) => setImmediate(done));
     const paid = minedAt(clock.now + 1);
     clock.now += 5000;
-    assert.equal(await outcome(redemptions.redeem('0x01', minedAt(START + 1))), 'Payment too old');
-    assert.equal(await outcome(redemptions.redeem('0x02', paid)), 'done');
+    assert.equal(await outcome(redemptions.redeem(claimed(minedAt(START + 1)))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem({ ...claimed(paid), payment: '0x02' })), 'done');
   });
 
   it('between the look at it and the redemption sells nothing', async (t) => {
@@ -226,8 +247,8 @@ describe('a ledger that was emptied', () => {
       clock.now += 1;
       return paid();
     };
-    assert.equal(await outcome(redemptions.redeem('0x01', emptied)), 'Payment too old');
-    assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem(claimed(emptied))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment too old');
   });
 });
 
@@ -239,8 +260,8 @@ it('a request that ends while its payment is confirmed gives it back', async (t)
   engine.commands = 0;
   // To reserve, to look at the ledger, to confirm.
   const isOver = () => engine.commands === 3;
-  assert.equal(await outcome(redemptions.redeem('0x01', paid, isOver)), UNAVAILABLE);
-  assert.equal(await outcome(redemptions.redeem('0x01', paid)), 'done');
+  assert.equal(await outcome(redemptions.redeem(claimed(paid, isOver))), UNAVAILABLE);
+  assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'done');
 });
 
 it('a check that fails gives the payment back with its own words', async (t) => {
@@ -248,6 +269,6 @@ it('a check that fails gives the payment back with its own words', async (t) => 
   const redemptions = replica();
   await redemptions.start();
   const fails = () => Promise.reject(new Refusal(401, 'Payment not found'));
-  assert.equal(await outcome(redemptions.redeem('0x01', fails)), 'Payment not found');
-  assert.equal(await outcome(redemptions.redeem('0x01', minedAt(clock.now))), 'done');
+  assert.equal(await outcome(redemptions.redeem(claimed(fails))), 'Payment not found');
+  assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), 'done');
 });

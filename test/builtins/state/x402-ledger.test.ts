@@ -4,7 +4,7 @@ import type { HDNodeWallet } from 'ethers';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
 import { testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
-import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
+import { MemoryArea, type StateArea, StateUnreadable } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
@@ -61,7 +61,7 @@ describe('the ledger of payments', () => {
     it(`that somebody else wrote stops all payments: ${text}`, async () => {
       const area = new MemoryArea();
       await area.swap('ledger', undefined, text);
-      await assert.rejects(at(area, 1, 0), new StateUnavailable('the ledger of payments cannot be read'));
+      await assert.rejects(at(area, 1, 0), new StateUnreadable('x402:ledger'));
     });
 });
 

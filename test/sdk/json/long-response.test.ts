@@ -4,13 +4,14 @@ import fc from 'fast-check';
 import { canonicalJson } from '../../../plugins-sdk/canonical-json.ts';
 import { LongResponse } from '../../../plugins-sdk/json/long-response.ts';
 import { JsonLimitError } from '../../../plugins-sdk/json/scan.ts';
+import { inTurns } from '../../../plugins-sdk/json/turns.ts';
 
 /** Beyond the length up to which a container is parsed at once. */
 const LONG = 40_000;
 
 const many = (member: (i: number) => string) => Array.from({ length: LONG / 4 }, (_, i) => member(i)).join(',');
 
-const read = (text: string) => LongResponse.read(200, Buffer.from(text));
+const read = (text: string) => inTurns(LongResponse.read(200, Buffer.from(text)));
 
 async function parsed(text: string): Promise<unknown> {
   return (await read(text)).parsed();

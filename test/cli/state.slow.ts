@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { HDNodeWallet } from 'ethers';
+import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
@@ -63,7 +64,8 @@ describe('state beyond a process', () => {
         headers: { 'Content-Type': 'application/json', ...headers },
         body: '{}',
       });
-    const redeem = async (txHash: string) => post(paid, await proofHeader(alice, { ids: { paid } }, 'paid', txHash));
+    const redeem = async (txHash: string) =>
+      post(paid, await proofHeader(alice, { ids: { paid }, node: ADDRESS }, 'paid', txHash));
     return { running, url, redeem, submit: () => post(slow) };
   }
   const kill = async ({ child, ended }: Running) => {
@@ -138,6 +140,27 @@ describe('state beyond a process', () => {
       assert.ok(left > 0 && left <= 30_000, `${left}`);
       await redis.command('PEXPIRE', String(keys[0]), '1');
       await eventually(async () => assertRefused(await poll(), 404, 'Request not found'));
+    });
+
+    it('has what is owed to a payer before a process ends: what was confirmed without an answer is given back', async (t) => {
+      const proxy = await CuttingProxy.start(t, redis.port);
+      const state = (url: string) => ({ type: 'redis', url, prefix: 'owed:' });
+      const first = await start(t, state(proxy.url));
+      await nextSecond();
+      const paid = await payNative(alice, PRICE);
+      proxy.cutAt('reply', 'redeemed', true);
+      await assertRefused(await first.redeem(paid), 401, 'Payment verification unavailable');
+      first.running.child.kill('SIGTERM');
+      await first.running.output(/stopping signal=SIGTERM/);
+      await setTimeout(2000);
+      const second = await start(t, state(redis.url));
+      await assertRefused(await second.redeem(paid), 401, USED);
+      proxy.isAway = false;
+      const { code, stdout } = await first.running.ended;
+      assert.equal(code, 0);
+      assert.doesNotMatch(stdout, /paid for nothing/);
+      await answered(await second.redeem(paid));
+      await assertRefused(await second.redeem(paid), 401, USED);
     });
 
     it('outlives a kill of the server at the same time', async (t) => {

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
-import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
+import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
@@ -184,33 +184,6 @@ describe('one connection', () => {
     const client = openRaw(service.url);
     client.write('GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
     assert.match(await client.closed, /^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n/);
-  });
-});
-
-describe('deadlines of a request', { concurrency: true }, () => {
-  const closedBefore = async (client: RawConnection, milliseconds: number): Promise<string> => {
-    const late = new Promise<string>((resolve) => setTimeout(resolve, milliseconds, 'still open').unref());
-    return Promise.race([client.closed, late]);
-  };
-
-  it('headers that do not come to their end: 10 seconds, and not 20', async (t) => {
-    const { service } = await start(t);
-    const client = openRaw(service.url);
-    client.write('GET /health HTTP/1.1\r\nHost: a\r\n');
-    assert.match(await closedBefore(client, 20_000), /^HTTP\/1\.1 408 Request Timeout\r\n/);
-  });
-
-  it('a connection that sends nothing: the same', async (t) => {
-    const { service } = await start(t);
-    assert.notEqual(await closedBefore(openRaw(service.url), 20_000), 'still open');
-  });
-
-  it('a body that does not come to its end: 30 seconds, and not 50', async (t) => {
-    const { service } = await start(t);
-    const client = openRaw(service.url);
-    const path = new URL(endpointUrl(service, 'api/price')).pathname;
-    client.write(`${requestHead(`POST ${path}`, { ...JSON_HEADERS, 'Content-Length': '20' })}\r\n{"parameters"`);
-    assert.notEqual(await closedBefore(client, 50_000), 'still open');
   });
 });
 

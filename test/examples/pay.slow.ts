@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { HDNodeWallet } from 'ethers';
 import { type Challenge, checkChallenge, fetchChallenge, type Limits, verifyAnswer } from '../../examples/pay/pay.ts';
 import { launch } from '../cli/run.ts';
+import { bundle } from '../support/bundle.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
@@ -14,6 +15,7 @@ const PROGRAM = fileURLToPath(new URL('../../examples/pay/pay.ts', import.meta.u
 const PRICE = 1_000_000n;
 
 describe('the example client of a paid endpoint', () => {
+  let program: string;
   let chain: Chain;
   let elsewhere: Chain;
   let upstream: Upstream;
@@ -23,7 +25,7 @@ describe('the example client of a paid endpoint', () => {
   let token: Token;
 
   before(async () => {
-    [chain, elsewhere] = await Promise.all([startChain(), startChain(31338)]);
+    [chain, elsewhere, program] = await Promise.all([startChain(), startChain(31338), bundle(PROGRAM)]);
     alice = payer(chain, 2);
     token = await deployToken(alice);
     upstream = await startUpstream();
@@ -67,15 +69,15 @@ describe('the example client of a paid endpoint', () => {
       args = [],
       env = {},
       limits = {},
-    }: { args?: string[]; env?: Record<string, string>; limits?: Record<string, string> } = {},
+      words = [program],
+    }: { args?: string[]; env?: Record<string, string>; limits?: Record<string, string>; words?: string[] } = {},
   ) => {
     const agreed = { node: TEST_ADDRESS, network: '31337', token: NATIVE, max: String(PRICE), ...limits };
     const options = Object.entries(agreed).flatMap(([name, value]) => [`--${name}`, value]);
-    const program = ['--import', import.meta.resolve('tsx'), PROGRAM];
     const { ended } = launch(
       t,
       process.execPath,
-      [...program, service.url, `${service.ids[`a/${endpoint}`]}`, ...options, ...args],
+      [...words, service.url, `${service.ids[`a/${endpoint}`]}`, ...options, ...args],
       {
         env: { PAYER_PRIVATE_KEY: alice.privateKey, PAYER_RPC_URL: chain.url, ...env },
       },
@@ -98,8 +100,9 @@ describe('the example client of a paid endpoint', () => {
     assert.equal(upstream.requests.at(-1)?.path, '/p?symbol=ETH');
   });
 
-  it('pays in a token', async (t) => {
-    const { code, stdout, stderr } = await run(t, 'token', { limits: { token: token.address } });
+  it('pays in a token, from its source', async (t) => {
+    const words = ['--import', import.meta.resolve('tsx'), PROGRAM];
+    const { code, stdout, stderr } = await run(t, 'token', { limits: { token: token.address }, words });
     assert.equal(code, 0, stderr);
     await verifyEncoded(JSON.parse(stdout), TEST_ADDRESS);
   });

@@ -37,6 +37,15 @@ function configFor(upstream: Upstream) {
             path: '/price',
             encoding: { type: 'int256,bool', path: '$.price,$.open', times: '1e18,' },
           },
+          {
+            name: 'bounded',
+            path: '/price',
+            parameters: [
+              { name: 'days', required: true, schema: { type: 'integer', minimum: 1, maximum: 30 } },
+              { name: 'currency', default: 'usd', schema: { enum: ['usd', 'eur', 7] } },
+              { name: 'hidden', secret: true, schema: { const: 'hunter2' } },
+            ],
+          },
           { name: 'raw', path: '/report', description: 'JSON as it is' },
           { name: 'streamed', path: '/price', mode: 'stream' },
           { name: 'slow', path: '/slow', mode: 'async' },
@@ -191,7 +200,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 14;
+    const endpoints = 15;
     assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
@@ -356,6 +365,27 @@ describe('a person on the explorer page', { skip }, () => {
     await page.keyboard.press('Enter');
     await page.locator('.signed').getByText('"3121.44"', { exact: true }).waitFor();
     await page.locator('.signed').getByText('3121', { exact: true }).waitFor();
+  });
+
+  it('sees what a parameter must be, chooses among its values, and is told what is wrong', async () => {
+    await open('prices/bounded');
+    const hints = await page.locator('.field .hint').allInnerTexts();
+    assert.ok(hints.includes('Must have type: integer; minimum: 1; maximum: 30.'), hints.join('\n'));
+    assert.ok(!(await page.content()).includes('hunter2'));
+    const currency = page.getByLabel('currency');
+    assert.deepEqual(await currency.locator('option').allInnerTexts(), ['default: usd', 'usd', 'eur', '7']);
+    const days = page.getByLabel('days');
+    await days.fill('31');
+    await send();
+    await problem('Invalid parameter: days (must be <= 30)');
+    await days.fill('30');
+    await send();
+    await succeeds();
+    assert.equal(upstream.requests.at(-1)?.path, '/price?days=30&currency=usd');
+    await currency.selectOption('7');
+    await send();
+    await upstream.until(() => upstream.requests.at(-1)?.path === '/price?days=30&currency=7');
+    await succeeds();
   });
 
   it('needs a key where one is asked for', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { bundle } from '../support/bundle.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
@@ -13,12 +14,13 @@ import { openShop, type Shop } from '../support/x402-shop.ts';
 const PROGRAM = fileURLToPath(new URL('../../examples/pay-x402.ts', import.meta.url));
 
 describe('the example client that pays with the public library', () => {
+  let program: string;
   let shop: Shop;
   let service: RunningService;
   let alice: Account;
 
   before(async () => {
-    shop = await openShop();
+    [program, shop] = await Promise.all([bundle(PROGRAM), openShop()]);
     alice = await shop.market.wallet(1_000_000n);
     const parameters = [{ name: 'symbol', required: true }];
     const free = { auth: { type: 'free' } };
@@ -36,8 +38,7 @@ describe('the example client that pays with the public library', () => {
     const { network, asset } = shop.market;
     const all = { node: TEST_ADDRESS, network, asset, max: String(PRICE), ...limits };
     const options = Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const program = ['--import', import.meta.resolve('tsx'), PROGRAM, service.url];
-    const given = [...program, String(service.ids[`a/${endpoint}`]), ...options, ...args];
+    const given = [program, service.url, String(service.ids[`a/${endpoint}`]), ...options, ...args];
     const { ended } = launch(t, process.execPath, given, { env: { PAYER_PRIVATE_KEY: alice.key } });
     const { code, stdout, stderr } = await ended;
     assert.ok(!`${stdout}${stderr}`.includes(alice.key.slice(2)), 'the key is never shown');

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { folderWith } from '../cli/run.ts';
+import { CuttingProxy } from '../state/redis-proxy.ts';
+import { eventually, RedisServer } from '../state/redis-server.ts';
+import { randomFrom, seed } from '../support/seed.ts';
+import { faults } from '../support/upstream.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+import { type Account, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { ask, type Bought, BUSY, buy, Replica } from './replica.ts';
+
+const PAYMENTS = 25;
+const NATIVE_PRICE = 1000n;
+/** Milliseconds that a held authorisation may take to be free again, at most. */
+const LONGEST_LEASE = 60_000;
+
+describe('engine faults', { concurrency: true }, () => {
+  let shop: Shop;
+  let alice: Account;
+  /** Nonces of the authorisations that were settled on chain. */
+  const settled = new Set<string>();
+  /** How often the upstream failed, by what was asked for. */
+  const failures = new Map<string, number>();
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000_000n);
+    const random = randomFrom(seed);
+    shop.upstream.on('/p', async (...args) => {
+      const id = new URL(args[0].url ?? '', 'http://upstream').searchParams.get('id') ?? '';
+      const failed = failures.get(id) ?? 0;
+      await setTimeout(random() * 300);
+      // Three failures would use up a payment of the native scheme.
+      if (failed >= 2 || random() < 0.7) return faults.json({ price: 7 })(...args);
+      failures.set(id, failed + 1);
+      return faults.serverError()(...args);
+    });
+    shop.facilitator.on('/settle', async (_req, res, { body }) => {
+      const question = JSON.parse(body);
+      const result = await shop.facilitator.settle(question);
+      if (result.success) settled.add(question.paymentPayload.payload.authorization.nonce);
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(result));
+    });
+  });
+  after(() => shop?.close());
+
+  function config(state: Block): Block {
+    const endpoint = (by: string, more: Block = {}) => {
+      const parameters = [
+        { name: 'id', in: 'query' },
+        { name: 'by', in: 'query', fixed: by },
+      ];
+      return { path: '/p', parameters, ...more };
+    };
+    const endpoints = {
+      exact: endpoint('exact'),
+      native: endpoint('native', { auth: termsOn(shop.chain, NATIVE_PRICE) }),
+    };
+    const rateLimit = { max: 1_000_000, x402: { max: 1_000_000 }, x402Exact: { max: 1_000_000 } };
+    return shop.config(endpoints, { server: { port: 0, rateLimit }, settings: { state } });
+  }
+
+  /** Payments that are made, and have bought nothing. @param number of each scheme. @param account index of a rich one. */
+  async function pay(replica: Replica, label: string, number: number, account: number): Promise<Bought[]> {
+    const bought: Bought[] = [];
+    const bob = payer(shop.chain, account);
+    for (let n = 0; n < number; n++) {
+      const service = replica as unknown as Parameters<typeof payloadFor>[0];
+      const payload = await payloadFor(service, 'a/exact', alice);
+      const { nonce } = payload.payload.authorization as { nonce: string };
+      const common = { answers: 0, wasCut: false };
+      bought.push({ ...common, scheme: 'exact', id: `${label}e${n}`, headers: paidBy(payload), nonce });
+      const headers = await proofHeader(bob, replica, 'a/native', await payNative(bob, NATIVE_PRICE));
+      bought.push({ ...common, scheme: 'native', id: `${label}n${n}`, headers });
+    }
+    return bought;
+  }
+
+  /** Sells all of it at once over two replicas, one of which is behind a connection that fails, while `fault` is done now and then. */
+  async function sell(t: TestContext, label: string, account: number, end: 'SIGTERM' | 'SIGKILL') {
+    const random = randomFrom(seed + account);
+    const redis = await RedisServer.start('redis-server');
+    t.after(() => redis.stop());
+    const proxy = await CuttingProxy.start(t, redis.port);
+    const faulty = new Replica(t, config({ type: 'redis', url: proxy.url }));
+    const steady = new Replica(t, config({ type: 'redis', url: redis.url }));
+    await Promise.all([faulty.start(), steady.start()]);
+    // Blocks have whole seconds: one of this second may be older than the ledger.
+    await setTimeout(1100);
+    const bought = await pay(steady, label, PAYMENTS, account);
+    let isOver = false;
+    const written: string[] = [];
+    const acts = [
+      async () => {
+        proxy.isAway = true;
+        await setTimeout(100 + random() * 700);
+        proxy.isAway = false;
+      },
+      async () => {
+        redis.signal('SIGSTOP');
+        await setTimeout(100 + random() * 700);
+        redis.signal('SIGCONT');
+      },
+      async () => {
+        for (const cut of ['reply', 'request'] as const) {
+          proxy.cutAt(cut, random() < 0.5 ? 'redeemed' : 'reserved');
+          await setTimeout(random() * 300);
+        }
+      },
+      async () => {
+        written.push(await faulty.end(end));
+        await faulty.start();
+      },
+    ];
+    const breaking = (async () => {
+      while (!isOver) {
+        await setTimeout(100 + random() * 600);
+        await acts[Math.floor(random() * acts.length)]?.();
+      }
+    })();
+    await Promise.all(
+      bought.map(async (one) => {
+        await setTimeout(random() * 5000);
+        await buy([faulty, steady], one, random);
+      }),
+    );
+    isOver = true;
+    await breaking;
+    written.push(await faulty.end('SIGTERM'));
+    return { bought, redis, steady, written: written.join('') };
+  }
+
+  /** What holds whatever happened: no payment has bought two answers, and none an answer for nothing. */
+  function assertSoldOnce(bought: readonly Bought[]): void {
+    for (const { id, answers, nonce } of bought) {
+      assert.ok(answers <= 1, `${id} was sold ${answers} times`);
+      if (answers === 1 && nonce !== undefined) assert.ok(settled.has(nonce), `${id} was not paid`);
+    }
+  }
+
+  it('cut and frozen engines, and processes that are told to stop: each payment buys one answer', async (t) => {
+    const { bought, written } = await sell(t, 'stop', 2, 'SIGTERM');
+    assertSoldOnce(bought);
+    const left = bought.filter(({ answers }) => answers === 0).map(({ id }) => id);
+    assert.deepEqual(left, [], 'paid for nothing');
+    assert.doesNotMatch(written, /paid for nothing|not known whether/);
+  });
+
+  it('processes that are killed: nothing is sold twice, and what was not settled is usable again within its lease', async (t) => {
+    const { bought, redis, steady } = await sell(t, 'kill', 3, 'SIGKILL');
+    assertSoldOnce(bought);
+    const left = bought.filter(({ answers }) => answers === 0);
+    const lost = left.filter(({ nonce, wasCut }) => !wasCut && (nonce === undefined || settled.has(nonce)));
+    const outcomes = [];
+    for (const key of (await redis.command('KEYS', 'sdp:x402*:v:*')) as string[]) {
+      if (!String(await redis.command('GET', key)).startsWith('reserved ')) continue;
+      const lease = Number(await redis.command('PTTL', key));
+      assert.ok(lease <= LONGEST_LEASE, `${key} is held for ${lease} ms more`);
+      // Its time goes by.
+      await redis.command('PEXPIRE', key, '1');
+    }
+    await setTimeout(50);
+    for (const one of left) {
+      const wasSettled = one.nonce !== undefined && settled.has(one.nonce);
+      let refusal = await ask(steady, one);
+      for (let tries = 0; refusal === 'API call failed' && tries < 3; tries++) refusal = await ask(steady, one);
+      outcomes.push(`${one.id} ${wasSettled ? 'settled' : 'not settled'}: ${refusal ?? 'answered'}`);
+      // A crash after a payment was taken costs its payer the answer; one before costs nothing.
+      if (one.nonce !== undefined && !wasSettled) assert.equal(refusal, undefined, outcomes.at(-1));
+      else if (refusal !== undefined) assert.ok(one.wasCut, outcomes.at(-1));
+    }
+    t.diagnostic(`without an answer at first: ${outcomes.join(', ')}`);
+    assertSoldOnce(bought);
+    assert.ok(lost.every(({ answers }) => answers === 1));
+  });
+
+  it('a state file and a kill in the middle of a request: the authorisation is free again after its lease, by itself', async (t) => {
+    const replica = new Replica(t, config({ type: 'file', path: `${await folderWith(t, {})}/state` }));
+    await replica.start();
+    const [one = assert.fail('no payment')] = await pay(replica, 'file', 1, 4);
+    const requested = shop.upstream.requests.length;
+    const asked = ask(replica, one);
+    await eventually(() =>
+      assert.ok(shop.upstream.requests.slice(requested).some(({ path }) => path.includes('filee0'))),
+    );
+    await replica.end('SIGKILL');
+    await asked;
+    const began = performance.now();
+    await replica.start();
+    if (one.answers > 0) return t.diagnostic('the answer was out before the kill');
+    let refusal = await ask(replica, one);
+    while (refusal === BUSY) {
+      assert.ok(performance.now() - began < LONGEST_LEASE, 'it is held for longer than its lease');
+      await setTimeout(1000);
+      refusal = await ask(replica, one);
+    }
+    for (let tries = 0; tries < 10 && refusal !== undefined; tries++) refusal = await ask(replica, one);
+    assert.deepEqual([refusal, one.answers], [undefined, 1]);
+  });
+
+  it('an engine that stays away when a process is told to stop: 45 s, and a line for the payer', async (t) => {
+    const redis = await RedisServer.start('redis-server');
+    t.after(() => redis.stop());
+    const proxy = await CuttingProxy.start(t, redis.port);
+    const replica = new Replica(t, config({ type: 'redis', url: proxy.url }));
+    await replica.start();
+    await setTimeout(1100);
+    const bob = payer(shop.chain, 5);
+    const transaction = await payNative(bob, NATIVE_PRICE);
+    const headers = await proofHeader(bob, replica, 'a/native', transaction);
+    const one: Bought = { scheme: 'native', id: transaction, headers, answers: 0, wasCut: false };
+    await eventually(async () => {
+      proxy.isAway = false;
+      proxy.cutAt('reply', 'redeemed', true);
+      assert.equal(await ask(replica, one), 'Payment verification unavailable');
+      // A slow machine may have given up before.
+      const [key = ''] = (await redis.command('KEYS', 'sdp:x402:v:0x*')) as string[];
+      assert.match(String(await redis.command('GET', key)), /^redeemed /);
+    });
+    const began = performance.now();
+    const written = await replica.end('SIGTERM');
+    const took = performance.now() - began;
+    assert.ok(took > 44_000 && took < 60_000, `${took}`);
+    const [line = '', ...more] = written.split('\n').filter((text) => text.includes('its payer has paid for nothing'));
+    assert.deepEqual(more, []);
+    const fields = `requestId=0x[0-9a-f]{64} transaction=${transaction} payer=${await bob.getAddress()} `;
+    assert.match(line, new RegExp(fields), written);
+    assert.doesNotMatch(written, /were cut off/);
+  });
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, before, it, type TestContext } from 'node:test';
+import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused } from '../support/http.ts';
+import { scrape } from '../support/metrics.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+
+const encoding = { type: 'uint256', path: '$.price' };
+const ASKED = ['StateAway', 'StateCommandsFail', 'SalesStopped'];
+
+describeServers('an engine that can be read and refuses to write', (program) => {
+  let chain: Chain;
+  let upstream: Upstream;
+  before(async () => {
+    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
+    upstream.json('/p', { price: 7 });
+  });
+  after(async () => {
+    await upstream?.close();
+    await chain?.stop();
+  });
+
+  async function shop(t: TestContext) {
+    const redis = await RedisServer.start(program);
+    let service: RunningService | undefined;
+    // In this order: a service whose engine is gone waits for it, to give back what requests have held.
+    t.after(async () => {
+      await service?.stop();
+      await redis.stop();
+    });
+    const auth = termsOn(chain, 1_000_000n);
+    service = await startTestService({
+      server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
+      settings: { state: { type: 'redis', url: redis.url }, metrics: { port: 0 } },
+      apis: [
+        { name: 'paid', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/p?paid', encoding }] },
+        {
+          name: 'free',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [{ name: 'p', path: '/p', encoding, cache: { maxAge: 1 } }],
+        },
+      ],
+    });
+    // Blocks have whole seconds: one of this second may be older than the ledger of payments.
+    await new Promise((done) => setTimeout(done, 1000 - (Date.now() % 1000)));
+    return { redis, service };
+  }
+  const alice = () => payer(chain, 3);
+  const redeem = async (service: RunningService, txHash: string) =>
+    service.post('paid/p', {}, await proofHeader(alice(), service, 'paid/p', txHash));
+  const ready = async ({ url }: RunningService) => (await fetch(`${url}/ready`)).json();
+  const told = ({ logs }: RunningService) =>
+    logs.flatMap(({ message, fields }) =>
+      /engine of settings\.state/.test(message) ? [`${message}: ${String(fields.error)}`] : [],
+    );
+
+  for (const [what, key, value, healed, says] of [
+    ['its memory is full', 'maxmemory', '1', '0', /away: redis at \S+ answered: OOM command not allowed/],
+    ['too few replicas listen', 'min-replicas-to-write', '1', '0', /away: redis at \S+ answered: NOREPLICAS /],
+  ] as const) {
+    it(`is away where ${what}, until it writes again, and alerts fire`, async (t) => {
+      const { redis, service } = await shop(t);
+      assert.equal((await redeem(service, await payNative(alice(), 1_000_000n))).status, 200);
+      const sold = await scrape(service);
+      assert.equal(sold.value('state_available'), 1);
+      await redis.command('CONFIG', 'SET', key, value);
+      // What is read, and what is given back, succeeds all the while.
+      await eventually(async () => {
+        await assertRefused(await redeem(service, `0x${'ab'.repeat(32)}`), 401, 'Payment verification unavailable');
+        assert.equal((await service.post('free/p')).status, 200);
+        assert.deepEqual(await ready(service), { status: 'ready', away: ['redis'] });
+      });
+      const refusing = await scrape(service);
+      assert.equal(refusing.value('state_available'), 0);
+      assert.equal(told(service).length, 1);
+      assert.match(told(service)[0] ?? '', says);
+      for (let count = 0; count < 5; count++) await redeem(service, `0x${'ab'.repeat(32)}`);
+      const later = await scrape(service);
+      if (withoutPromtool === false) {
+        const before = [{ scrape: sold, minutes: 30 }];
+        await assertFiring(t, before, ASKED, []);
+        await assertFiring(
+          t,
+          [...before, { scrape: refusing, minutes: 5 }, { scrape: later, minutes: 1 }],
+          ASKED,
+          ASKED,
+        );
+      }
+      await redis.command('CONFIG', 'SET', key, healed);
+      await eventually(async () => assert.deepEqual(await ready(service), { status: 'ready' }));
+      assert.deepEqual(told(service).slice(1), ['the engine of settings.state is back: undefined']);
+      assert.equal((await redeem(service, await payNative(alice(), 1_000_000n))).status, 200);
+    });
+  }
+
+  it('is found before anybody pays', async (t) => {
+    const { redis, service } = await shop(t);
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+    await eventually(async () => assert.deepEqual(await ready(service), { status: 'ready', away: ['redis'] }));
+  });
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { after, before, it, type TestContext } from 'node:test';
+import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { finished, submitted } from '../support/async.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+
+const encoding = { type: 'uint256', path: '$.price' };
+const PRICE = 1_000_000n;
+const BUSY = 'Service Unavailable';
+const UNAVAILABLE = 'Payment verification unavailable';
+
+describeServers('what somebody else wrote into the engine', (program) => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let redis: RedisServer;
+  before(async () => {
+    [chain, upstream, redis] = await Promise.all([startChain(), startUpstream(), RedisServer.start(program)]);
+    upstream.json('/p', { price: 7 });
+  });
+  after(async () => {
+    await upstream?.close();
+    await chain?.stop();
+    await redis?.stop();
+  });
+
+  async function start(t: TestContext): Promise<RunningService> {
+    await redis.command('FLUSHALL');
+    const service = await startTestService({
+      server: { rateLimit: { max: 6400, window: 3_600_000, x402: { max: 1_000_000 } } },
+      settings: { state: { type: 'redis', url: redis.url } },
+      apis: [
+        {
+          name: 'paid',
+          url: upstream.url,
+          auth: termsOn(chain, PRICE),
+          endpoints: [{ name: 'p', path: '/p?paid', encoding }],
+        },
+        {
+          name: 'free',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [{ name: 'async', path: '/p', mode: 'async', encoding }],
+        },
+      ],
+    });
+    t.after(() => service.stop());
+    // Blocks have whole seconds: one of this second may be older than the ledger of payments.
+    await new Promise((done) => setTimeout(done, 1000 - (Date.now() % 1000)));
+    return service;
+  }
+  const alice = () => payer(chain, 4);
+  const pay = async (service: RunningService) =>
+    service.post('paid/p', {}, await proofHeader(alice(), service, 'paid/p', await payNative(alice(), PRICE)));
+  const keyLike = async (pattern: string) => {
+    const keys = await redis.command('KEYS', pattern);
+    assert.ok(Array.isArray(keys) && keys.length === 1, `${pattern}: ${String(keys)}`);
+    return String(keys[0]);
+  };
+  /** The reasons that the log gives for requests that failed. */
+  const reasons = ({ logs }: RunningService) =>
+    logs.flatMap(({ level, fields }) => (level === 'warn' && fields.reason !== undefined ? [fields.reason] : []));
+  const isSound = async (service: RunningService) => {
+    assert.deepEqual(await (await fetch(`${service.url}/ready`)).json(), { status: 'ready' });
+    assert.equal((await finished(service, await submitted(await service.post('free/async')))).status, 'complete');
+  };
+
+  for (const garbage of ['complete garbage', 'complete {}', 'headers {"a"\ncomplete x', 'nonsense', '']) {
+    it(`an async record ${JSON.stringify(garbage)} is 503, named in the log`, async (t) => {
+      const service = await start(t);
+      const begun = await submitted(await service.post('free/async'));
+      await finished(service, begun);
+      const key = await keyLike('sdp:async:v:*');
+      await redis.command('SET', key, garbage);
+      for (let polls = 0; polls < 6; polls++) await assertRefused(await fetch(service.url + begun.pollUrl), 503, BUSY);
+      const named = `what stands under ${key.slice('sdp:'.length).replace(':v:', ':')} in settings.state cannot be read`;
+      assert.deepEqual(new Set(reasons(service)), new Set([named]));
+      await isSound(service);
+    });
+  }
+
+  const ledger = (members: object) => JSON.stringify({ began: 1, life: 900_000, past: [], ...members });
+  for (const garbage of [
+    ledger({ began: 0 }).replace('0', '9e99'),
+    ledger({ life: 0 }).replace('"life":0', '"life":9e99'),
+    ledger({ past: [null] }),
+    ledger({ past: [{ life: 'x', until: 1 }] }),
+    '[]',
+    'garbage',
+  ]) {
+    it(`a ledger ${garbage} has payments refused, is named in the log, and harms nothing else`, async (t) => {
+      const service = await start(t);
+      assert.equal((await pay(service)).status, 200);
+      const kept = String(await redis.command('GET', 'sdp:x402:v:ledger'));
+      await redis.command('SET', 'sdp:x402:v:ledger', garbage);
+      for (let payments = 0; payments < 2; payments++) await assertRefused(await pay(service), 401, UNAVAILABLE);
+      assert.deepEqual(
+        new Set(reasons(service)),
+        new Set(['what stands under x402:ledger in settings.state cannot be read']),
+      );
+      await isSound(service);
+      await redis.command('SET', 'sdp:x402:v:ledger', kept);
+      assert.equal((await pay(service)).status, 200);
+    });
+  }
+
+  it('a key of another type harms nobody else, however often it is asked for', async (t) => {
+    const service = await start(t);
+    const begun = await submitted(await service.post('free/async'));
+    await finished(service, begun);
+    const key = await keyLike('sdp:async:v:*');
+    await redis.command('DEL', key);
+    await redis.command('LPUSH', key, 'x');
+    for (let polls = 0; polls < 10; polls++) await assertRefused(await fetch(service.url + begun.pollUrl), 503, BUSY);
+    assert.deepEqual(new Set(reasons(service)), new Set([`what stands under ${key} in settings.state cannot be read`]));
+    await isSound(service);
+  });
+
+  for (const garbage of ['x', '9e99 9e99', 'nan nan', '']) {
+    it(`a bucket ${JSON.stringify(garbage)} is as good as none`, async (t) => {
+      const service = await start(t);
+      const bucket = await eventually(async () => {
+        await submitted(await service.post('free/async'));
+        return keyLike('sdp:rate-limit:b:*');
+      });
+      await redis.command('SET', bucket, garbage);
+      await eventually(async () => {
+        await submitted(await service.post('free/async'));
+        assert.match(String(await redis.command('GET', bucket)), /^[\d.]+ 1\d{12}[\d.]*$/);
+      });
+      await isSound(service);
+    });
+  }
+});

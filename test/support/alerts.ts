@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import type { TestContext } from 'node:test';
+import { stringify } from 'yaml';
+import { folderWith } from '../cli/run.ts';
+import { filesOf, readPage } from './docs.ts';
+import type { Scrape } from './metrics.ts';
+
+export const withoutPromtool = spawnSync('promtool', ['--version']).status === 0 ? false : 'promtool is not installed';
+
+/**
+ * Has promtool find out which alerts of docs/metrics.md fire.
+ * @param scrapes what a service exported, each as seen for so many minutes.
+ * @param expected names of the alerts that fire in the end, among those asked for.
+ */
+export async function assertFiring(
+  t: TestContext,
+  scrapes: readonly { readonly scrape: Scrape; readonly minutes: number }[],
+  asked: readonly string[],
+  expected: readonly string[],
+): Promise<void> {
+  const rules = filesOf(await readPage('docs/metrics.md')).get('alerts.yaml') ?? assert.fail('there are no alerts');
+  const keys = new Map(
+    scrapes.flatMap(({ scrape }) =>
+      scrape.samples.map(({ name, labels }) => {
+        const words = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+        return [`${name}{${words.join(',')}}`, [name, labels]] as const;
+      }),
+    ),
+  );
+  const values = (name: string, labels: Readonly<Record<string, string>>) =>
+    scrapes.flatMap(({ scrape, minutes }) => Array.from({ length: minutes }, () => scrape.value(name, labels) ?? '_'));
+  const minutes = scrapes.reduce((sum, scrape) => sum + scrape.minutes, 0);
+  const test = {
+    rule_files: ['alerts.yaml'],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: [...keys].map(([series, [name, labels]]) => ({ series, values: values(name, labels).join(' ') })),
+        promql_expr_test: [
+          {
+            expr: `count by (alertname) (ALERTS{alertstate="firing", alertname=~"${asked.join('|')}"})`,
+            eval_time: `${minutes - 1}m`,
+            exp_samples: expected.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 })),
+          },
+        ],
+      },
+    ],
+  };
+  const cwd = await folderWith(t, { 'alerts.yaml': rules, 'test.yaml': stringify(test) });
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'test.yaml'], { cwd, encoding: 'utf8' });
+  assert.equal(status, 0, `${stdout}${stderr}`);
+}
