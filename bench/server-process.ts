@@ -29,6 +29,9 @@ export interface StartOptions {
   readonly folder: string;
 }
 
+/** Milliseconds that a program has to listen, such as one with a million payments on a machine that does other things too. */
+const START_TIME = 120_000;
+
 /** Starts a program and waits for its line `listening on <url>`. Output goes to a file: a pipe that nobody reads blocks. */
 export async function startServer({ name, cores, args, env, folder }: StartOptions): Promise<ServerProcess> {
   const log = join(folder, `${name}.log`);
@@ -61,12 +64,13 @@ export async function startServer({ name, cores, args, env, folder }: StartOptio
 }
 
 async function listening(child: ChildProcess, log: string, name: string): Promise<string> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + START_TIME;
   while (child.exitCode === null && performance.now() < deadline) {
     const url = /listening on (http:[^\s"]+)/.exec(await readFile(log, 'utf8'))?.[1];
     if (url !== undefined) return url;
     await sleep(2);
   }
+  child.kill('SIGKILL');
   throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
 }
 

@@ -129,9 +129,9 @@ interface Accepted {
 class KeyLimits {
   readonly #buckets = new Map<string, ClientBuckets & Partial<Closable>>();
 
-  of(limit: BucketLimit, shared: Services['shared']): ClientBuckets {
+  of(limit: BucketLimit, { shared, workers }: Services): ClientBuckets {
     const text = `${limit.max}/${limit.window}`;
-    const buckets = this.#buckets.get(text) ?? clientBuckets(limit, shared, 'api-keys');
+    const buckets = this.#buckets.get(text) ?? clientBuckets(limit, shared, 'api-keys', workers);
     this.#buckets.set(text, buckets);
     return buckets;
   }
@@ -149,7 +149,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
       if (name === undefined || rateLimit === undefined) return { bytes: comparable(key), name };
-      const buckets = limits.of(rateLimit, services.shared);
+      const buckets = limits.of(rateLimit, services);
       return { bytes: comparable(key), name, take: () => buckets.take(name) };
     }),
   );

@@ -2,7 +2,6 @@ import {
   type ApiResponse,
   CanonicalJsonError,
   canonicalText,
-  canonicalTextInSteps,
   definePlugin,
   type Encoded,
   type JsonText,
@@ -12,9 +11,6 @@ import {
   Refusal,
   toHex,
 } from '../plugins-sdk/index.ts';
-
-/** Characters of JSON text that one pass handles in a few milliseconds. */
-const AT_ONCE = 64 * 1024;
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;
@@ -30,10 +26,7 @@ async function encode(response: ApiResponse): Promise<Encoded> {
     const { text, bytes } = await response.canonical();
     return encoded(text, bytes);
   }
-  const { data, text: source } = response;
-  // Data without a text comes from a plugin, and may be long.
-  const isShort = source !== undefined && source.length <= AT_ONCE;
-  const text = isShort ? canonicalText(data) : await canonicalTextInSteps(data);
+  const text = canonicalText(response.data);
   return encoded(text, Buffer.from(text.json));
 }
 

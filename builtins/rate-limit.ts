@@ -60,10 +60,10 @@ export const rateLimit = definePlugin({
       },
     },
   }),
-  setup({ config, states, meters, shared }) {
+  setup({ config, states, meters, shared, workers }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
-    const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit'));
+    const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit', workers));
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake): undefined => {
       if (take.allowed) return undefined;

@@ -21,6 +21,7 @@ import {
   receiptKey,
   refTo,
   requestHash,
+  reservedParameters,
   toHex,
 } from '../plugins-sdk/index.ts';
 
@@ -30,14 +31,6 @@ type Blocks = Pick<Endpoint, 'own' | 'shared'>;
 /** Without those of one name twice. */
 function coveredNames(endpoint: Blocks): readonly string[] {
   return [...new Set((keys.parameters.of(endpoint) ?? []).filter(isCovered).map(({ name }) => name))];
-}
-
-/** The reserved parameters with which clients choose what the operator leaves open. */
-function reservedOf(endpoint: Blocks): readonly string[] {
-  const { type, path, times } = keys.encoding.of(endpoint) ?? {};
-  return Object.entries({ _type: type, _path: path, _times: times }).flatMap(([name, text]) =>
-    text === '*' ? [name] : [],
-  );
 }
 
 /** Parameters of one name share a client's value, but not their defaults: two requests could have one hash. */
@@ -109,7 +102,7 @@ const NAMED = 3;
 function recommend(endpoints: readonly Endpoint[]): string | undefined {
   const open = endpoints.filter(
     (endpoint) =>
-      receiptKey.of(endpoint) === undefined && coveredNames(endpoint).length + reservedOf(endpoint).length > 0,
+      receiptKey.of(endpoint) === undefined && coveredNames(endpoint).length + reservedParameters(endpoint).length > 0,
   );
   if (open.length === 0) return undefined;
   const names = open.slice(0, NAMED).map(({ api, name }) => `${api}/${name}`);
@@ -131,7 +124,7 @@ export const receipt = definePlugin({
   setup({ endpoints }) {
     const asking = endpoints.filter((endpoint) => receiptKey.of(endpoint) === true);
     if (asking.length === 0) return {};
-    const reservedAt = new Map(asking.map((endpoint) => [endpoint, reservedOf(endpoint)]));
+    const reservedAt = new Map(asking.map((endpoint) => [endpoint, reservedParameters(endpoint)]));
     return {
       hooks: {
         validate: (parameters, exchange) => {

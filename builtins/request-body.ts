@@ -14,6 +14,7 @@ import {
   Refusal,
   type Responses,
   rawBody,
+  strictKey,
   warmUp,
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
@@ -27,6 +28,7 @@ const answers = {
   tooLarge: () => new Refusal(413, 'Request body too large', { failure: false }),
   invalidJson: () => new Refusal(400, 'Request body must be valid JSON', { failure: false }),
   bodyNotObject: () => new Refusal(400, 'Request body must be an object', { failure: false }),
+  noParameters: () => new Refusal(400, 'Request body must have parameters', { failure: false }),
   parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
 };
 
@@ -123,9 +125,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function parametersOf(text: string, exchange: Exchange): Parameters {
-  if (text === '') return Object.freeze({});
-  const body = parse(text);
+  const isStrict = exchange.resolved !== undefined && strictKey.of(exchange.resolved) === true;
+  if (text === '' && !isStrict) return Object.freeze({});
+  const body = text === '' ? {} : parse(text);
   if (!isObject(body)) throw answers.bodyNotObject();
+  if (isStrict && !Object.hasOwn(body, 'parameters')) throw answers.noParameters();
   const { parameters = {} } = body;
   if (!isObject(parameters)) throw answers.parametersNotObject();
   const given = frozen(parameters as Parameters);

@@ -52,7 +52,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     surroundings.shared,
   );
   const registrations = loaded.plugins.map((choice): Registration => {
-    const { definition, budget, operator } = choice;
+    const { definition, budget, clock, operator } = choice;
     const { name } = definition;
     const services: Services = {
       ...surroundings,
@@ -69,7 +69,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     };
     const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    return { name, budget, credentials: definition.credentials, fallback: !operator, plugin };
+    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, plugin };
   });
   const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });

@@ -15,7 +15,8 @@ import { ask } from './ask.ts';
 import { assemble, type Surroundings } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
 import { connectionLimitsOf } from './listener.ts';
-import { type StateClient, stateMeters } from './shared-state.ts';
+import type { StateClient } from './shared-state.ts';
+import { stateMeters } from './state-meters.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that plugins have to stop. */

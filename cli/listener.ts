@@ -1,6 +1,6 @@
 import { descriptorLimit } from '../http/descriptors.ts';
 import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
-import { type ConnectionLimits, warning } from '../plugins-sdk/index.ts';
+import { type ConnectionLimits, millisecondsSchema, warning } from '../plugins-sdk/index.ts';
 import type { Address } from '../plugins-sdk/listen.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import { MOST_WORKERS } from './workers/count.ts';
@@ -42,11 +42,10 @@ const drainDelayKey = configKey(
   'server',
   'drainDelay',
   Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 600_000,
-      description: 'Milliseconds for which requests are still accepted after SIGTERM, with /ready 503; default 250',
-    }),
+    millisecondsSchema(
+      'Milliseconds, at most 10m, for which requests are still accepted after SIGTERM, with /ready 503; default 250',
+      { minimum: 0, maximum: 600_000 },
+    ),
   ),
 );
 const workersKey = configKey(

@@ -2,12 +2,13 @@ import { ConfigErrors, type LoadedConfig } from '../config/index.ts';
 import { Connections } from '../http/connections.ts';
 import { createHttpServer } from '../http/server.ts';
 import { describe } from '../kernel/refusal.ts';
+import { Debts } from '../plugins-sdk/debts.ts';
 import type { Log, Phase } from '../plugins-sdk/define.ts';
 import { limitConnections } from '../plugins-sdk/index.ts';
 import { listen, urlOf } from '../plugins-sdk/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { signerAddressOf } from './assemble.ts';
-import { drain, leave } from './drain.ts';
+import { drain, drained, LONGEST_DRAIN } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
@@ -36,8 +37,6 @@ async function read(variables: ReadVariables): Promise<Environment> {
   }
 }
 
-/** Milliseconds that work in flight has to finish after a signal. */
-const DRAIN_TIME = 25_000;
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY = 250;
 
@@ -58,6 +57,7 @@ export class Server {
   readonly #place: Place | undefined;
   readonly #state: StateClient | undefined;
   readonly #meters: MeterRegistry;
+  readonly #debts = new Debts();
   readonly #server = createHttpServer();
   readonly #connections = new Connections(this.#server, (incoming) => this.#current.handle(incoming));
   /** Generations that still have requests, the present one included. */
@@ -124,7 +124,7 @@ export class Server {
   }
 
   stopTime(): number {
-    return DRAIN_TIME + drainDelayOf(this.#current.loaded.config);
+    return LONGEST_DRAIN + drainDelayOf(this.#current.loaded.config);
   }
 
   reload(variables: ReadVariables): Promise<boolean> {
@@ -219,9 +219,19 @@ export class Server {
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const node = signerAddressOf(loaded);
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
-    const [meters, shared, workers] = [this.#meters, this.#state, this.#place?.workers];
+    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#place?.workers];
     const lastReload = () => this.#lastReload;
-    const surroundings = { node, log, now: Date.now, meters, shared, workers, lastReload, phase: () => this.#phase };
+    const surroundings = {
+      node,
+      log,
+      now: Date.now,
+      meters,
+      shared,
+      debts,
+      workers,
+      lastReload,
+      phase: () => this.#phase,
+    };
     const release = () => this.#signers.release(loaded.config);
     return [new Generation(loaded, surroundings, release, before), say];
   }
@@ -239,7 +249,7 @@ export class Server {
   /** Lets the requests of a replaced generation end first. */
   async #retire(old: Generation): Promise<void> {
     await old.drained();
-    await this.#remove(old, DRAIN_TIME);
+    await this.#remove(old, LONGEST_DRAIN);
   }
 
   /** Stops a generation, and closes the state that no other generation uses. */
@@ -253,14 +263,13 @@ export class Server {
     const started = performance.now();
     const generations = [...this.#generations];
     const delay = drainDelayOf(this.#current.loaded.config);
-    const closed = others
-      ? leave(this.#server, this.#connections, Math.min(delay, LEAVE_DELAY))
-      : drain(this.#server, this.#connections, delay);
+    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY) : delay, others);
     const ended = closed.then(() => Promise.all(generations.map((generation) => generation.drained())));
-    const drained = await endsWithin(DRAIN_TIME + delay, ended);
-    if (!drained) this.#log.warn('requests were cut off: they did not finish in time');
-    this.#server.closeAllConnections();
-    const patience = Math.max(DRAIN_TIME + delay - (performance.now() - started), 0);
+    if (!(await drained(ended, this.#debts, delay)))
+      this.#log.warn('requests were cut off: they did not finish in time');
+    this.#debts.tell(this.#log);
+    this.#connections.closeAll();
+    const patience = Math.max(this.stopTime() - (performance.now() - started), 0);
     // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
     await endsWithin(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
 import { type LocatedFinding, loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
+import { Debts } from '../plugins-sdk/debts.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
 import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
@@ -10,6 +11,7 @@ import type { Signing } from '../plugins-sdk/signers.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
+import { publicKeyWarning } from './public-keys.ts';
 import { requestLog } from './request-log.ts';
 import { type Environment, type ReadVariables, Server } from './server.ts';
 import { openState } from './shared-state.ts';
@@ -80,7 +82,11 @@ export async function startService(
       log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
     await signers.open(loaded, variables);
     try {
-      signerAddressOf(loaded);
+      const next = signers.inUse(loaded.config)?.next?.signer.address;
+      for (const address of [signerAddressOf(loaded), ...(next ? [next] : [])]) {
+        const published = announces ? publicKeyWarning(address) : undefined;
+        if (published !== undefined) log.warn(published);
+      }
     } catch (error) {
       // Nobody else lets go of them where nothing is set up.
       await signers.release(loaded.config);
@@ -125,6 +131,15 @@ export async function describeService({
   const meters = new MeterRegistry().draft();
   const ask = () => Promise.reject(new Error('the service has not started'));
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  const set = assemble(loaded, { node, log, now: Date.now, states, meters, ask, phase: () => 'starting' });
+  const set = assemble(loaded, {
+    node,
+    log,
+    now: Date.now,
+    states,
+    debts: new Debts(),
+    meters,
+    ask,
+    phase: () => 'starting',
+  });
   return { ...set, isolated };
 }

@@ -3,7 +3,6 @@ import type { LoadedConfig } from '../config/index.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
-import type { Measure, Meters } from '../plugins-sdk/meters.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import {
   type EngineServices,
@@ -12,9 +11,11 @@ import {
   type StateEngine,
   type StateEngineType,
   StateUnavailable,
+  StateUnreadable,
 } from '../plugins-sdk/state-area.ts';
 import { within } from '../plugins-sdk/within.ts';
 import { endsWithin } from './ends-within.ts';
+import type { Measured } from './state-meters.ts';
 import { messageOf } from './text.ts';
 
 /** Milliseconds that a command may take. */
@@ -29,9 +30,6 @@ const DOUBT = 200;
 const STOP_TIME = 5000;
 /** Milliseconds that an engine has to start: a file may be long. */
 const START_TIME = 60_000;
-
-/** How the commands of an engine are measured. */
-type Measured = (command: keyof StateArea, outcome: 'done' | 'failed' | 'rejected', milliseconds: number) => void;
 
 /** What is needed to use an engine with care. */
 interface EngineInUse {
@@ -54,6 +52,9 @@ export class StateClient implements SharedState {
   readonly #probe: StateArea;
   readonly #areas = new Map<string, StateArea>();
   #failures = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  /** Whether a write is among the failures: then an engine that can only be read, or only delete, has not recovered. */
+  #refusesWrites = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   #measured: Measured = () => undefined;
@@ -73,8 +74,9 @@ export class StateClient implements SharedState {
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
-    // One that answers may still refuse what the service will ask for, such as keys with this prefix.
-    await this.#probe.swap('probe', undefined, undefined).catch((error: unknown) => {
+    // One that answers may still refuse what the service will ask for, such as keys with this prefix, or any write.
+    // A file that is full of payments must start, or nobody could be answered until they end.
+    await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
       throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
     });
     this.#look(LOOK);
@@ -82,6 +84,10 @@ export class StateClient implements SharedState {
 
   available(): boolean {
     return this.#failures < FAILURES;
+  }
+
+  sinceFailure(): number {
+    return performance.now() - this.#failedAt;
   }
 
   doubts(): readonly string[] {
@@ -110,31 +116,41 @@ export class StateClient implements SharedState {
 
   #bounded(area: StateArea): StateArea {
     return {
-      get: (...args) => this.#run('get', () => area.get(...args)),
-      swap: (...args) => this.#run('swap', () => area.swap(...args)),
-      take: (...args) => this.#run('take', () => area.take(...args)),
+      get: (key) => this.#run('get', () => area.get(key)),
+      swap: (...args) => this.#run('swap', () => area.swap(...args), hasWritten(args[2])),
+      // A bucket that is not full is one that was stored.
+      take: (key, limit, ...rest) =>
+        this.#run(
+          'take',
+          () => area.take(key, limit, ...rest),
+          ({ left }) => left < limit.max,
+        ),
     };
   }
 
-  async #run<T>(command: keyof StateArea, ask: () => Promise<T>): Promise<T> {
+  async #run<T>(command: keyof StateArea, ask: () => Promise<T>, wrote?: (answer: T) => boolean): Promise<T> {
     if (!this.available()) {
       this.#measured(command, 'rejected', 0);
       throw new StateUnavailable(`the engine of settings.state is away (${this.engine})`);
     }
-    return this.#ask(command, ask);
+    return this.#ask(command, ask, wrote);
   }
 
-  async #ask<T>(command: keyof StateArea, ask: () => Promise<T>): Promise<T> {
+  /** @param wrote whether an answer means that the engine has stored something: it may have had to do no more than look or delete. */
+  async #ask<T>(command: keyof StateArea, ask: () => Promise<T>, wrote = (_answer: T) => false): Promise<T> {
     const began = performance.now();
     try {
       const answer = await this.#inTime(ask());
-      this.#succeeded();
+      if (!this.#refusesWrites || wrote(answer)) this.#succeeded();
       this.#measured(command, 'done', performance.now() - began);
       return answer;
     } catch (error) {
-      const reason = this.#use.hide(messageOf(error));
-      this.#failed(reason);
       this.#measured(command, 'failed', performance.now() - began);
+      // One key that somebody else wrote says nothing of the engine.
+      if (error instanceof StateUnreadable) throw error;
+      const reason = this.#use.hide(messageOf(error));
+      this.#refusesWrites ||= command !== 'get';
+      this.#failed(reason);
       throw new StateUnavailable(reason);
     }
   }
@@ -154,29 +170,40 @@ export class StateClient implements SharedState {
   #succeeded(): void {
     const wasAway = !this.available();
     this.#failures = 0;
+    this.#refusesWrites = false;
     if (wasAway) this.#use.log.info('the engine of settings.state is back', { engine: this.engine });
   }
 
   #failed(error: string): void {
     this.#failures += 1;
+    this.#failedAt = performance.now();
     if (this.#failures === FAILURES)
       this.#use.log.error('the engine of settings.state is away', { engine: this.engine, error });
     if (this.#failures === 1) this.#look(DOUBT);
   }
 
   /**
-   * Asks, in a while and from then on, for a change that changes nothing: an engine that can only be read is away, too. One that
-   * has failed must write before it is back, since a full one can still delete.
+   * Asks, in a while and from then on, for a write: an engine that can only be read, or that is full and can still delete, is
+   * away, too. One of a single process that is well is asked whether it could write: there nothing fails but its own writes.
    */
   #look(delay: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
-      const next = this.#failures > 0 ? '' : undefined;
-      await this.#ask('swap', () => this.#probe.swap('probe', undefined, next, { ttl: 1 })).catch(() => undefined);
+      const next = this.processes === 'many' || this.#failures > 0 ? '' : undefined;
+      await this.#ask('swap', () => this.#write(next), hasWritten(next)).catch(() => undefined);
       this.#look(this.#failures > 0 && this.available() ? DOUBT : LOOK);
     }, delay).unref();
   }
+
+  #write(next: string | undefined): Promise<unknown> {
+    return this.#probe.swap('probe', undefined, next, { ttl: 1 });
+  }
+}
+
+/** @param next what a swap is to put there. @returns whether its answer means that this was stored. */
+function hasWritten(next: string | undefined): (standing: unknown) => boolean {
+  return (standing) => next !== undefined && standing === undefined;
 }
 
 /** The kind of engine that a config asks for, if it asks for one and a plugin has it. */
@@ -216,25 +243,4 @@ export function stateNeeds(
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
   const modes = new Set(shared?.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
   return ({ mode, auth: methods }) => modes.has(mode) || methods.every(({ type }) => auth.has(type));
-}
-
-/** What is measured of an engine. */
-export function stateMeters(meters: Meters, state: StateClient): Measured {
-  const commands: Measure<'command' | 'outcome'> = meters.counter({
-    name: 'state_commands_total',
-    help: 'Commands to the engine of settings.state: done, failed, or rejected while it was away',
-    labels: ['command', 'outcome'],
-  });
-  const seconds: Measure<'command'> = meters.histogram({
-    name: 'state_command_duration_seconds',
-    help: 'Duration of commands to the engine of settings.state',
-    labels: ['command'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-  });
-  const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
-  meters.gauge({ ...available, across: 'min' }, () => (state.available() ? 1 : 0));
-  return (command, outcome, milliseconds) => {
-    commands({ command, outcome }, 1);
-    if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);
-  };
 }

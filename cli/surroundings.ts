@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { useProxyVariables } from '../plugins-sdk/http-client/proxies.ts';
@@ -34,6 +35,17 @@ export function userPath(path: string): string {
 /** The absolute path of the variables file: the one given, or `.env` where the user stands. */
 export function environmentFile(envFile: string | undefined): string {
   return userPath(envFile ?? '.env');
+}
+
+/**
+ * Says that others than its owner can read the variables file, which may hold the key. Windows has no such modes, and a pipe is
+ * read once.
+ */
+export function openFileWarning(envFile: string | undefined): string | undefined {
+  const file = environmentFile(envFile);
+  const about = statSync(file, { throwIfNoEntry: false });
+  if (process.platform === 'win32' || about?.isFile() !== true || (about.mode & 0o077) === 0) return undefined;
+  return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { shortDurations } from '../plugins-sdk/schema/short-durations.ts';
 import { runChecks } from './checks.ts';
 import { checkNames } from './endpoints.ts';
 import { ConfigErrors, errorAt, inFileOrder, type LocatedFinding, warningAt } from './findings.ts';
@@ -80,6 +81,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source.references, view.config),
     ...literalDollars(tree),
+    ...shortDurations(schema, source.value, ''),
   ];
   const ordered = inFileOrder(findings, tree).map((finding) => {
     const message = redactMessage(finding.message, source.values);

@@ -12,10 +12,13 @@ export interface Filled {
   readonly rigid: ReadonlySet<string>;
 }
 
-/** Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. */
+/**
+ * Gives the values that came from variables the types that the schema wants, and unset ones a sample of that type. Durations
+ * become milliseconds.
+ */
 export function fill({ value, references }: Interpolated, schema: TSchema): Filled {
   const rigid = new Set<string>();
-  const config = convert(schema, value, '', leafOf(references, 0, rigid), onTheWayTo(references.keys()));
+  const config = convert(schema, value, '', leafOf(references, 0, rigid));
   return { config: isRecord(config) ? config : {}, rigid };
 }
 
@@ -36,7 +39,7 @@ function onTheWayTo(paths: Iterable<string>): Concerns {
 }
 
 /**
- * What becomes of one string, see {@link fill}.
+ * What becomes of one text, see {@link fill}.
  * @param choice which of the two samples stands in for an unset variable.
  */
 export function leafOf(
@@ -46,7 +49,7 @@ export function leafOf(
 ): ConvertLeaf {
   return (text, nodes, path) => {
     const reference = references.get(path);
-    if (reference === undefined) return text;
+    if (reference === undefined || typeof text === 'number') return text;
     if (!reference.doubtful) return reference.whole ? fromText(text, nodes) : text;
     const { value, varies } = sample(reference.texts, nodes, choice);
     if (!varies) rigid.add(path);

@@ -22,22 +22,28 @@ export function literalDollars(value: unknown, path = ''): Finding[] {
 }
 
 const PUBLIC = 'contains a variable: its value enters the endpoint ID, and --explain shows it';
+const SHOWN = 'contains a variable: clients see its value';
 
-/** Variables whose values enter endpoint IDs. */
+/** Variables whose values enter endpoint IDs, or are what clients are told of a parameter. */
 export function publicVariables(
   references: ReadonlyMap<string, Reference>,
   config: Readonly<Record<string, unknown>>,
 ): Finding[] {
   return [...references.keys()]
-    .filter((path) => isPublic(path) && !isSecretDefault(path, config))
-    .map((path) => warningAt(path, PUBLIC));
+    .filter((path) => isPublic(path) && !isOfSecret(path, config))
+    .map((path) => warningAt(path, SCHEMA.test(path) ? SHOWN : PUBLIC));
 }
+
+const SCHEMA = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]\.schema\b/;
 
 function isPublic(path: string): boolean {
-  return /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/.test(path);
+  return (
+    SCHEMA.test(path) ||
+    /^apis\[\d+\]\.(?:url|endpoints\[\d+\]\.(?:path|encoding\.path|parameters\[\d+\]\.default))$/.test(path)
+  );
 }
 
-function isSecretDefault(path: string, config: Readonly<Record<string, unknown>>): boolean {
+function isOfSecret(path: string, config: Readonly<Record<string, unknown>>): boolean {
   const [api, endpoint, parameter] = [...path.matchAll(/\[(\d+)\]/g)].map(([, index]) => Number(index));
   if (parameter === undefined) return false;
   const declared = [

@@ -77,10 +77,16 @@ export class Budget implements Call {
 
 Object.freeze(Budget.prototype);
 
+/** A clock that tells milliseconds, of which only differences mean anything. */
+export type Clock = () => number;
+
+const ownClock: Clock = () => performance.now();
+
 /** Charges the time of one call to a budget. */
 export class Stopwatch {
   readonly #budget: Budget;
-  #since = performance.now();
+  readonly #clock: Clock;
+  #since: number;
   #used = 0;
   #pauses = 0;
   #isOver = false;
@@ -88,8 +94,10 @@ export class Stopwatch {
   #exhausted: (() => void) | undefined;
 
   /** Runs at once. */
-  constructor(budget: Budget) {
+  constructor(budget: Budget, clock: Clock = ownClock) {
     this.#budget = budget;
+    this.#clock = clock;
+    this.#since = clock();
     running(budget).push(this);
   }
 
@@ -101,7 +109,7 @@ export class Stopwatch {
   /** Charges the time since the last charge: what is charged once is not charged again. @returns whether any time is left. */
   charge(): boolean {
     if (this.#pauses === 0 && !this.#isOver) {
-      const now = performance.now();
+      const now = this.#clock();
       const milliseconds = now - this.#since;
       this.#since = now;
       this.#used += milliseconds;
@@ -116,6 +124,8 @@ export class Stopwatch {
     if (this.#pauses > 0) return;
     const end = () => {
       this.charge();
+      // By another clock less time has passed.
+      if (this.#budget.remaining >= 1) return this.whenExhausted(tell);
       charge(this.#budget, Math.max(this.#budget.remaining, 0));
       tell();
     };
@@ -132,7 +142,7 @@ export class Stopwatch {
   resume(): void {
     this.#pauses -= 1;
     if (this.#pauses > 0 || this.#isOver) return;
-    this.#since = performance.now();
+    this.#since = this.#clock();
     if (this.#exhausted !== undefined) this.whenExhausted(this.#exhausted);
   }
 

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
-import { Budget, note, Stopwatch, uncharged } from './budget.ts';
+import { Budget, type Clock, note, Stopwatch, uncharged } from './budget.ts';
 import { control, type Exchange } from './exchange.ts';
 import type { TappedFunction } from './hooks.ts';
 import type { CallEvent, Observer } from './observer.ts';
@@ -12,6 +13,8 @@ export interface Guarded {
   readonly plugin: string;
   /** Milliseconds per request, or none: the plugin bounds its own stages. */
   readonly budget: number | 'none';
+  /** Charges its budget, where that is not the time that passes. */
+  readonly clock?: Clock | undefined;
 }
 
 /** What the guard has for all plugins alike. */
@@ -123,7 +126,7 @@ class Invocation {
     let returned: unknown;
     let pending: Promise<unknown> | undefined;
     try {
-      this.#stopwatch = this.#budget && new Stopwatch(this.#budget);
+      this.#stopwatch = this.#budget && new Stopwatch(this.#budget, this.#tap.clock);
       returned = this.#call();
       pending = promiseOf(returned);
     } catch (error) {
@@ -177,22 +180,42 @@ class Invocation {
   }
 
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
-  #returned(value: unknown): Verdict {
+  #returned(value: unknown): Awaitable<Verdict> {
     if (!this.#hasTime()) return this.#failed(this.#spent('in the call'));
     const { contract, plugin, row } = this.#tap;
     if (value === undefined && !row.mustAnswer) {
       this.#end('done');
       return NOTHING;
     }
+    return this.#read(() => contract.accept?.(value, this.#args, plugin));
+  }
+
+  /** @param go begins to read the result, or goes on: a large one is read in steps. */
+  #read(go: () => unknown): Awaitable<Verdict> {
     let result: unknown;
+    let steps: Generator | undefined;
     try {
-      result = contract.accept?.(value, this.#args, plugin);
+      result = go();
+      if (types.isGeneratorObject(result)) {
+        const { done, value } = result.next();
+        if (done) result = value;
+        else steps = result;
+      }
     } catch (error) {
       return this.#failed(this.#hasTime() ? (error ?? new Error('threw nothing')) : this.#spent('in what it returned'));
     }
     if (!this.#hasTime()) return this.#failed(this.#spent('in what it returned'));
+    if (steps !== undefined) return this.#readOn(steps);
     this.#end('done');
-    return row.unanimous ? NOTHING : { refusal: null, result };
+    return this.#tap.row.unanimous ? NOTHING : { refusal: null, result };
+  }
+
+  /** Other work has a turn first, and its time is charged to nobody. */
+  async #readOn(steps: Generator): Promise<Verdict> {
+    this.#stopwatch?.pause();
+    await setImmediate();
+    this.#stopwatch?.resume();
+    return this.#read(() => steps);
   }
 
   #threw(error: unknown, nothing: string): Verdict {

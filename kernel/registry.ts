@@ -1,3 +1,4 @@
+import type { Clock } from './budget.ts';
 import type { Exchange } from './exchange.ts';
 import { type Guarded, type GuardOptions, guarded } from './guard.ts';
 import { Hooks } from './hooks.ts';
@@ -33,6 +34,8 @@ export interface Plugin {
 export interface Registration {
   readonly name: string;
   readonly budget: number | 'none';
+  /** Charges the budget, where that is not the time that passes. */
+  readonly clock?: Clock | undefined;
   /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest`. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
@@ -171,7 +174,7 @@ export class Registry {
   }
 
   #add(registration: Registration, stage: StageName, variant: string, fn: unknown, table: unknown): void {
-    const { name: plugin, budget, fallback = false } = registration;
+    const { name: plugin, budget, clock, fallback = false } = registration;
     const others = this.#candidates.get(stage) ?? [];
     const rival = stageOf(stage).variants && others.find((other) => other.variant === variant);
     if (rival) {
@@ -184,6 +187,7 @@ export class Registry {
       const what = stage === 'route' ? `route ${variant}: has no handler` : `hook "${stage}" is no function`;
       throw new RegistrationError(`plugin "${plugin}": ${what}`);
     }
-    this.#candidates.set(stage, [...others, { who: { plugin, budget }, variant, fallback, fn: fn.bind(table) }]);
+    const who = clock === undefined ? { plugin, budget } : { plugin, budget, clock };
+    this.#candidates.set(stage, [...others, { who, variant, fallback, fn: fn.bind(table) }]);
   }
 }

@@ -98,12 +98,15 @@ export function stageOf(name: StageName): Stage {
 /** What a function returned is of the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}
 
+/** A result, or the steps of reading a large one, between which other work may have a turn. */
+export type Reading<T> = T | Generator<void, T>;
+
 /** What plugins of a context stage see, and how what they return is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
   context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>): unknown;
   /** @throws WrongShape */
-  accept(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
+  accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
 }
 
 /**
@@ -114,5 +117,10 @@ export interface Contracts {
   /** Freezes a response for a plugin that might change it; those of the service are trusted not to, for it costs time. */
   protect(response: ApiResponse): void;
   readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
-  readonly results: { readonly [R in InnerResult]: (value: unknown, args: readonly unknown[]) => Values[R] };
+  readonly results: {
+    readonly [R in InnerResult]: (
+      value: unknown,
+      args: readonly unknown[],
+    ) => R extends 'response' ? Reading<Values[R]> : Values[R];
+  };
 }

@@ -3,6 +3,8 @@ import { isRecord } from '../kernel/plain-json.ts';
 import { requestHash } from './context-keys.ts';
 import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
+import { SentJson } from './json/plain.ts';
+import { STEP, type Steps } from './json/turns.ts';
 import { JsonText } from './json-text.ts';
 import {
   type ApiResponse,
@@ -20,7 +22,7 @@ import {
   WrongShape,
 } from './kernel.ts';
 import { isFiniteJson } from './numbers.ts';
-import { deepFreeze, publicHooks } from './public-hooks.ts';
+import { copyInSteps, deepFreeze, publicHooks } from './public-hooks.ts';
 import { isChecked, requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 
@@ -172,27 +174,34 @@ function signedResponseOf(value: unknown): SignedResponse {
 /** Members of every answer. */
 const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']);
 
+/** Members that modes add in front. */
+const ADDED = ['requestId', 'status', 'done'];
+
+/** No value of an answer stands under the name of another member. */
+const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);
+
 /** Each member is read once: what is looked at here is what is signed and shown. */
 function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value);
   ensure(isHex(bytes) && isString(field) && field !== '');
-  ensure(!RESERVED.has(field), `the field ${field} has another meaning`);
+  ensure(!TAKEN.has(field), `the field ${field} has another meaning`);
   if (shown === bytes || JsonText.is(shown)) return { bytes, field, value: shown };
   ensure(isFiniteJson(shown as Json), 'the value holds a number that JSON cannot carry');
   return { bytes, field, value: JsonText.stringify(shown) };
 }
 
-function responseOf(value: unknown): ApiResponse {
+function responseOf(value: unknown): ApiResponse | Steps<ApiResponse> {
   // To read all of its members would be to parse it.
   if (LongResponse.is(value)) return value;
   const { status, data, text } = membersOf(value);
   ensure(isInteger(status) && data !== undefined && (text === undefined || isString(text)));
-  const response = { status, data: data as Json };
-  return Object.freeze(text === undefined ? response : { ...response, text });
+  if (text === undefined || text.length > STEP)
+    return copyInSteps(status, text === undefined ? data : new SentJson(text));
+  return Object.freeze({ status, data: data as Json, text });
 }
 
 /** What stands beside a signature cannot take the place of what was signed. */
-const SHOWN: ReadonlySet<string> = new Set([...RESERVED, 'data', 'rawData']);
+const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData']);
 
 /** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
 function signedOf(value: unknown, [request, exchange]: readonly unknown[]): Signed {

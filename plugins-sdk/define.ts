@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
 import { compileSchema } from './compile-schema.ts';
+import type { Debts } from './debts.ts';
 import type { Address } from './hex.ts';
 import type {
   ContextStage,
@@ -123,6 +124,8 @@ export interface Services {
   readonly states: States;
   /** The engine of `settings.state`; without it, state is kept in this process. */
   readonly shared?: SharedState | undefined;
+  /** What is owed to clients: the service does not end, within bounds, before it is paid. */
+  readonly debts: Debts;
   /** Whether an endpoint cannot be served while that engine is away. */
   needsState(endpoint: Endpoint): boolean;
   /** The processes that serve together, if there are several. */

@@ -8,6 +8,7 @@ export * from './checks.ts';
 export { clientKey, forwardedClient, normalizeAddress, parseAddress } from './client-address.ts';
 export * from './connection-limits.ts';
 export * from './context-keys.ts';
+export type { DebtLine, Debts } from './debts.ts';
 export * from './define.ts';
 export * from './eip191.ts';
 export * from './hex.ts';

@@ -4,7 +4,7 @@ export type { AbortListener, AbortSource } from '../kernel/client-signal.ts';
 export { ContextKey, type ContextKeyOptions } from '../kernel/context-key.ts';
 export type { Exchange } from '../kernel/exchange.ts';
 export type { CallEvent, Observer, StageEvent } from '../kernel/observer.ts';
-export { plainObject } from '../kernel/plain-json.ts';
+export { isPlain, plainObject } from '../kernel/plain-json.ts';
 export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
 export {

@@ -1,5 +1,7 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TNumberOptions, Type } from 'typebox';
 import { configKey } from './define.ts';
+import type { Endpoint, Json } from './kernel.ts';
+import { DURATION } from './schema/duration.ts';
 import { LONGEST_TIMER } from './timer.ts';
 
 /** An EVM address; its checksum, if it has one, is checked apart from the schema. */
@@ -8,9 +10,12 @@ export function addressSchema(description: string) {
 }
 export const AddressSchema = addressSchema('an address, 0x and 40 hex digits');
 
-/** A time in milliseconds that a timer can hold. */
-export function millisecondsSchema(description: string) {
-  return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, description });
+/**
+ * A time in milliseconds that a timer can hold. A config may have a text such as `500ms`, `10s`, `2m`, `1h` or `1d` in its place.
+ * @param options of the integer. A number below `duration` (default 100) is warned of: it looks like seconds.
+ */
+export function millisecondsSchema(description: string, options: TNumberOptions & { duration?: number } = {}) {
+  return Type.Integer({ minimum: 1, maximum: LONGEST_TIMER, [DURATION]: 100, ...options, description });
 }
 export const MillisecondsSchema = millisecondsSchema('milliseconds');
 
@@ -27,6 +32,12 @@ export const ParameterSchema = Type.Object(
     required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
     fixed: Type.Optional(scalar('Always sent, whatever the client says')),
     default: Type.Optional(scalar('Sent where the client gives no value')),
+    schema: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, Json>>>({
+        type: 'object',
+        description: 'JSON Schema of what clients may give',
+      }),
+    ),
     secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
     description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
   },
@@ -73,6 +84,7 @@ export const keys = {
           type: Type.String({ minLength: 1 }),
           path: Type.String({ minLength: 1 }),
           times: Type.Optional(Type.String()),
+          exact: Type.Optional(Type.Boolean()),
         },
         { additionalProperties: false },
       ),
@@ -83,6 +95,25 @@ export const keys = {
 /** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
 export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
   return fixed === undefined && secret !== true;
+}
+
+/** Whether requests of an endpoint are refused that have a parameter which it does not take, or none of `parameters`. */
+export const strictKey = configKey(
+  'shared',
+  'strictParameters',
+  Type.Optional(
+    Type.Boolean({ description: 'Refuses unknown parameters, and a body without "parameters"; default false' }),
+  ),
+);
+
+const FIELDS = ['type', 'path', 'times'] as const;
+
+/** The reserved parameters with which clients choose what the operator of an endpoint leaves open. */
+export function reservedParameters(
+  endpoint: Pick<Endpoint, 'own' | 'shared'>,
+): readonly ('_type' | '_path' | '_times')[] {
+  const encoding = keys.encoding.of(endpoint);
+  return FIELDS.flatMap((field) => (encoding?.[field] === '*' ? [`_${field}` as const] : []));
 }
 
 /** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */

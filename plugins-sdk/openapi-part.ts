@@ -31,6 +31,8 @@ export interface DescribedOperation {
   readonly parameters?: Named;
   /** Names of those that it must hold. */
   readonly required?: readonly string[];
+  /** Whether a request must have `parameters`, and no others than plugins say. */
+  readonly strict?: boolean;
   /** Of whoever encodes the endpoint's answer: which of its `answers` it is, and in words. */
   readonly answer?: { readonly kind: string; readonly text: string };
   /** What else is to be said of the answer. */

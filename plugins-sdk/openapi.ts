@@ -228,16 +228,17 @@ function requestSchema(operation: string, parts: readonly Said<DescribedOperatio
   const properties = new Claims<OpenApiObject>(`parameter of ${operation}`);
   for (const { plugin, value } of parts) properties.addAll(plugin, value.parameters);
   const required = [...new Set(parts.flatMap(({ value }) => value.required ?? []))];
+  const strict = parts.some(({ value }) => value.strict === true);
   const inner = {
     type: 'object',
-    description: 'Parameters that are not listed are ignored',
+    description: `Parameters that are not listed are ${strict ? 'refused' : 'ignored'}`,
     ...(required.length === 0 ? {} : { required }),
     properties: properties.toObject(),
-    additionalProperties: true,
+    additionalProperties: !strict,
   };
   return {
     type: 'object',
-    ...(required.length === 0 ? {} : { required: ['parameters'] }),
+    ...(required.length === 0 && !strict ? {} : { required: ['parameters'] }),
     properties: { parameters: inner },
   };
 }

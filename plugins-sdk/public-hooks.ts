@@ -1,6 +1,9 @@
 import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { clientIp } from './context-keys.ts';
 import { type Hex, isHex } from './hex.ts';
+import { LongResponse } from './json/long-response.ts';
+import { plainText, SentJson } from './json/plain.ts';
+import { atOnce, STEP, type Steps } from './json/turns.ts';
 import {
   type ApiResponse,
   type Awaitable,
@@ -117,37 +120,12 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** Characters of a plugin's result, about as JSON text: what an upstream answer may hold. */
-const MAX_SIZE = 1024 * 1024;
-const MAX_DEPTH = 256;
+/** Characters of JSON of parameters, which are read in one turn: a client may send half as many. */
+export const MAX_PARAMETERS = 128 * 1024;
+/** Characters of bytes in hex. */
+const MAX_DATA = 2 + 2 * 1024 * 1024;
 /** Characters of the text that a rejected client gets. */
 const MAX_MESSAGE = 8192;
-
-/**
- * A copy that is plain JSON through and through.
- * @throws WrongShape on anything that JSON cannot carry unchanged: functions, NaN, class instances, cycles.
- */
-function plainJson(value: unknown, depth = 0, count = { size: 0 }): Json {
-  count.size += typeof value === 'string' ? value.length + 2 : 2;
-  if (depth > MAX_DEPTH || count.size > MAX_SIZE) throw new WrongShape('is too deep, too large or in a cycle');
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
-  if (Array.isArray(value)) return Array.from(value, (item) => plainJson(item ?? null, depth + 1, count));
-  if (!isRecord(value)) throw new WrongShape(`holds a ${typeof value}, which JSON cannot carry`);
-  if (!isPlain(value)) throw new WrongShape('holds a class instance');
-  const copy: { [key: string]: Json } = {};
-  for (const key of Object.keys(value)) {
-    const item = value[key];
-    if (item === undefined) continue;
-    const member = plainJson(item, depth + 1, count);
-    count.size += key.length;
-    // Assigned, it would set the prototype.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: member, configurable: true, enumerable: true, writable: true });
-    else copy[key] = member;
-  }
-  return copy;
-}
 
 /** @param known other members that the result may have. */
 function member(result: unknown, key: string, known: readonly string[] = []): unknown {
@@ -181,23 +159,29 @@ export function takeRejection(result: unknown, plugin: string): Refusal | undefi
 export function takeParameters(result: unknown): Parameters {
   const parameters = member(result, 'parameters');
   if (!isRecord(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
-  const entries = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return deepFreeze(Object.fromEntries(entries.map(([name, value]) => [name, plainJson(value)])));
+  return deepFreeze(JSON.parse(atOnce(plainText(parameters, MAX_PARAMETERS))) as Parameters);
 }
 
 /** Reads what `onAfterApiCall` returned. */
-export function takeResponse(result: unknown, current: ApiResponse): ApiResponse {
+export function takeResponse(result: unknown, current: ApiResponse): Steps<ApiResponse> {
   const data = member(result, 'data', ['status']);
   const { status = current.status } = isRecord(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
-  return { data: plainJson(data), status };
+  return copyInSteps(status, data);
+}
+
+/** An answer of a plugin's own: a copy that is plain JSON, in steps where it is large. @throws WrongShape */
+export function* copyInSteps(status: number, data: unknown): Steps<ApiResponse> {
+  const text = data instanceof SentJson ? data.text : yield* plainText(data);
+  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text));
+  return { data: JSON.parse(text), status };
 }
 
 /** Reads what `onBeforeSign` returned. */
 export function takeData(result: unknown): Hex {
   const data = member(result, 'data');
   if (!isHex(data)) throw new WrongShape('"data" is no hex string of whole bytes');
-  if (data.length > 2 + 2 * MAX_SIZE) throw new WrongShape('"data" is longer than 1 MiB');
+  if (data.length > MAX_DATA) throw new WrongShape('"data" is longer than 1 MiB');
   return data;
 }
 
@@ -216,9 +200,13 @@ export interface PublicHooks {
 /** Characters of JSON up to which a copy costs less than the means to make it later. */
 const SMALL = 16 * 1024;
 
-function copyOf({ data, text }: ApiResponse): ApiResponse['data'] {
-  // An empty text stands for an answer without a body.
-  return text ? JSON.parse(text) : structuredClone(data);
+function copyOf(response: ApiResponse): ApiResponse['data'] {
+  return JSON.parse(jsonOf(response));
+}
+
+/** An empty text stands for an answer without a body. */
+function jsonOf({ data, text }: ApiResponse): string {
+  return text || JSON.stringify(data);
 }
 
 /** Of views whose data is made when it is asked for. */
@@ -227,7 +215,7 @@ const large = new WeakMap<object, ApiResponse>();
 /** The JSON of a large answer that a hook would get a copy of. */
 export function responseTextOf(view: object): string | undefined {
   const response = large.get(view);
-  return response && (response.text || JSON.stringify(response.data));
+  return response && jsonOf(response);
 }
 
 /** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */

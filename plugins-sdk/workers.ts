@@ -1,3 +1,5 @@
+import type { StateArea } from './state-area.ts';
+
 /** The processes of one service on one machine, as a plugin in one of them sees them. */
 export interface Workers {
   /** Says what this process adds to a topic whenever it is asked; in the place of what was said of the topic before. */
@@ -7,4 +9,9 @@ export interface Workers {
    * @returns the values, that of this process first; whoever does not answer within two seconds, or has offered nothing, is left out.
    */
   gather(topic: string): Promise<unknown[]>;
+  /**
+   * Takes from a bucket that all of them share, while no engine does: as `StateArea.take`.
+   * @param key of all features: begin it with the name of yours.
+   */
+  readonly take: StateArea['take'];
 }

@@ -11,9 +11,7 @@ import {
   MAX_JSON_DEPTH,
   Refusal,
 } from '../../plugins-sdk/index.ts';
-
-/** Bytes of JSON that can be handled in one go: all the work on them takes a few milliseconds. */
-const AT_ONCE = 64 * 1024;
+import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 309 digits. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
@@ -32,7 +30,7 @@ export function accept({ status, body }: BoundedResponse): Awaitable<ApiResponse
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
-  return bytes.length > AT_ONCE ? readLong(status, bytes) : read(status, bytes);
+  return bytes.length > STEP ? readLong(status, bytes) : read(status, bytes);
 }
 
 function read(status: number, bytes: Buffer): ApiResponse {
@@ -55,7 +53,7 @@ function parse(text: string): Json {
 async function readLong(status: number, bytes: Buffer): Promise<ApiResponse> {
   if (BLANK.test(bytes.toString('latin1'))) return { status, data: null, text: '' };
   try {
-    return await LongResponse.read(status, bytes);
+    return await inTurns(LongResponse.read(status, bytes));
   } catch (error) {
     throw failed(error instanceof JsonLimitError ? error.message : 'the body is no JSON');
   }

@@ -1,4 +1,4 @@
-import { type Endpoint, isCovered, type Json, keys, receiptKey } from '../../plugins-sdk/index.ts';
+import { type Endpoint, isCovered, type Json, keys, receiptKey, reservedParameters } from '../../plugins-sdk/index.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -9,10 +9,12 @@ export interface PublicParameter {
   /** What is sent where the client gives nothing; absent where there is none or it is secret. */
   readonly default?: string | number | boolean;
   readonly description?: string;
+  /** JSON Schema of its value; absent where there is none or the value is secret. */
+  readonly schema?: Readonly<Record<string, Json>>;
 }
 
 /** The reserved parameters with which a client chooses what the operator left open with `*`. */
-export type ReservedParameter = '_type' | '_path' | '_times';
+export type ReservedParameter = ReturnType<typeof reservedParameters>[number];
 
 /** What anyone may know of an endpoint: nothing of the upstream, its headers, fixed and secret values, keys or nodes. */
 export interface PublicEndpoint {
@@ -28,7 +30,12 @@ export interface PublicEndpoint {
   /** The reserved parameters that it takes, all of them required. */
   readonly reserved: readonly ReservedParameter[];
   /** How the answer is encoded; absent where raw JSON is signed. A `*` is chosen by the client. */
-  readonly encoding?: { readonly type: string; readonly path: string; readonly times?: string };
+  readonly encoding?: {
+    readonly type: string;
+    readonly path: string;
+    readonly times?: string;
+    readonly exact?: boolean;
+  };
   /** The names of the parameters that the receipts of its answers cover, reserved ones apart; absent where it makes none. */
   readonly receipt?: readonly string[];
 }
@@ -44,12 +51,13 @@ function isScalar(value: Json | undefined): value is string | number | boolean {
 function parametersOf(endpoint: Endpoint): PublicParameter[] {
   return (keys.parameters.of(endpoint) ?? [])
     .filter(({ fixed }) => fixed === undefined)
-    .map(({ name, in: place = 'query', required = false, secret = false, default: fallback, description }) => ({
+    .map(({ name, in: place = 'query', required = false, secret = false, default: fallback, description, schema }) => ({
       name,
       in: place,
       required,
       ...(isScalar(fallback) && !secret ? { default: fallback } : {}),
       ...descriptionOf(description),
+      ...(schema === undefined || secret ? {} : { schema }),
     }));
 }
 
@@ -61,7 +69,6 @@ function coveredNames(endpoint: Endpoint): string[] {
 export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
   const { id, api, name, mode, auth, own } = endpoint;
   const encoding = keys.encoding.of(endpoint);
-  const { type, path, times } = encoding ?? {};
   return {
     id,
     api,
@@ -70,11 +77,7 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
     mode,
     auth: auth.map((method) => method.type),
     parameters: parametersOf(endpoint),
-    reserved: [
-      ...(type === '*' ? (['_type'] as const) : []),
-      ...(path === '*' ? (['_path'] as const) : []),
-      ...(times === '*' ? (['_times'] as const) : []),
-    ],
+    reserved: reservedParameters(endpoint),
     ...(encoding === undefined ? {} : { encoding }),
     ...(receiptKey.of(endpoint) === true ? { receipt: coveredNames(endpoint) } : {}),
   };

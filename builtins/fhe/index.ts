@@ -90,11 +90,10 @@ const OwnSchema = Type.Object(
   {
     workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
     queue: Type.Integer({ minimum: 0, maximum: 1000, default: 4, description: 'Values that may wait for a worker' }),
-    lifetime: Type.Integer({
+    lifetime: millisecondsSchema('Milliseconds after which a worker is replaced and fetches the keys again', {
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       default: 3_600_000,
-      description: 'Milliseconds after which a worker is replaced and fetches the keys again',
     }),
   },
   { additionalProperties: false },

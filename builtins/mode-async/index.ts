@@ -16,10 +16,12 @@ import {
   StateKey,
   StateUnavailable,
 } from '../../plugins-sdk/index.ts';
-import { within } from '../../plugins-sdk/within.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
 import { type AsyncRecords, AsyncStore } from './store.ts';
+
+type Records = AsyncRecords<SignedResponse>;
+type Told = Pick<Services, 'log' | 'debts'>;
 
 /** A request id is a bearer secret: no cache on the way may keep what it opens. */
 const headers = { 'Cache-Control': 'no-store' };
@@ -28,26 +30,33 @@ function reply(status: number, body: Readonly<Record<string, unknown>>, more = {
   return { status, headers: { ...more, ...headers }, body: JSON.stringify(body) };
 }
 
-/** @param id of the record. */
-async function finish(
-  store: AsyncRecords<SignedResponse>,
-  id: string,
-  run: Run,
-  exchange: Exchange,
-  log: Log,
-): Promise<void> {
+const LOST = 'the answer of an async request is lost: its engine was away for too long';
+
+/** @returns what writes the end of a request. */
+async function endOf(run: Run, exchange: Exchange, log: Log): Promise<(store: Records, id: string) => unknown> {
   try {
-    await store.processing(id);
     const answer = await run({ detached: true });
-    await store.complete(id, answer, answerHeaders.get(exchange));
+    return (store, id) => store.complete(id, answer, answerHeaders.get(exchange));
   } catch (error) {
-    if (error instanceof StateUnavailable) {
-      log.error('the answer of an async request is lost: its engine was away for too long', { error: error.message });
-      return;
-    }
     if (!isRefusal(error)) log.error('an async request failed without a refusal', { error: String(error) });
     const text = isRefusal(error) ? String(error.body.error ?? error.message) : 'Internal server error';
-    await store.fail(id, text, answerHeaders.get(exchange));
+    return (store, id) => store.fail(id, text, answerHeaders.get(exchange));
+  }
+}
+
+/** @param id of the record. */
+async function finish(store: Records, id: string, run: Run, exchange: Exchange, { log, debts }: Told): Promise<void> {
+  await store.processing(id);
+  const end = await endOf(run, exchange, log);
+  const { requestId } = exchange;
+  // It may be paid for: while the engine is away, a stop waits for its return.
+  const written = debts.owe({ message: LOST, fields: { requestId } });
+  try {
+    await end(store, id);
+  } catch (error) {
+    log.error(LOST, { requestId, error: error instanceof Error ? error.message : String(error) });
+  } finally {
+    written();
   }
 }
 
@@ -57,7 +66,7 @@ function refuse(error: unknown): never {
   throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message });
 }
 
-async function poll(store: AsyncRecords<SignedResponse>, requestId: string): Promise<HttpResponse> {
+async function poll(store: Records, requestId: string): Promise<HttpResponse> {
   const record = await Promise.resolve(store.get(requestId)).catch(refuse);
   if (record === undefined) throw new Refusal(404, 'Request not found', { headers });
   const { status } = record;
@@ -73,27 +82,18 @@ const keptOwn = new StateKey<AsyncStore<true>>('own async records');
 /** Milliseconds between two sweeps of expired records. */
 const SWEEP = 10_000;
 
-/** The part of the time to stop that records have to be finished. */
-const STOP_PART = 0.8;
-
-/** Records that are being finished, which a stop waits for. */
-type Finishing = Set<Promise<void>>;
-
 /** Answers where to poll, while the work goes on. */
-function deliverTo(store: AsyncRecords<SignedResponse>, finishing: Finishing, log: Log) {
+function deliverTo(store: Records, told: Told) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
     const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
     if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
-    const finished = finish(store, requestId, run, exchange, log)
-      .catch((error) => log.error('an async record was lost', { error: String(error) }))
-      .finally(() => finishing.delete(finished));
-    finishing.add(finished);
+    void finish(store, requestId, run, exchange, told);
     return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
   };
 }
 
-function pollRoute(store: AsyncRecords<SignedResponse>): Route {
+function pollRoute(store: Records): Route {
   return {
     method: 'GET',
     path: '/requests/:requestId',
@@ -102,20 +102,20 @@ function pollRoute(store: AsyncRecords<SignedResponse>): Route {
   };
 }
 
-interface Records {
-  readonly records: AsyncRecords<SignedResponse>;
+interface Kept {
+  readonly records: Records;
   /** Those of this process. */
   readonly own: Pick<AsyncStore<unknown>, 'dropExpired' | 'size'>;
   stop(): void;
 }
 
-function recordsIn({ states, shared, node }: Services): Records {
+function recordsIn({ states, shared, node }: Services): Kept {
   if (shared?.processes !== 'many') {
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
     return { records: own, own, stop: () => undefined };
   }
   const own = states.keep(keptOwn, '', () => new AsyncStore<true>());
-  const records = new SharedRecords(own, shared.area('async'), node);
+  const records = new SharedRecords(own, shared, node);
   return { records, own, stop: () => records.stop() };
 }
 
@@ -127,25 +127,23 @@ export const modeAsync = definePlugin({
   needsState: { modes: ['async'] },
   openapi: describeAsync,
   setup(services) {
-    const { log, meters } = services;
+    const { meters } = services;
     const { records, own, stop } = recordsIn(services);
     meters.gauge({ name: 'async_records', help: 'Async requests in the store' }, () => {
       own.dropExpired();
       return own.size;
     });
-    const finishing: Finishing = new Set();
     let sweeping: NodeJS.Timeout | undefined;
     return {
       // Answers may be large, and no later request may come to drop them.
       start: () => {
         sweeping = setInterval(() => own.dropExpired(), SWEEP).unref();
       },
-      stop: async (deadline) => {
+      stop: () => {
         clearInterval(sweeping);
-        await within(deadline * STOP_PART, Promise.all(finishing), () => []);
         stop();
       },
-      hooks: { deliver: { async: deliverTo(records, finishing, log) } },
+      hooks: { deliver: { async: deliverTo(records, services) } },
       routes: [pollRoute(records)],
     };
   },

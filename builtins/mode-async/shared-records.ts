@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import {
+  type SharedState,
+  SignedResponse,
+  type StateArea,
+  StateUnavailable,
+  StateUnreadable,
+} from '../../plugins-sdk/index.ts';
 import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
 
 /** Milliseconds after which a request whose process died is gone, and between two renewals of one that lives. */
@@ -9,6 +15,8 @@ const RENEWAL = 10_000;
 const FINISHED = 60_000;
 /** Milliseconds between two tries to write what could not be written. */
 const RETRY = 1000;
+/** Milliseconds from a failure of the engine in which what is not there may be written again by whoever works on it. */
+const DOUBT = 5000;
 /** Tries to write where another value stands than was expected. */
 const TRIES = 5;
 
@@ -25,7 +33,7 @@ function withHeaders(headers: Headers | undefined, end: string): string {
   return headers === undefined ? end : `${HEADERS}${JSON.stringify(headers)}\n${end}`;
 }
 
-/** What stands in the engine, read. */
+/** What stands in the engine, read. @throws Error for what nobody here wrote. */
 function parse(text: string): AsyncRecord<SignedResponse> {
   if (text.startsWith(HEADERS)) {
     const line = text.indexOf('\n');
@@ -34,7 +42,8 @@ function parse(text: string): AsyncRecord<SignedResponse> {
   if (text.startsWith(COMPLETE))
     return { status: 'complete', answer: SignedResponse.parse(text.slice(COMPLETE.length)) };
   if (text.startsWith(FAILED)) return { status: 'failed', error: text.slice(FAILED.length) };
-  return { status: text === 'pending' ? 'pending' : 'processing' };
+  if (text !== 'pending' && text !== 'processing') throw new TypeError('no record');
+  return { status: text };
 }
 
 /**
@@ -50,11 +59,13 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   readonly #written = new Map<string, string>();
   #renewing: NodeJS.Timeout | undefined;
   #isStopped = false;
+  readonly #shared: Pick<SharedState, 'sinceFailure'>;
 
   /** @param node whose answers they are: they are nobody else's. */
-  constructor(own: AsyncStore<true>, area: StateArea, node: string) {
+  constructor(own: AsyncStore<true>, shared: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
     this.#own = own;
-    this.#area = area;
+    this.#shared = shared;
+    this.#area = shared.area('async');
     this.#node = node;
   }
 
@@ -81,20 +92,28 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   }
 
   async complete(id: string, answer: SignedResponse, headers?: Headers): Promise<boolean> {
-    return this.#own.complete(id, true) && this.#finish(id, withHeaders(headers, COMPLETE + answer.json));
+    return (await this.#finish(id, withHeaders(headers, COMPLETE + answer.json))) && this.#own.complete(id, true);
   }
 
   async fail(id: string, error: string, headers?: Headers): Promise<boolean> {
-    return this.#own.fail(id, error) && this.#finish(id, withHeaders(headers, FAILED + error));
+    return (await this.#finish(id, withHeaders(headers, FAILED + error))) && this.#own.fail(id, error);
   }
 
   async get(id: string): Promise<AsyncRecord<SignedResponse> | undefined> {
     const kept = await this.#area.get(this.#key(id));
     // One that was read may make room.
     const own = this.#own.get(id);
-    // The lease of what is under way here may have ended while the engine was away: it is there again soon.
+    // The lease of what is under way may have ended while the engine was away: it is there again soon.
     const text = kept ?? (own && this.#written.get(id));
-    return text === undefined ? undefined : parse(text);
+    if (text === undefined) {
+      if (this.#shared.sinceFailure() < DOUBT) throw new StateUnavailable('the engine was away until a moment ago');
+      return undefined;
+    }
+    try {
+      return parse(text);
+    } catch {
+      throw new StateUnreadable(`async:${this.#key(id)}`);
+    }
   }
 
   stop(): void {
@@ -107,20 +126,22 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     return `${this.#node} ${hash('sha256', id, 'base64url')}`;
   }
 
-  /** Tries until a client would have been told of it for the whole time that results are kept. */
+  /** Writes the end, as often as it takes, for as long as the request may be under way. */
   async #finish(id: string, text: string): Promise<boolean> {
-    const late = performance.now() + FINISHED;
-    for (;;) {
+    let failure: StateUnavailable | undefined;
+    while (this.#own.get(id)?.status === 'processing') {
       try {
         await this.#write(id, text, FINISHED);
-        break;
+        this.#written.delete(id);
+        return true;
       } catch (error) {
-        if (performance.now() > late) throw error;
+        if (!(error instanceof StateUnavailable)) throw error;
+        failure = error;
         await new Promise((done) => setTimeout(done, RETRY).unref());
       }
     }
-    this.#written.delete(id);
-    return true;
+    if (failure !== undefined) throw failure;
+    return false;
   }
 
   #renewIn(delay: number): void {

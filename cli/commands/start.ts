@@ -4,7 +4,7 @@ import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../log.ts';
 import type { Service } from '../service.ts';
-import { environmentFile, readEnvironment, userPath } from '../surroundings.ts';
+import { environmentFile, openFileWarning, readEnvironment, userPath } from '../surroundings.ts';
 import { startWatchdog, watchdogSeconds } from '../watchdog.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
 import { takeMark } from '../workers/messages.ts';
@@ -34,6 +34,8 @@ export async function start(given: Given): Promise<number> {
   const settings = { ...logSettings(env), ...(mark && { worker: mark.number, colour: mark.colour }) };
   const log = createLog(settings);
   reportCrashesTo(log);
+  const exposed = mark === undefined ? openFileWarning(envFile) : undefined;
+  if (exposed !== undefined) log.warn(exposed);
   const seconds = watchdogSeconds(env);
   try {
     const count = mark === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;

@@ -1,9 +1,13 @@
+import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state-area.ts';
 import { within } from '../../plugins-sdk/within.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
 
 /** Milliseconds that the others have; the primary waits for them a little less long. */
 const PATIENCE = 3000;
+
+/** Milliseconds that the primary has for a bucket: it does nothing slow. */
+const TAKE_PATIENCE = 250;
 
 type Offer = () => Promise<unknown>;
 
@@ -12,6 +16,7 @@ export class Colleagues implements Workers {
   readonly #send: (message: FromWorker) => unknown;
   readonly #offers = new Map<string, Offer>();
   readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
+  readonly #taking = new Map<number, (taken: Taken) => void>();
   #last = 0;
 
   constructor(send: (message: FromWorker) => unknown) {
@@ -30,6 +35,21 @@ export class Colleagues implements Workers {
     const [own, others] = await Promise.all([this.#offers.get(topic)?.(), within(PATIENCE, asked, () => [])]);
     this.#asked.delete(id);
     return [own, ...others].filter((value) => value !== undefined && value !== null);
+  }
+
+  async take(key: string, { max, window }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+    this.#last += 1;
+    const id = this.#last;
+    const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
+    this.#send({ kind: 'take', id, key, max, window, n, debt });
+    const taken = await within(TAKE_PATIENCE, answer, () => undefined);
+    this.#taking.delete(id);
+    if (taken === undefined) throw new StateUnavailable('the primary process does not answer');
+    return taken;
+  }
+
+  taken(id: number, taken: Taken): void {
+    this.#taking.get(id)?.(taken);
   }
 
   /** What the others said. */

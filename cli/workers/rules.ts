@@ -23,7 +23,7 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
       needs.map((what) => error('server.workers', `${what} needs state that all workers share: ${advice}`)),
     );
   }
-  const message = 'limits, and answers that are kept, are those of each worker without settings.state';
+  const message = 'answers that are kept are those of each worker without settings.state';
   return [warning('server.workers', message)];
 }
 

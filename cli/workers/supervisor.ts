@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
 import type { ProcessLog } from '../log.ts';
 import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';
@@ -38,6 +39,8 @@ export class Supervisor {
   readonly #slots = new Map<number, Slot>();
   readonly #alive = new Set<WorkerProcess>();
   readonly #gatherings: Gatherings;
+  /** What workers without an engine share of limits. */
+  readonly #buckets = new MemoryArea({ now: () => performance.now() });
   readonly #joint = new JointReload();
   readonly #failed: Promise<readonly string[]>;
   #fail: (lines: readonly string[]) => void = () => undefined;
@@ -118,6 +121,7 @@ export class Supervisor {
     else if (message.kind === 'committed') worker.stopTime = message.stopTime;
     else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
     else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
+    else if (message.kind === 'take') void this.#take(worker, message);
     else if (message.kind === 'answer') this.#gatherings.answered(worker, message.id, message.value);
     else this.#joint.answered(worker, message);
   }
@@ -180,6 +184,13 @@ export class Supervisor {
     this.#log.info('a worker leaves: it is replaced', { worker: worker.number, pid: worker.pid, signal });
     this.#restarted();
     this.#start(worker.number);
+  }
+
+  async #take(worker: WorkerProcess, { id, key, n, debt, ...limit }: Extract<FromWorker, { kind: 'take' }>) {
+    // Where so many clients are about that there is no place for one more, each worker limits it by itself.
+    const unknown = { granted: n, retryAfter: 0, left: limit.max };
+    const { granted, retryAfter, left } = await this.#buckets.take(key, limit, n, debt).catch(() => unknown);
+    worker.send({ kind: 'taken', id, granted, retryAfter, left });
   }
 
   async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {

@@ -143,6 +143,7 @@ class Worker {
     else if (message.kind === 'abort') void this.dropPrepared();
     else if (message.kind === 'stop') this.#stop(message);
     else if (message.kind === 'ask') void this.#colleagues.answer(message.id, message.topic);
+    else if (message.kind === 'taken') this.#colleagues.taken(message.id, message);
     else this.#colleagues.gathered(message.id, message.values);
   }
 

@@ -9,14 +9,12 @@
  *         url: ${HEARTBEAT_URL}
  * ```
  */
-import { type SimplePlugin, type Static, steadyClock, Type } from 'signed-data-proxy/plugins-sdk';
+import { millisecondsSchema, type SimplePlugin, type Static, steadyClock, Type } from 'signed-data-proxy/plugins-sdk';
 
 export const configSchema = Type.Object(
   {
     url: Type.String({ description: 'What to GET; http or https' }),
-    interval: Type.Optional(
-      Type.Integer({ minimum: 1, default: 60_000, description: 'Milliseconds between two pings' }),
-    ),
+    interval: Type.Optional(millisecondsSchema('Milliseconds between two pings', { default: 60_000 })),
   },
   { additionalProperties: false },
 );

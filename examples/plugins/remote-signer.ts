@@ -19,7 +19,7 @@
  *     url: https://signer.internal/sign
  *     address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
  *     headers: { Authorization: 'Bearer ${SIGNER_TOKEN}' }
- *     timeout: 2000
+ *     timeout: 2s
  * ```
  */
 import {

@@ -13,7 +13,14 @@
  *         webhookUrl: ${SLACK_WEBHOOK_URL}
  * ```
  */
-import { type ErrorContext, type SimplePlugin, type Static, steadyClock, Type } from 'signed-data-proxy/plugins-sdk';
+import {
+  type ErrorContext,
+  millisecondsSchema,
+  type SimplePlugin,
+  type Static,
+  steadyClock,
+  Type,
+} from 'signed-data-proxy/plugins-sdk';
 
 export const configSchema = Type.Object(
   {
@@ -21,9 +28,7 @@ export const configSchema = Type.Object(
     minStatus: Type.Optional(
       Type.Integer({ minimum: 400, maximum: 599, default: 500, description: 'Lowest status that is worth an alert' }),
     ),
-    interval: Type.Optional(
-      Type.Integer({ minimum: 1, default: 60_000, description: 'Milliseconds between two messages, at least' }),
-    ),
+    interval: Type.Optional(millisecondsSchema('Milliseconds between two messages, at least', { default: 60_000 })),
   },
   { additionalProperties: false },
 );

@@ -1,3 +1,4 @@
+import { Debts } from '../debts.ts';
 import type { Definition, Log, Services } from '../define.ts';
 import type { Endpoint } from '../kernel.ts';
 import { MeterRegistry } from '../meters.ts';
@@ -35,6 +36,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     log: silent,
     now: Date.now,
     states: new StateStore(),
+    debts: new Debts(),
     needsState: () => false,
     meters: meters.of(definition.name),
     budget: 'none',

@@ -4,6 +4,7 @@ import type { ServiceRequest } from './call.ts';
 import { curlPart } from './curl.ts';
 import { element } from './dom.ts';
 import { areaControl, type Content, type Field, field, jsonOf, textControl, textOf } from './fields.ts';
+import { boundsOf, choiceControl, typed } from './schema.ts';
 
 /** A request, and how what it asked for is encoded. */
 export interface Asked extends ServiceRequest {
@@ -117,11 +118,6 @@ function coveredOf({ receipt, reserved, parameters }: PublicEndpoint, given: obj
   return { parameters: Object.fromEntries(all.filter(([name]) => known.has(name))) };
 }
 
-/** JSON of a text that was given. */
-function quoted(content: Content<string>): Content<string> {
-  return 'value' in content && content.value !== undefined ? { value: JSON.stringify(content.value) } : content;
-}
-
 /** A client gives one value to all parameters of one name. */
 function parameterParts(parameters: readonly PublicParameter[]): Part[] {
   const names = [...new Set(parameters.map(({ name }) => name))];
@@ -133,7 +129,10 @@ function parameterParts(parameters: readonly PublicParameter[]): Part[] {
     const inBody = places.includes('body');
     const hints = same.flatMap(({ description }) => (description === undefined ? [] : [description]));
     const hint = fallback === undefined ? {} : { placeholder: inBody ? JSON.stringify(fallback) : String(fallback) };
-    const control = inBody ? areaControl({ ...hint, class: 'code' }) : textControl(hint);
+    const schemas = same.flatMap(({ schema }) => (schema === undefined ? [] : [schema]));
+    const [schema = {}] = schemas;
+    const listed = !inBody && Array.isArray(schema.enum) ? choiceControl(schema.enum, fallback) : undefined;
+    const control = listed ?? (inBody ? areaControl({ ...hint, class: 'code' }) : textControl(hint));
     const note = 'As JSON: "text", 42, true, [1, 2] or {"a": 1}. Ctrl+Enter sends.';
     return {
       name,
@@ -141,9 +140,13 @@ function parameterParts(parameters: readonly PublicParameter[]): Part[] {
         label: name,
         kind: places.join(', '),
         required,
-        hints: inBody ? [...hints, note] : hints,
+        hints: [...hints, ...schemas.flatMap(boundsOf), ...(inBody ? [note] : [])],
         control,
-        read: () => (inBody ? jsonOf(control, required) : quoted(textOf(control, required))),
+        read: () => {
+          // The options of a list are JSON already.
+          if (inBody || listed !== undefined) return jsonOf(control, required);
+          return typed(schema, textOf(control, required));
+        },
       }),
     };
   });
@@ -159,7 +162,7 @@ function reservedPart(name: ReservedParameter): Part {
     _times: 'What an integer is multiplied by before it is encoded, such as 1e18; 1 changes nothing.',
   };
   const control = textControl({ class: 'code', placeholder: name === '_path' ? '$.price' : '1e18' });
-  const read = () => quoted(textOf(control, true));
+  const read = () => typed({}, textOf(control, true));
   return {
     name,
     field: field<string>({ label: name, kind: 'encoding', required: true, hints: [hints[name]], control, read }),
@@ -184,7 +187,7 @@ function typePart(): Part {
     if (!list.hidden) list.focus();
   });
   const hints = ['The Solidity type of the value, or of several values.'];
-  const read = () => quoted(textOf(control.value === SEVERAL ? list : control, true));
+  const read = () => typed({}, textOf(control.value === SEVERAL ? list : control, true));
   return {
     name: '_type',
     field: field<string>({ label: '_type', kind: 'encoding', required: true, hints, control, more: list, read }),

@@ -55,6 +55,7 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
       ...(receipt === undefined ? [] : [', with a receipt']),
     ],
+    ...(encoding !== undefined && /int|\*/.test(encoding.type) ? [fractionsOf(encoding)] : []),
   ];
   return [
     element('p', { class: 'eyebrow' }, api),
@@ -65,6 +66,14 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
       { class: 'facts about-endpoint' },
       ...facts.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', {}, ...value)]),
     ),
+  ];
+}
+
+/** What becomes of digits that an integer has no place for. */
+function fractionsOf({ exact }: NonNullable<PublicEndpoint['encoding']>): [string, string] {
+  return [
+    'Fractions',
+    exact === true ? 'refused, where an integer would lose digits' : 'cut, where an integer loses digits',
   ];
 }
 
