@@ -23,6 +23,8 @@ export interface Plugin {
   /** Functions by stage name; of a stage with variants, a table of them. */
   readonly hooks?: Readonly<Record<string, unknown>> | undefined;
   readonly routes?: readonly Route[] | undefined;
+  /** A text by which it varies the answers of a question. */
+  vary?(exchange: Exchange, call: Call): Awaitable<string | undefined>;
   /** Told of what happens in every request. */
   readonly observe?: Observer | undefined;
   /** Timers, pools and workers begin here: nothing runs before. */
@@ -40,6 +42,8 @@ export interface Registration {
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
   readonly fallback?: boolean;
+  /** Modes of it that may run the rest of the pipeline again. */
+  readonly repeats?: readonly string[] | undefined;
   readonly plugin: Plugin;
 }
 

@@ -1,13 +1,14 @@
 import type { Exchange } from './exchange.ts';
-import type { ApiResponse, Awaitable, Call, Values } from './values.ts';
+import type { ApiResponse, AroundCall, Awaitable, Call, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
 /**
  * A *gate* allows or refuses, and a *pick* has one provider answer: both ask one plugin after the other until one has
- * something to say. A *map* hands what each returns to the next. A *watch* tells all at once, and wants to hear nothing.
+ * something to say. *Around* is an onion: each function has the next one inside it. A *map* hands what each returns to the
+ * next. A *watch* tells all at once, and wants to hear nothing.
  */
-export type Kind = 'gate' | 'pick' | 'map' | 'watch';
+export type Kind = 'gate' | 'pick' | 'around' | 'map' | 'watch';
 
 /** One row of the table. */
 export interface Stage {
@@ -24,10 +25,10 @@ export interface Stage {
   readonly required?: true;
   /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
   readonly variants?: 'auth type' | 'mode' | 'route';
-  /** Whoever is asked has to say something. */
-  readonly mustAnswer?: true;
-  /** Who allows speaks for nobody else: all are asked, those that others may replace last, since what they do may be final. */
-  readonly unanimous?: true;
+  /** Built-ins come after operators' plugins, as they do wherever one of them answers. */
+  readonly builtinsLast?: true;
+  /** Plugins have it beside `hooks`, not among them. */
+  readonly beside?: true;
   /** Functions see a context made for them instead of the stage's own arguments, and whatever they throw is a drop. */
   readonly context?: true;
   /** Whether its functions can change what gets signed, or sent as signed. */
@@ -40,28 +41,28 @@ export interface Stage {
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
-  route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', mustAnswer: true },
+  route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', beside: true },
   resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, signs: true },
   read: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, signs: true },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
-  validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', signs: true },
+  validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, signs: true },
+  vary: { kind: 'map', takes: ['variation'], returns: 'variation', beside: true },
+  prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, signs: true },
   deliver: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', signs: true },
-  lookup: { kind: 'pick', takes: ['parameters'], returns: 'signedResponse', fails: 'open', signs: true },
+  answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', signs: true },
   onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', context: true, signs: true },
-  callApi: { kind: 'pick', takes: ['parameters'], returns: 'response', required: true, signs: true },
+  callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, signs: true },
   onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', context: true, signs: true },
-  fetched: { kind: 'watch', takes: ['response'], fails: 'open' },
-  encode: { kind: 'pick', takes: ['response'], returns: 'encoded', required: true, signs: true },
+  encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, signs: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', signs: true },
   onBeforeSign: { kind: 'map', takes: ['data'], returns: 'data', context: true, signs: true },
   sign: { kind: 'pick', takes: ['signRequest'], returns: 'signed', required: true, signs: true },
-  prove: { kind: 'pick', takes: [], returns: 'proof', fails: 'open' },
-  release: { kind: 'gate', takes: ['signedResponse'], returns: 'allowed', unanimous: true },
-  store: { kind: 'watch', takes: ['signedResponse'], fails: 'open', always: true },
+  prove: { kind: 'pick', takes: ['outgoing'], returns: 'proof', fails: 'open' },
+  release: { kind: 'gate', takes: ['signedResponse'], returns: 'released', builtinsLast: true },
   settle: { kind: 'watch', takes: ['outcome'], fails: 'open', always: true },
   respond: { kind: 'map', takes: ['headers'], returns: 'headers', fails: 'open', always: true },
-  onResponseSent: { kind: 'watch', takes: ['status'], fails: 'open', always: true, context: true },
+  onResponseSent: { kind: 'watch', takes: ['status', 'signedResponse'], fails: 'open', always: true, context: true },
   onError: { kind: 'watch', takes: ['refusal', 'id'], fails: 'open', always: true, context: true },
 } as const satisfies Readonly<Record<string, Stage>>;
 
@@ -75,6 +76,12 @@ export type VariantStage = NamesWith<{ readonly variants: string }>;
 export type ContextStage = NamesWith<{ readonly context: true }>;
 /** Stages whose functions get the arguments as the table names them. */
 export type InnerStage = Exclude<StageName, ContextStage>;
+/** Stages of which each function has the next one inside it. */
+export type AroundStage = NamesWith<{ readonly kind: 'around' }>;
+/** What a function of an onion takes, and may hand to the next one in another form. */
+export type AroundValue<N extends AroundStage> = ValueOf<Row<N>['takes'][0]>;
+/** Stages whose functions stand among a plugin's hooks. */
+export type HookStage = Exclude<StageName, NamesWith<{ readonly beside: true }>>;
 /** What functions of inner stages return. */
 export type InnerResult = { [N in InnerStage]: Row<N> extends { returns: infer R } ? R : never }[InnerStage];
 
@@ -83,9 +90,12 @@ export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: i
 type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
-/** A function of an inner stage: the stage's arguments, and what tells it to stop. */
+/** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
+export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : Call;
+
+/** A function of an inner stage: the stage's arguments, and its call. */
 export type StageFn<N extends StageName> = (
-  ...args: [...ArgsOf<N>, call: Call]
+  ...args: [...ArgsOf<N>, call: CallOf<N>]
 ) => Awaitable<ResultOf<N> | undefined | void>;
 
 export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
@@ -104,9 +114,11 @@ export type Reading<T> = T | Generator<void, T>;
 /** What plugins of a context stage see, and how what they return is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>): unknown;
+  context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
   /** @throws WrongShape */
   accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
+  /** Looks at what a function that has ended well left in its context. @throws WrongShape */
+  ended?(context: unknown, args: ArgsOf<N>, plugin: string): void;
 }
 
 /**
@@ -117,10 +129,13 @@ export interface Contracts {
   /** Freezes a response for a plugin that might change it; those of the service are trusted not to, for it costs time. */
   protect(response: ApiResponse): void;
   readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
+  /** Of an onion's first argument, what a function hands to the next one; the arguments are those it got. */
+  readonly inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> };
   readonly results: {
     readonly [R in InnerResult]: (
       value: unknown,
       args: readonly unknown[],
+      plugin: string,
     ) => R extends 'response' ? Reading<Values[R]> : Values[R];
   };
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Exchange } from './exchange.ts';
 import type { Refusal } from './refusal.ts';
 
 export type Hex = `0x${string}`;
@@ -54,11 +55,42 @@ export interface SignedResponse extends CheckedJson {
   with(members: Readonly<Record<string, unknown>>): CheckedJson;
 }
 
+/** A body that is sent as it comes: texts and bytes in turn. It ends with the client and with a drain. */
+export type BodyStream = AsyncIterable<string | Uint8Array>;
+
 /** What goes back over HTTP; a text is sent as JSON, and checked to be, unless the headers name another media type. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers?: Headers;
-  readonly body: string | Uint8Array | CheckedJson;
+  /** A stream needs a media type other than JSON. */
+  readonly body: string | Uint8Array | CheckedJson | BodyStream;
+}
+
+/** A request to the upstream. Its headers and, with secret parameters, all of it may hold the operator's credentials. */
+export interface OutgoingRequest {
+  readonly method: string;
+  readonly url: string;
+  /** Those of the message; what concerns the connection alone (Host, Connection, lengths, codings) is the client's. */
+  readonly headers: Headers;
+  readonly body: string | undefined;
+}
+
+/** What a request asks, made once of its final parameters: all that tells its answer from others comes from it. */
+export interface Question {
+  /** Values of declared parameters, the client's and defaults; never fixed or secret ones. */
+  readonly parameters: Parameters;
+  /** The reserved parameters that the endpoint takes, as they were sent. */
+  readonly reserved: Parameters;
+  readonly request: OutgoingRequest;
+  /** 43 characters that tell its answer from all others of the same config; made when first asked for. */
+  readonly key: string;
+  /** What a receipt of the answer signs; only on endpoints whose answers carry one. */
+  readonly requestHash: Hex | undefined;
+  /**
+   * The question that goes upstream with other parameters. Key and request hash stay: they say what the client asked.
+   * @throws Refusal 400 for parameters that no client could have sent.
+   */
+  with(parameters: Parameters): Question;
 }
 
 /** What an upstream answered. */
@@ -67,6 +99,8 @@ export interface ApiResponse {
   readonly status: number;
   /** The JSON text that `data` was parsed from: it holds digits that a double loses. Absent once a plugin replaced the data. */
   readonly text?: string;
+  /** What was sent for it; absent where a plugin made the response by itself. */
+  readonly request?: OutgoingRequest | undefined;
 }
 
 /** What `encode` makes of an upstream answer. */
@@ -86,6 +120,8 @@ export interface SignRequest {
   readonly data: Hex;
   /** Whether the data is the hash of what is shown, rather than shown itself; default false. */
   readonly isHash?: boolean;
+  /** Of the question; where there is one, the receipt of the answer is to be signed, too. */
+  readonly requestHash?: Hex | undefined;
 }
 
 export interface Signed {
@@ -96,11 +132,14 @@ export interface Signed {
 }
 
 /** All that a signed answer consists of. */
-export interface SignedParts extends Signed, Omit<SignRequest, 'data' | 'isHash'>, Omit<Encoded, 'bytes'> {
+export interface SignedParts extends Signed, Omit<SignRequest, 'data' | 'isHash' | 'requestHash'>, Omit<Encoded, 'bytes'> {
   readonly proof: Proof | undefined;
 }
 
-/** The rest of the pipeline, to be called once. `detached` unties it from the client's connection. */
+/**
+ * The rest of the pipeline: an answer, released and settled. It is to be called before `deliver` ends, and once; a mode that `repeats`
+ * may call it again, also while its body streams. `detached` unties it from the client's connection.
+ */
 export type Run = (options?: { readonly detached?: boolean }) => Promise<SignedResponse>;
 
 /** How a request ended; `abandoned`: the client left before there was an answer. */
@@ -115,6 +154,31 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** What a function of an onion gets beside the stage's arguments. */
+export interface AroundCall<V, R> extends Call {
+  /**
+   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
+   * @param value in place of the one that the function got.
+   * @throws Refusal, as the client would get it.
+   */
+  next(value?: V): Promise<R>;
+  /**
+   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them:
+   * it runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
+   * Waiting is charged to nobody.
+   * @param key of this plugin and stage.
+   * @throws Refusal
+   */
+  share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
+}
+
+/** What shared work is done with. */
+export interface Flight<V, R> extends Call {
+  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
+  readonly exchange: Exchange;
+  next(value?: V): Promise<R>;
+}
+
 /** What stages take and return, by the names under which the table of stages speaks of it. */
 export interface Values {
   /** An endpoint's id as the client sent it. */
@@ -125,9 +189,15 @@ export interface Values {
   endpoint: Endpoint;
   method: AuthMethod;
   allowed: true;
+  /** Nothing: whoever lets an answer out speaks for nobody else. */
+  released: undefined;
   rejection: Refusal;
   parameters: Parameters;
   run: Run;
+  question: Question;
+  /** What plugins vary the answers of a question by. */
+  variation: string;
+  outgoing: OutgoingRequest;
   response: ApiResponse;
   encoded: Encoded;
   data: Hex;

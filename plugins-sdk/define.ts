@@ -5,9 +5,12 @@ import { compileSchema } from './compile-schema.ts';
 import type { Debts } from './debts.ts';
 import type { Address } from './hex.ts';
 import type {
+  Awaitable,
+  Call,
   ContextStage,
   Endpoint,
   Exchange,
+  HookStage,
   Json,
   Parameters,
   Plugin,
@@ -177,13 +180,18 @@ export interface CheckContext {
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
 type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
 export type Taps = {
-  readonly [N in Exclude<StageName, 'route'>]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
+  readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
 
 /** What a plugin does, made once at start-up. */
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
+  /**
+   * A text that becomes part of every question's key, so that answers are shared only where it is the same: for whoever changes
+   * the outgoing request, or the answer, by something that the parameters do not say. It runs after `validate`.
+   */
+  vary?(exchange: Exchange, call: Call): Awaitable<string | undefined>;
 }
 
 /** The six members of a hashed endpoint specification. */
@@ -201,8 +209,8 @@ export interface Definition<C = unknown> {
   readonly configSchema?: ConfigSchema;
   /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */
   readonly auth?: Readonly<Record<string, TSchema>>;
-  /** Modes it delivers. */
-  readonly modes?: readonly string[];
+  /** Modes it delivers. One that `repeats` may run the rest of the pipeline again: each run is an answer, released and settled by itself. */
+  readonly modes?: readonly string[] | Readonly<Record<string, { readonly repeats?: boolean }>>;
   readonly credentials?: readonly string[];
   /** Response headers that scripts of other origins may read. */
   readonly exposes?: readonly string[];
