@@ -1,5 +1,5 @@
 import { createAbortController } from './abort.ts';
-import type { Exchange } from './exchange.ts';
+import type { AbortSource } from './client-signal.ts';
 import type { Call } from './values.ts';
 
 /** What a function has used of a budget. */
@@ -8,161 +8,177 @@ export interface Spending {
   readonly milliseconds: number;
 }
 
-let charge: (budget: Budget, milliseconds: number) => void;
-/** Keeps what a call has used, for those who measure. */
-export let note: (budget: Budget, spending: Spending) => void;
-/** The stopwatches that run on a budget now. */
-let running: (budget: Budget) => Stopwatch[];
-
-/**
- * How much time one plugin has left in one request, shared by all its hooks of that request. Plugins may look at it; only
- * this module's functions, which they do not have, change it.
- */
-export class Budget implements Call {
-  readonly #total: number;
-  #remaining: number;
-  readonly #spent: Spending[] = [];
-  readonly #running: Stopwatch[] = [];
-  readonly #exchange: Exchange | undefined;
-  #controller: AbortController | undefined;
-
-  /** @param exchange whose client's disconnect ends the work too, if it does. */
-  constructor(total: number, exchange?: Exchange) {
-    this.#total = total;
-    this.#remaining = total;
-    this.#exchange = exchange;
-    // An own property would hide what the guard reads.
-    Object.freeze(this);
-  }
-
-  static {
-    charge = (budget, milliseconds) => {
-      budget.#remaining -= milliseconds;
-      if (budget.exhausted) budget.#controller?.abort();
-    };
-    note = (budget, spending) => void budget.#spent.push(Object.freeze(spending));
-    running = (budget) => budget.#running;
-  }
-
-  /** Milliseconds at the beginning of the request. */
-  get total(): number {
-    return this.#total;
-  }
-
-  get remaining(): number {
-    return this.#remaining;
-  }
-
-  /** What each function that was called has used, in the order of their ends. */
-  get spent(): readonly Spending[] {
-    return [...this.#spent];
-  }
-
-  get exhausted(): boolean {
-    return this.#remaining <= 0;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = createAbortController();
-      this.#controller = controller;
-      const client = this.#exchange?.signal;
-      if (client?.aborted || this.exhausted) controller.abort();
-      // Whoever has the client's signal can send it an event, which is no abort.
-      else client?.addEventListener('abort', () => client.aborted && controller.abort());
-    }
-    return this.#controller.signal;
-  }
-}
-
-Object.freeze(Budget.prototype);
-
 /** A clock that tells milliseconds, of which only differences mean anything. */
 export type Clock = () => number;
 
 const ownClock: Clock = () => performance.now();
 
-/** Charges the time of one call to a budget. */
-export class Stopwatch {
-  readonly #budget: Budget;
-  readonly #clock: Clock;
-  #since: number;
-  #used = 0;
-  #pauses = 0;
-  #isOver = false;
-  #timer: NodeJS.Timeout | undefined;
-  #exhausted: (() => void) | undefined;
+/** What changes of a budget. */
+interface Ledger {
+  readonly clock: Clock;
+  remaining: number;
+  /** Calls under way, and those of them that wait for what is charged to nobody. */
+  running: number;
+  paused: number;
+  /** When the calls were charged last. */
+  since: number;
+  /** Milliseconds of calls that have ended. */
+  noted: number;
+  readonly spent: Spending[];
+  /** Told when the budget ends, by calls that wait. */
+  readonly waiting: Set<() => void>;
+  timer: NodeJS.Timeout | undefined;
+  controller: AbortController | undefined;
+}
 
-  /** Runs at once. */
-  constructor(budget: Budget, clock: Clock = ownClock) {
-    this.#budget = budget;
-    this.#clock = clock;
-    this.#since = clock();
-    running(budget).push(this);
-  }
+let ledgerOf: (budget: Budget) => Ledger;
 
-  /** Milliseconds that were charged. */
-  get used(): number {
-    return this.#used;
-  }
+/**
+ * How much time one plugin has left in one request, shared by all its hooks of that request. Plugins may look at it; only
+ * {@link charging}, which they do not have, changes it.
+ */
+export class Budget implements Call {
+  /** Milliseconds at the beginning of the request. */
+  readonly total: number;
+  readonly #client: AbortSource | undefined;
+  readonly #ledger: Ledger;
 
-  /** Charges the time since the last charge: what is charged once is not charged again. @returns whether any time is left. */
-  charge(): boolean {
-    if (this.#pauses === 0 && !this.#isOver) {
-      const now = this.#clock();
-      const milliseconds = now - this.#since;
-      this.#since = now;
-      this.#used += milliseconds;
-      charge(this.#budget, milliseconds);
-    }
-    return !this.#budget.exhausted;
-  }
-
-  /** Tells when the budget ends. A timer may come a fraction of a millisecond early: the rest is charged with it. */
-  whenExhausted(tell: () => void): void {
-    this.#exhausted = tell;
-    if (this.#pauses > 0) return;
-    const end = () => {
-      this.charge();
-      // By another clock less time has passed.
-      if (this.#budget.remaining >= 1) return this.whenExhausted(tell);
-      charge(this.#budget, Math.max(this.#budget.remaining, 0));
-      tell();
+  /** @param client whose disconnect ends the work too, if it does. */
+  constructor(total: number, client?: AbortSource, clock = ownClock) {
+    this.total = total;
+    this.#client = client;
+    this.#ledger = {
+      clock,
+      remaining: total,
+      running: 0,
+      paused: 0,
+      since: 0,
+      noted: 0,
+      spent: [],
+      waiting: new Set(),
+      timer: undefined,
+      controller: undefined,
     };
-    this.#timer = setTimeout(end, Math.max(this.#budget.remaining, 0));
+    // An own property would hide what the guard reads.
+    Object.freeze(this);
   }
 
-  /** Time until {@link resume} is charged to nobody. May be nested. */
-  pause(): void {
-    this.charge();
-    this.#pauses += 1;
-    clearTimeout(this.#timer);
+  static {
+    ledgerOf = (budget) => budget.#ledger;
   }
 
-  resume(): void {
-    this.#pauses -= 1;
-    if (this.#pauses > 0 || this.#isOver) return;
-    this.#since = this.#clock();
-    if (this.#exhausted !== undefined) this.whenExhausted(this.#exhausted);
+  get remaining(): number {
+    return this.#ledger.remaining;
   }
 
-  /** Nothing is charged any more, what was not charged yet included. */
-  stop(): void {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    const others = running(this.#budget);
-    const index = others.lastIndexOf(this);
-    if (index >= 0) others.splice(index, 1);
+  /** What each function that was called has used, in the order of their ends. */
+  get spent(): readonly Spending[] {
+    return [...this.#ledger.spent];
+  }
+
+  get exhausted(): boolean {
+    return this.#ledger.remaining <= 0;
+  }
+
+  get signal(): AbortSignal {
+    const ledger = this.#ledger;
+    if (ledger.controller === undefined) {
+      const controller = createAbortController();
+      ledger.controller = controller;
+      if (this.#client?.aborted || this.exhausted) controller.abort();
+      else this.#client?.addEventListener('abort', { handleEvent: () => controller.abort() });
+    }
+    return ledger.controller.signal;
   }
 }
 
-/** Does work that takes none of a budget's time: all calls that it pays for wait meanwhile. */
+Object.freeze(Budget.prototype);
+
+/** Charges the calls under way, unless all of them wait. What is charged once is not charged again. */
+function settle(ledger: Ledger): void {
+  const now = ledger.clock();
+  if (ledger.running > ledger.paused) spend(ledger, now - ledger.since);
+  ledger.since = now;
+}
+
+function spend(ledger: Ledger, milliseconds: number): void {
+  ledger.remaining -= milliseconds;
+  if (ledger.remaining <= 0) ledger.controller?.abort();
+}
+
+/** One timer for all who wait, while time is charged. */
+function arm(ledger: Ledger): void {
+  clearTimeout(ledger.timer);
+  if (ledger.waiting.size === 0 || ledger.running <= ledger.paused) return;
+  ledger.timer = setTimeout(
+    () => {
+      settle(ledger);
+      // By another clock less time has passed. A timer may come a fraction of a millisecond early: the rest is charged with it.
+      if (ledger.remaining >= 1) return arm(ledger);
+      spend(ledger, Math.max(ledger.remaining, 0));
+      for (const tell of ledger.waiting) tell();
+    },
+    Math.max(ledger.remaining, 0),
+  );
+}
+
+/** What the kernel alone may do to a budget. */
+export const charging = {
+  /** A call begins. @returns what {@link end} wants to know. */
+  begin(budget: Budget): number {
+    const ledger = ledgerOf(budget);
+    settle(ledger);
+    ledger.running += 1;
+    return budget.total - ledger.remaining - ledger.noted;
+  },
+
+  /** @returns whether any time is left. */
+  hasTime(budget: Budget): boolean {
+    settle(ledgerOf(budget));
+    return !budget.exhausted;
+  },
+
+  /** Tells when the budget ends, until the call ends. */
+  whenExhausted(budget: Budget, tell: () => void): void {
+    const ledger = ledgerOf(budget);
+    ledger.waiting.add(tell);
+    arm(ledger);
+  },
+
+  /** A call waits for what is charged to nobody. */
+  pause(budget: Budget): void {
+    const ledger = ledgerOf(budget);
+    settle(ledger);
+    ledger.paused += 1;
+    arm(ledger);
+  },
+
+  resume(budget: Budget): void {
+    const ledger = ledgerOf(budget);
+    settle(ledger);
+    ledger.paused -= 1;
+    arm(ledger);
+  },
+
+  /** A call has ended: what it used, without the calls inside it, is kept for those who measure. */
+  end(budget: Budget, stage: string, begun: number, tell: (() => void) | undefined): void {
+    const ledger = ledgerOf(budget);
+    ledger.running -= 1;
+    if (tell !== undefined) ledger.waiting.delete(tell);
+    if (ledger.waiting.size === 0) clearTimeout(ledger.timer);
+    const milliseconds = budget.total - ledger.remaining - ledger.noted - begun;
+    ledger.noted += milliseconds;
+    ledger.spent.push(Object.freeze({ stage, milliseconds }));
+  },
+};
+
+/** Does work that takes none of a budget's time. */
 export async function uncharged<T>(budget: Budget | undefined, work: () => Promise<T>): Promise<T> {
-  const paused = budget === undefined ? [] : [...running(budget)];
-  for (const stopwatch of paused) stopwatch.pause();
+  if (budget === undefined) return work();
+  charging.pause(budget);
   try {
     return await work();
   } finally {
-    for (const stopwatch of paused) stopwatch.resume();
+    charging.resume(budget);
   }
 }

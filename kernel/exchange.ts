@@ -19,33 +19,36 @@ export interface ExchangeInput {
 interface Progress {
   parameters: Parameters;
   endpoint: Endpoint | undefined;
-  gone: boolean;
+  client: ClientSignal;
   detached: boolean;
+  settled: boolean;
   budgets: Map<string, Budget> | undefined;
+  controller: AbortController | undefined;
 }
 
 const none: Parameters = Object.freeze({});
 
 let progressOf: (exchange: Exchange) => Progress;
-let leave: (exchange: Exchange) => void;
+let inputOf: (exchange: Exchange) => ExchangeInput;
 let isExchange: (value: unknown) => value is Exchange;
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
 export class Exchange extends ContextHolder {
   readonly #startedAt = performance.now();
   readonly #input: ExchangeInput;
-  readonly #client = new ClientSignal();
   readonly #progress: Progress = {
     parameters: none,
     endpoint: undefined,
-    gone: false,
+    client: new ClientSignal(),
     detached: false,
+    settled: false,
     budgets: undefined,
+    controller: undefined,
   };
-  #controller: AbortController | undefined;
 
-  constructor(input: ExchangeInput) {
-    super();
+  /** @param from whose context values are copied. */
+  constructor(input: ExchangeInput, from?: ContextHolder) {
+    super(from);
     this.#input = input;
     Object.freeze(input.headers);
     // An own property would hide what the kernel reads.
@@ -55,10 +58,7 @@ export class Exchange extends ContextHolder {
   static {
     progressOf = (exchange) => exchange.#progress;
     isExchange = (value): value is Exchange => typeof value === 'object' && value !== null && #progress in value;
-    leave = (exchange) => {
-      abort(exchange.#client);
-      exchange.#controller?.abort();
-    };
+    inputOf = (exchange) => exchange.#input;
   }
 
   get requestId(): Hex {
@@ -99,20 +99,24 @@ export class Exchange extends ContextHolder {
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
-    this.#controller ??= createAbortController();
-    if (this.abandoned) this.#controller.abort();
-    return this.#controller.signal;
+    const progress = this.#progress;
+    if (progress.controller === undefined) {
+      const controller = createAbortController();
+      progress.controller = controller;
+      if (this.abandoned) controller.abort();
+      else progress.client.addEventListener('abort', { handleEvent: () => controller.abort() });
+    }
+    return progress.controller.signal;
   }
 
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
   get client(): AbortSource {
-    return this.#client;
+    return this.#progress.client;
   }
 
   /** True when nobody waits for the outcome any more. */
   get abandoned(): boolean {
-    const { gone, detached } = this.#progress;
-    return gone && !detached;
+    return this.#progress.client.aborted;
   }
 
   /** Milliseconds since the request arrived. */
@@ -143,14 +147,33 @@ export const control = {
 
   /** The client is gone. */
   disconnect(exchange: Exchange): void {
-    const progress = progressOf(exchange);
-    progress.gone = true;
-    if (!progress.detached) leave(exchange);
+    const { client, detached } = progressOf(exchange);
+    if (!detached) abort(client);
   },
 
-  /** Unties the rest of the work from the client's connection. */
+  /** Unties the rest of the work from the client's connection, also when that has ended. */
   detach(exchange: Exchange): void {
-    progressOf(exchange).detached = true;
+    const progress = progressOf(exchange);
+    if (progress.client.aborted) Object.assign(progress, { client: new ClientSignal(), controller: undefined });
+    progress.detached = true;
+  },
+
+  /** Its outcome becomes known. @returns whether it was not yet. */
+  settle(exchange: Exchange): boolean {
+    const progress = progressOf(exchange);
+    if (progress.settled) return false;
+    progress.settled = true;
+    return true;
+  },
+
+  isSettled: (exchange: Exchange): boolean => progressOf(exchange).settled,
+
+  /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
+  fork(exchange: Exchange): Exchange {
+    const fork = new Exchange(inputOf(exchange), exchange);
+    const { parameters, endpoint } = progressOf(exchange);
+    Object.assign(progressOf(fork), { parameters, endpoint });
+    return fork;
   },
 
   /** What plugins have left in this request, by their names. */
