@@ -207,12 +207,12 @@ class Invocation {
     if (budget?.exhausted) throw new Error('the budget has ended');
     if (budget === undefined || this.#isOver) return work();
     this.#pauses += 1;
-    if (this.#pauses === 1) charging.pause(budget);
+    if (this.#pauses === 1) charging.pause(budget, 1);
     try {
       return await work();
     } finally {
       this.#pauses -= 1;
-      if (this.#pauses === 0 && !this.#isOver) charging.resume(budget);
+      if (this.#pauses === 0 && !this.#isOver) charging.pause(budget, -1);
     }
   }
 
@@ -319,7 +319,7 @@ class Invocation {
     const { plugin, stage, options } = this.#tap;
     const budget = this.#budget;
     if (budget !== undefined && !this.#isOver) {
-      if (this.#pauses > 0) charging.resume(budget);
+      if (this.#pauses > 0) charging.pause(budget, -1);
       charging.end(budget, stage, this.#begun, this.#tell);
     }
     this.#isOver = true;

@@ -134,7 +134,8 @@ class RequestLifecycle {
   readonly #pipeline: Pipeline;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  #isDetached = false;
+  /** Whether what must wait for the response need not wait for that of the client. */
+  #isUntied = false;
   /** Whether the mode has begun to answer, and whether it has ended. */
   #hasRun = false;
   #hasEnded = false;
@@ -192,14 +193,12 @@ class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false } = {}) => {
       const isAgain = this.#hasRun;
-      if (isAgain && !this.#pipeline.repeats(this.#exchange.endpoint.mode))
-        throw new Error('the rest of the pipeline runs once');
+      const repeats = this.#pipeline.repeats(this.#exchange.endpoint.mode);
+      if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
       if (this.#hasEnded) throw new Error('the request has ended');
       this.#hasRun = true;
-      if (detached && !isAgain) {
-        this.#isDetached = true;
-        control.detach(this.#exchange);
-      }
+      this.#isUntied ||= detached || repeats;
+      if (detached) control.detach(this.#exchange);
       const running = isAgain ? this.#again(question) : this.#answer(question);
       // A mode may drop it: what went wrong is concluded by then.
       running.catch(() => undefined);
@@ -215,7 +214,7 @@ class RequestLifecycle {
     if (client.aborted) leave.handleEvent();
     client.addEventListener('abort', leave);
     const run = new RequestLifecycle(this.#pipeline, { ...this.#request, id: this.#request.id, exchange });
-    run.#isDetached = true;
+    run.#isUntied = true;
     return run.#answer(question).finally(() => client.removeEventListener('abort', leave));
   }
 
@@ -237,14 +236,11 @@ class RequestLifecycle {
     });
   }
 
-  /** A mode may go on to answer while its body streams. */
-  #delivered(response: HttpResponse): Awaitable<HttpResponse> {
-    const { status, headers, body } = response;
-    if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return this.#ended().then(() => response);
-    this.#pipeline.hooks.running.add();
-    const end = once(() => this.#ended().finally(this.#pipeline.hooks.running.done));
-    this.#exchange.client.addEventListener('abort', { handleEvent: () => void end() });
-    return { status, ...(headers && { headers }), body: endingWith(body, end) };
+  /** A mode may go on to answer while its body streams: it ends with the response. */
+  async #delivered(response: HttpResponse): Promise<HttpResponse> {
+    if (isStream(response.body)) this.#request.later(() => this.#watch(this.#ended()));
+    else await this.#ended();
+    return response;
   }
 
   /** A mode that ends without a run settles as refused. */
@@ -297,7 +293,7 @@ class RequestLifecycle {
 
   /** Does what must not delay the response. */
   #later(task: () => void): void {
-    if (this.#isDetached) this.#watch(immediate().then(task));
+    if (this.#isUntied) this.#watch(immediate().then(task));
     else this.#request.later(task);
   }
 
@@ -313,36 +309,6 @@ class RequestLifecycle {
   }
 }
 
-function once<T>(work: () => T): () => T {
-  let done: { readonly result: T } | undefined;
-  return () => {
-    done ??= { result: work() };
-    return done.result;
-  };
-}
-
-/** The same stream, with something to be done when it ends in any way, also before it has begun. */
-function endingWith(body: BodyStream, end: () => Promise<void>): BodyStream {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = body[Symbol.asyncIterator]();
-      return {
-        async next() {
-          try {
-            const step = await iterator.next();
-            if (step.done) await end();
-            return step;
-          } catch (error) {
-            await end();
-            throw error;
-          }
-        },
-        async return() {
-          await end();
-          await iterator.return?.();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
+function isStream(body: HttpResponse['body']): body is BodyStream {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }
