@@ -78,6 +78,7 @@ export async function testPlugin(
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+    { signers: [services.node], now: () => services.now() },
   );
   const subject = { hooks, observer, taps, requested, complaints };
   const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());

@@ -5,15 +5,7 @@ import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
-import {
-  answerKey,
-  encodingChoice,
-  type Hex,
-  type Json,
-  perMethod,
-  Refusal,
-  resolvedParameters,
-} from '../../plugins-sdk/index.ts';
+import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 
@@ -624,39 +616,6 @@ describe('observers of the plugin', () => {
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [['observe', 'AssertionError [ERR_ASSERTION]: no']],
     );
-  });
-});
-
-describe('answerKey', () => {
-  it('is one for what makes the same answer', async () => {
-    const keys: string[] = [];
-    const harness = await testPlugin({
-      name: 'p',
-      setup: () => ({ hooks: { lookup: (_, exchange) => void keys.push(answerKey(exchange)) } }),
-    });
-    const keyOf = async (values: readonly (Json | undefined)[], choice?: readonly string[], id: Hex = '0x01') => {
-      const request = harness.request({ endpoint: testEndpoint({ id }) });
-      const { exchange } = request;
-      resolvedParameters.set(exchange, { values, place: () => assert.fail('nothing is sent') });
-      if (choice !== undefined) encodingChoice.set(exchange, choice);
-      await request.stage('lookup', {});
-      return keys.at(-1);
-    };
-    const first = await keyOf(['a', { x: 1, y: 2 }]);
-    assert.match(first ?? '', /^[\w-]{43}$/);
-    assert.equal(await keyOf(['a', { y: 2, x: 1 }]), first);
-    const others = [
-      await keyOf(['a', { x: 1, y: 3 }]),
-      await keyOf(['a', undefined]),
-      await keyOf(['a', null]),
-      await keyOf(['a', '']),
-      await keyOf([undefined, 'a']),
-      await keyOf(['a', { x: 1, y: 2 }], ['int256']),
-      await keyOf(['a', { x: 1, y: 2 }], ['uint256']),
-      await keyOf(['a', { x: 1, y: 2 }], undefined, '0x02'),
-      await keyOf(['x'.repeat(10_000)]),
-    ];
-    assert.equal(new Set([first, ...others]).size, 10);
   });
 });
 
