@@ -86,7 +86,7 @@ export class Generation {
       });
       const { now } = surroundings;
       const pipeline = new Pipeline(plugins.hooks, { now, serialize: SignedResponse.of, failed });
-      const check = (response: HttpResponse) => contracts.results.httpResponse(response, []);
+      const check = (response: HttpResponse) => contracts.results.httpResponse(response, [], '');
       const closed = this.#requests.done;
       this.#plugins = plugins;
       this.#pipeline = pipeline;
@@ -131,6 +131,11 @@ export class Generation {
     this.#states.settle();
     this.#meters.commit();
     this.#measureState();
+  }
+
+  /** Ends the responses that stream: they may have no other end. */
+  endStreams(): void {
+    this.#handler.endStreams();
   }
 
   /** Resolves when no request and nothing in the background is under way. */

@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
+import { CheckedStream, isStream } from './body-stream.ts';
 import { requestHash } from './context-keys.ts';
 import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
@@ -123,18 +124,24 @@ function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
   return Object.keys(others).length === 0 ? added : headersOf({ ...others, ...added });
 }
 
-/** A response as it was when it was returned; what is sent as JSON is JSON. */
-function httpResponseOf(value: unknown): HttpResponse {
+/** A response as it was when it was returned; what is sent as JSON is JSON. @param plugin that returned it. */
+function httpResponseOf(value: unknown, _args: readonly unknown[], plugin: string): HttpResponse {
   const { status, headers: given, body } = membersOf(value);
   ensure(isInteger(status) && status >= 200 && status <= 599);
   const headers = given === undefined ? undefined : headersOf(given);
-  const checked = bodyOf(status, headers, body);
+  const checked = bodyOf(status, headers, body, plugin);
   return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
 }
 
-function bodyOf(status: number, headers: Headers | undefined, body: unknown): HttpResponse['body'] {
+function bodyOf(status: number, headers: Headers | undefined, body: unknown, plugin: string): HttpResponse['body'] {
   // These have no content, and no length of any (RFC 9110, section 8.6).
-  if (status === 204 || status === 304) return '';
+  const isEmpty = status === 204 || status === 304;
+  if (isStream(body)) {
+    ensure(!isEmpty, `${status} has no body, and none that streams`);
+    ensure(!isSentAsJson(headers), 'a stream needs a media type other than JSON');
+    return new CheckedStream(body, plugin);
+  }
+  if (isEmpty) return '';
   if (JsonText.is(body)) return body;
   if (body instanceof Uint8Array) {
     ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
