@@ -39,17 +39,16 @@ function yes(value: unknown): true {
   return value;
 }
 
-const ENDPOINT = ['id', 'api', 'name', 'mode', 'auth', 'own', 'shared'];
-
 /** It is handed on as it is, because plugins know it by its identity. */
 function endpointOf(value: unknown): Endpoint {
-  const { id, api, name, mode, auth } = membersOf(value, ENDPOINT);
+  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, own, shared}');
+  const { id, api, name, mode, auth } = value;
   hexIn(id, 'id');
   textIn(api, 'api');
   textIn(name, 'name');
   textIn(mode, 'mode');
   ensure(Array.isArray(auth), 'auth must be a list');
-  return value as Endpoint;
+  return value as unknown as Endpoint;
 }
 
 /** Frozen ones are not looked through again. */
