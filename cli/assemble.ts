@@ -1,8 +1,8 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import type { GuardOptions } from '../kernel/guard.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
+import type { GuardOptions } from '../kernel/tap.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';

@@ -1,47 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
-import { Budget, type Clock, charging, uncharged } from './budget.ts';
+import { Budget } from './budget.ts';
+import { Charge } from './charge.ts';
 import { control, type Exchange } from './exchange.ts';
 import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
-import type { CallEvent, Observer } from './observer.ts';
+import type { CallEvent } from './observer.ts';
 import { asRefusal, describe, type Refusal, refusals } from './refusal.ts';
-import { type Contracts, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
+import { type StageName, stageOf, WrongShape } from './stages.ts';
+import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunction, type Tap } from './tap.ts';
 import type { ApiResponse, Call } from './values.ts';
-
-/** Who is called and with how much time: what the guard knows of a plugin. */
-export interface Guarded {
-  readonly plugin: string;
-  /** Milliseconds per request, or none: the plugin bounds its own stages. */
-  readonly budget: number | 'none';
-  /** Charges its budget, where that is not the time that passes. */
-  readonly clock?: Clock | undefined;
-}
-
-/** What the guard has for all plugins alike. */
-export interface GuardOptions {
-  readonly contracts: Contracts;
-  /** Freezes what the plugin gets of a response, if need be. */
-  readonly protect?: Contracts['protect'] | undefined;
-  /** Told of every failure after which a request goes on. */
-  readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
-  /** Lower-case names of request headers that carry credentials; complete once every plugin is registered. */
-  readonly hidden: ReadonlySet<string>;
-  /** May get its members later, when every plugin is registered. */
-  readonly observer?: Observer;
-}
-
-type PluginFunction = (...args: unknown[]) => unknown;
-type Args = readonly unknown[];
-
-/** A stage's contract with its type erased; {@link contractOf} looked it up by the stage's name. */
-interface Contract {
-  context?(args: Args, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
-  ended?(context: unknown, args: Args, plugin: string): void;
-  accept?(value: unknown, args: Args, plugin: string): unknown;
-  /** Reads what a function of an onion hands to the next one. */
-  input?(value: unknown, args: Args): unknown;
-}
 
 /** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
 class Exhausted extends Error {
@@ -73,17 +41,6 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
   return (value, exchange, inner) => new Invocation(tap, [value, exchange], inner as Inner).run();
 }
 
-/** A function of a plugin at a stage, and all that is known of it before it is called. */
-interface Tap extends Guarded {
-  readonly stage: StageName;
-  readonly fn: PluginFunction;
-  readonly row: Stage;
-  readonly contract: Contract;
-  readonly options: GuardOptions;
-  /** What its calls share; in an onion only. */
-  readonly flights: Flights | undefined;
-}
-
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
 function budgetFor({ plugin, budget: total, clock, row }: Tap, exchange: Exchange): Budget | undefined {
   if (total === 'none') return undefined;
@@ -96,14 +53,6 @@ function budgetFor({ plugin, budget: total, clock, row }: Tap, exchange: Exchang
   return budget;
 }
 
-function contractOf(stage: StageName, { contexts, inputs, results }: Contracts): Contract {
-  const { context, returns } = stageOf(stage);
-  if (context) return (contexts as unknown as Readonly<Record<string, Contract>>)[stage] ?? {};
-  const accept = returns && (results as Readonly<Record<string, Contract['accept']>>)[returns];
-  const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
-  return { ...(accept && { accept }), ...(input && { input }) };
-}
-
 /** One call of a plugin's function. */
 class Invocation {
   readonly #tap: Tap;
@@ -111,13 +60,9 @@ class Invocation {
   readonly #exchange: Exchange;
   readonly #budget: Budget | undefined;
   readonly #inner: Inner | undefined;
-  /** What the budget's ledger had noted before. */
-  #begun = 0;
-  #tell: (() => void) | undefined;
+  #charge: Charge | undefined;
   /** What a public hook got. */
   #context: unknown;
-  /** Pieces of work under way that are charged to nobody. */
-  #pauses = 0;
   /** Whether the rest of the onion was asked. */
   #hasAsked = false;
   #isOver = false;
@@ -133,14 +78,11 @@ class Invocation {
 
   /** @throws Refusal */
   run(): unknown {
-    if (this.#budget?.exhausted) {
-      this.#isOver = true;
-      return this.#failed(new Exhausted('its budget was spent before the call'));
-    }
+    if (this.#budget?.exhausted) return this.#failed(new Exhausted('its budget was spent before the call'));
     let returned: unknown;
     let pending: Promise<unknown> | undefined;
     try {
-      if (this.#budget !== undefined) this.#begun = charging.begin(this.#budget);
+      this.#charge = this.#budget && new Charge(this.#budget);
       returned = this.#call();
       pending = promiseOf(returned);
     } catch (error) {
@@ -169,12 +111,14 @@ class Invocation {
   /** What a function of an onion may ask: the rest, and that with others. */
   #around(call: Call, inner: Inner): object {
     const [value, exchange] = this.#args as [unknown, Exchange];
-    const { contract, flights } = this.#tap;
+    const { contract, flights, row, options } = this.#tap;
     const next = (given?: unknown) => {
       this.#hasAsked = true;
       return this.#uncharged(async () => {
         this.#requireRunning();
-        return inner(given === undefined ? value : contract.input?.(given, this.#args), exchange);
+        const result = await inner(given === undefined ? value : contract.input?.(given, this.#args), exchange);
+        if (row.returns === 'response') options.protect?.(result as ApiResponse);
+        return result;
       });
     };
     const share = (key: string, work: (flight: object) => unknown) => {
@@ -196,45 +140,21 @@ class Invocation {
   }
 
   #uncharged(work: () => Promise<unknown>): Promise<unknown> {
-    const paused = this.#paused(work);
+    const working = this.#charge === undefined ? work() : this.#charge.pause(work);
     // The plugin may not wait for it.
-    paused.catch(() => undefined);
-    return paused;
-  }
-
-  async #paused(work: () => Promise<unknown>): Promise<unknown> {
-    const budget = this.#budget;
-    if (budget?.exhausted) throw new Error('the budget has ended');
-    if (budget === undefined || this.#isOver) return work();
-    this.#pauses += 1;
-    if (this.#pauses === 1) charging.pause(budget, 1);
-    try {
-      return await work();
-    } finally {
-      this.#pauses -= 1;
-      if (this.#pauses === 0 && !this.#isOver) charging.pause(budget, -1);
-    }
+    working.catch(() => undefined);
+    return working;
   }
 
   async #waited(pending: Promise<unknown>): Promise<unknown> {
     let returned: unknown;
     try {
-      returned = await this.#withinBudget(pending);
+      // Whatever the function does after its budget ended lands nowhere.
+      returned = await (this.#charge?.within(pending, () => this.#spent('in the call')) ?? pending);
     } catch (error) {
       return this.#threw(error, 'rejected with nothing');
     }
     return this.#returned(returned);
-  }
-
-  /** Whatever the function does after its budget ended lands nowhere. */
-  #withinBudget(pending: Promise<unknown>): Promise<unknown> {
-    const budget = this.#budget;
-    if (budget === undefined) return pending;
-    return new Promise((resolve, reject) => {
-      this.#tell = () => reject(this.#spent('in the call'));
-      charging.whenExhausted(budget, this.#tell);
-      pending.then(resolve, reject);
-    });
   }
 
   /** Reading what came back may run the plugin's code, in accessors and proxies. `undefined` means nothing to say. */
@@ -274,7 +194,7 @@ class Invocation {
 
   /** Other work has a turn first, and its time is charged to nobody. */
   async #readOn(steps: Generator): Promise<unknown> {
-    await uncharged(this.#budget, () => setImmediate());
+    await this.#uncharged(() => setImmediate());
     return this.#read(() => steps);
   }
 
@@ -309,7 +229,7 @@ class Invocation {
   }
 
   #hasTime(): boolean {
-    return this.#budget === undefined || this.#isOver || charging.hasTime(this.#budget);
+    return this.#charge?.hasTime() ?? true;
   }
 
   #spent(where: string): Exhausted {
@@ -320,10 +240,7 @@ class Invocation {
   #end(outcome: CallEvent['outcome']): void {
     const { plugin, stage, options } = this.#tap;
     const budget = this.#budget;
-    if (budget !== undefined && !this.#isOver) {
-      if (this.#pauses > 0) charging.pause(budget, -1);
-      charging.end(budget, stage, this.#begun, this.#tell);
-    }
+    this.#charge?.end(stage);
     this.#isOver = true;
     if (budget === undefined && outcome === 'done') return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });

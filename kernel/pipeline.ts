@@ -1,10 +1,9 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { control, type Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
-import { asRefusal, type Refusal, refusals } from './refusal.ts';
-import type { StageName } from './stages.ts';
+import { type Produce, producer, requireOpen, type Signing } from './produce.ts';
+import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type {
-  ApiResponse,
   AuthMethod,
   Awaitable,
   BodyStream,
@@ -15,15 +14,10 @@ import type {
   Question,
   RouteRequest,
   Run,
-  SignedParts,
   SignedResponse,
 } from './values.ts';
 
-export interface Runtime {
-  /** Epoch milliseconds. */
-  now(): number;
-  /** Makes the answer that clients get. @param question that it answers. */
-  serialize(parts: SignedParts, question: Question): SignedResponse;
+export interface Runtime extends Signing {
   /** Told of every refusal and failure with what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
@@ -41,24 +35,18 @@ export interface EndpointRequest {
 
 const none: Headers = Object.freeze({});
 
-function refuse(stage: StageName, refusal: Refusal): never {
-  throw asRefusal(refusal, stage);
-}
-
-function requireOpen(exchange: Exchange, stage: StageName): void {
-  if (control.isSettled(exchange)) refuse(stage, refusals.internal('the request has ended'));
-}
-
 /** Runs requests through the stages, in the order of the table of stages. */
 export class Pipeline {
   readonly hooks: Hooks;
   readonly runtime: Runtime;
+  readonly produce: Produce;
   readonly #repeats: ReadonlySet<string>;
 
   /** @param repeats modes that may run the rest of the pipeline again. */
   constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {
     this.hooks = hooks;
     this.runtime = runtime;
+    this.produce = producer(hooks, runtime);
     this.#repeats = repeats;
   }
 
@@ -90,46 +78,6 @@ export class Pipeline {
 
   repeats(mode: string): boolean {
     return this.#repeats.has(mode);
-  }
-
-  /** Makes a signed answer: asks the upstream, encodes what it says, and signs that. @throws Refusal */
-  readonly produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
-    const { hooks } = this;
-    // Plugins may change what is asked.
-    const changed = await hooks.ask('onBeforeApiCall', question.parameters, exchange);
-    const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
-    // Ask the upstream.
-    const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
-      refuse('callApi', refusals.internal('nothing calls the API')),
-    );
-    // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange)) ?? fetched;
-    if (response.status < 200 || response.status > 299)
-      refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
-    return this.#sign(response, fetched, asked, exchange);
-  };
-
-  async #sign(response: ApiResponse, fetched: ApiResponse, question: Question, exchange: Exchange) {
-    const { hooks, runtime } = this;
-    // What is signed, and what is shown?
-    const encoded = await hooks.ask('encode', response, question, exchange);
-    const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
-    // Only bytes that are shown as they are signed may still change.
-    const isShown = value === bytes;
-    const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
-    const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
-    // Vouch for it. A mode may have given up without waiting: what was refused is not signed.
-    requireOpen(exchange, 'sign');
-    const endpointId = exchange.endpoint.id;
-    const timestamp = Math.floor(runtime.now() / 1000);
-    const { requestHash } = question;
-    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, requestHash });
-    const signed = await hooks.ask('sign', request, exchange);
-    const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
-    // Have somebody else vouch for the upstream.
-    const proof = fetched.request && (await hooks.ask('prove', fetched.request, exchange));
-    const shown = isShown ? data : value;
-    return runtime.serialize({ node, signature, beside, endpointId, timestamp, field, value: shown, proof }, question);
   }
 }
 
@@ -241,9 +189,9 @@ class RequestLifecycle {
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) {
-        this.#later(() => {
-          if (this.#refusal === undefined) this.#watch(hooks.ask('onResponseSent', 200, response, exchange));
-        });
+        this.#later(() =>
+          this.#refusal === undefined ? hooks.ask('onResponseSent', 200, response, exchange) : undefined,
+        );
       }
       return response;
     });
@@ -251,7 +199,8 @@ class RequestLifecycle {
 
   /** A mode may go on to answer while its body streams: it ends with the response. */
   async #delivered(response: HttpResponse): Promise<HttpResponse> {
-    if (isStream(response.body)) this.#request.later(() => this.#watch(this.#ended()));
+    if (isStream(response.body))
+      this.#request.later(() => void this.#pipeline.hooks.running.track(() => this.#ended()));
     else await this.#ended();
     return response;
   }
@@ -262,17 +211,15 @@ class RequestLifecycle {
     if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
-  /** Counts work as running, so that a stop waits for it, and concludes what it throws. @throws Refusal */
-  async #concluding<T>(work: () => Promise<T>): Promise<T> {
-    const { running } = this.#pipeline.hooks;
-    running.add();
-    try {
-      return await work();
-    } catch (error) {
-      throw await this.#conclude(asRefusal(error));
-    } finally {
-      running.done();
-    }
+  /** Does work that a stop waits for, and concludes what it throws. @throws Refusal */
+  #concluding<T>(work: () => Promise<T>): Promise<T> {
+    return this.#pipeline.hooks.running.track(async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw await this.#conclude(asRefusal(error));
+      }
+    });
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */
@@ -293,7 +240,8 @@ class RequestLifecycle {
     runtime.failed(exchange, refusal);
     this.#later(() => {
       const last = this.#refusal ?? refusal;
-      if (last.failure && last.stage !== undefined) this.#watch(hooks.ask('onError', last, this.#request.id, exchange));
+      const isTold = last.failure && last.stage !== undefined;
+      return isTold ? hooks.ask('onError', last, this.#request.id, exchange) : undefined;
     });
     return refusal;
   }
@@ -303,21 +251,11 @@ class RequestLifecycle {
     return this.#pipeline.hooks.ask('settle', Object.freeze(outcome), this.#exchange);
   }
 
-  /** Does what must not delay the response. */
-  #later(task: () => void): void {
-    if (this.#isUntied) this.#watch(immediate().then(task));
-    else this.#request.later(task);
-  }
-
-  /** Counts the task as running, so that a stop waits for it. */
-  async #watch(task: Awaitable<unknown>): Promise<void> {
+  /** Does what must not delay the response, and what a stop waits for. */
+  #later(task: () => Awaitable<unknown>): void {
     const { running } = this.#pipeline.hooks;
-    running.add();
-    try {
-      await task;
-    } finally {
-      running.done();
-    }
+    if (this.#isUntied) void running.track(() => immediate().then(task));
+    else this.#request.later(() => void running.track(task));
   }
 }
 

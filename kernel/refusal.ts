@@ -130,6 +130,11 @@ function refusalOf(error: unknown, unlike: (reason: string) => Refusal): Refusal
   return settled(unlike(describe(error)));
 }
 
+/** @throws Refusal */
+export function refuse(stage: string, refusal: Refusal): never {
+  throw asRefusal(refusal, stage);
+}
+
 function messageOf(error: unknown): string {
   return describe(error instanceof Error ? error.message : error);
 }

@@ -1,9 +1,10 @@
 import type { Clock } from './budget.ts';
 import type { Exchange } from './exchange.ts';
-import { type GuardOptions, guarded } from './guard.ts';
+import { guarded } from './guard.ts';
 import { Hooks, type TapDescription } from './hooks.ts';
 import type { Observer } from './observer.ts';
 import { type StageName, stageNames, stageOf, stages } from './stages.ts';
+import type { GuardOptions, PluginFunction } from './tap.ts';
 import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
 export interface Route {
@@ -66,7 +67,6 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
   return `${method} ${path}`;
 }
 
-type PluginFunction = (...args: unknown[]) => unknown;
 type Handled = Parameters<Route['handle']>;
 
 /**

@@ -12,6 +12,16 @@ export class WaitGroup {
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
   };
 
+  /** Counts work while it is under way. */
+  async track<T>(work: () => T | Promise<T>): Promise<T> {
+    this.add();
+    try {
+      return await work();
+    } finally {
+      this.done();
+    }
+  }
+
   /** Resolves when nothing is under way. */
   async wait(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -1,6 +1,6 @@
-import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/observer.ts';
 import { type PluginSet, type Registration, Registry } from '../kernel/registry.ts';
+import type { GuardOptions } from '../kernel/tap.ts';
 import type { Vouchers } from './answers.ts';
 import { contractsFor } from './contracts.ts';
 import { observeAll } from './observe-all.ts';
