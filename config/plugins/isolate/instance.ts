@@ -226,8 +226,9 @@ export class Instance {
     this.#owed.clear();
     this.#live = 0;
     for (const call of lost) call.fail(new RemoteError(`the process of the plugin has ended: ${reason}`));
-    this.#owner.returned(returned);
+    // Another process is to be the active one before calls go to it.
     this.#owner.ended(this, reason);
+    this.#owner.returned(returned);
     return reason;
   }
 }
