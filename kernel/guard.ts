@@ -35,7 +35,8 @@ type Args = readonly unknown[];
 
 /** The contract of any stage: which stage it is for, its name has selected. */
 interface Contract {
-  context?(args: Args, call: Call, hidden: ReadonlySet<string>): unknown;
+  context?(args: Args, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
+  ended?(context: unknown, args: Args, plugin: string): void;
   accept?(value: unknown, args: Args, plugin: string): unknown;
 }
 
@@ -113,6 +114,7 @@ class Invocation {
   readonly #exchange: Exchange;
   readonly #budget: Budget | undefined;
   #stopwatch: Stopwatch | undefined;
+  #context: unknown;
 
   constructor(tap: Tap, args: Args) {
     this.#tap = tap;
@@ -136,9 +138,12 @@ class Invocation {
   }
 
   #call(): unknown {
-    const { fn, row, contract, options } = this.#tap;
+    const { fn, row, contract, plugin, options } = this.#tap;
     const call: Call = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
-    if (contract.context !== undefined) return fn(contract.context(this.#args, call, options.hidden));
+    if (contract.context !== undefined) {
+      this.#context = contract.context(this.#args, call, options.hidden, plugin);
+      return fn(this.#context);
+    }
     if (row.takes[0] === 'response') options.protect?.(this.#args[0] as ApiResponse);
     return this.#budget === undefined
       ? fn(...this.#args, call)
@@ -183,6 +188,11 @@ class Invocation {
   #returned(value: unknown): Awaitable<Verdict> {
     if (!this.#hasTime()) return this.#failed(this.#spent('in the call'));
     const { contract, plugin, row } = this.#tap;
+    try {
+      contract.ended?.(this.#context, this.#args, plugin);
+    } catch (error) {
+      return this.#threw(error, 'threw nothing');
+    }
     if (value === undefined && !row.mustAnswer) {
       this.#end('done');
       return NOTHING;

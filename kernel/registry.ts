@@ -38,7 +38,7 @@ export interface Registration {
   readonly budget: number | 'none';
   /** Charges the budget, where that is not the time that passes. */
   readonly clock?: Clock | undefined;
-  /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest`. */
+  /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
   readonly fallback?: boolean;
@@ -83,6 +83,10 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
   return `${method} ${path}`;
 }
 
+function lowerCaseCredentials({ credentials = [] }: Registration): readonly string[] {
+  return credentials.map((header) => header.toLowerCase());
+}
+
 function isStageName(name: string): name is StageName {
   return Object.hasOwn(stages, name);
 }
@@ -121,8 +125,11 @@ export class Registry {
   /** No plugin comes after this. */
   seal(): PluginSet {
     this.#isSealed = true;
-    const credentials = this.#registrations.flatMap((registration) => registration.credentials ?? []);
-    const hidden = new Set(credentials.map((header) => header.toLowerCase()));
+    const hidden = new Set(this.#registrations.flatMap(lowerCaseCredentials));
+    const hiddenFrom = (plugin: string) => {
+      const own = this.#registrations.filter(({ name }) => name === plugin).flatMap(lowerCaseCredentials);
+      return new Set([...hidden].filter((header) => !own.includes(header)));
+    };
     const hooks = new Hooks(this.#options.observer ?? {});
     const { protect } = this.#options.contracts;
     const tapAll = (stage: StageName) => {
@@ -132,7 +139,11 @@ export class Registry {
           stage,
           variant,
           who.plugin,
-          guarded(stage, who, fn, { ...this.#options, hidden, protect: fallback ? undefined : protect }),
+          guarded(stage, who, fn, {
+            ...this.#options,
+            hidden: hiddenFrom(who.plugin),
+            protect: fallback ? undefined : protect,
+          }),
         );
       return candidates.map(({ who, variant }) => (stageOf(stage).variants ? { ...who, variant } : who));
     };
