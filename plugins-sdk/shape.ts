@@ -10,7 +10,7 @@ import { hint } from './suggest.ts';
 const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
 const LONGEST_NAME = 100;
-const SIMPLE = ['name', 'hooks'];
+const SIMPLE = ['name', 'hooks', 'credentials'];
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
@@ -31,8 +31,9 @@ function isEndpointKeys(value: unknown): value is EndpointKeys {
 function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
   checkName(value.name, what);
-  const { hooks } = value;
+  const { hooks, credentials } = value;
   if (!isRecord(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
+  checkMember('credentials', credentials);
   for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
 }
@@ -107,7 +108,12 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   openapi: aFunction,
   setup: aFunction,
 };
-const MEMBERS = Object.keys(memberChecks);
+const MEMBERS = Object.keys(memberChecks) as readonly (keyof Definition)[];
+
+function checkMember(name: keyof Definition, member: unknown): void {
+  const [isValid, expected] = memberChecks[name];
+  if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);
+}
 
 const behaviour: { readonly [M in keyof Required<Behaviour>]: true } = {
   hooks: true,
@@ -136,10 +142,7 @@ const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes
 export function checkDefinition(definition: Definition, what = 'the default export'): void {
   checkName(definition.name, what);
   refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
-  for (const [name, [isValid, expected]] of Object.entries(memberChecks)) {
-    const member: unknown = Reflect.get(definition, name);
-    if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);
-  }
+  for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
 }
 
