@@ -1,14 +1,17 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
+import type { GuardOptions } from '../kernel/guard.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { modesOf, repeatingModesOf } from '../plugins-sdk/modes.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 import { checkBehaviour } from '../plugins-sdk/shape.ts';
+import { nearest } from '../plugins-sdk/suggest.ts';
 import { stateNeeds } from './shared-state.ts';
 import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
@@ -29,13 +32,15 @@ export interface Surroundings
     | 'needsState'
   > {
   readonly meters: MeterSet;
+  /** Whose signatures answers have. */
+  readonly signers: readonly Address[];
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
-  const { log, meters, ask } = surroundings;
+export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
+  const { log, meters, ask, now } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
@@ -69,11 +74,12 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     };
     const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, plugin };
+    const repeats = repeatingModesOf(definition);
+    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
   });
-  const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
+  const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
-  });
+  const plugins = createPluginSet(registrations, complain, { signers, now });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
   return plugins;
@@ -98,7 +104,8 @@ export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
     );
   const { name, signerAddress } = choice.definition;
   const address: unknown = signerAddress?.call(choice.definition, choice.config, config);
-  if (!isAddress(address)) throw new RegistrationError(`plugin "${name}": "signerAddress" returned no address`);
+  if (!isAddress(address))
+    throw new RegistrationError(`${placeOf(choice)}plugin "${name}": "signerAddress" returned no address`);
   return address;
 }
 
@@ -123,12 +130,16 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
       member: 'modes',
       stage: 'deliver',
       verb: 'delivers',
-      of: ({ modes = [] }: Definition) => modes,
+      of: modesOf,
       used: endpoints.map(({ mode }) => mode),
     },
   ] as const;
   for (const { member, stage, verb, of, used } of sides) {
-    const fail = (plugin: string, why: string) => new RegistrationError(`plugin "${plugin}": ${why}`);
+    const fail = (plugin: string, why: string, meant?: string) => {
+      const place = placeOf(plugins.find(({ definition }) => definition.name === plugin));
+      const suggestion = meant === undefined ? '' : `, did you mean "${meant}"?`;
+      return new RegistrationError(`${place}plugin "${plugin}": ${why}${suggestion}`);
+    };
     const provided = new Set(taps[stage].map(({ variant }) => variant));
     // A plugin may do without a hook that nobody asks for; endpoints that name nothing use what nobody needs to declare.
     const known = new Set<string | undefined>(used);
@@ -140,22 +151,33 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
     }
     for (const { definition } of plugins) for (const variant of of(definition)) known.add(variant);
     const odd = taps[stage].find(({ variant }) => !known.has(variant));
-    if (odd !== undefined)
-      throw fail(odd.plugin, `"hooks.${stage}" has "${odd.variant}", which no plugin has in "${member}"`);
+    if (odd === undefined) continue;
+    const { plugin, variant = '' } = odd;
+    const why = `"hooks.${stage}" has "${variant}", which no plugin has in "${member}"`;
+    throw fail(
+      plugin,
+      why,
+      nearest(
+        variant,
+        plugins.flatMap(({ definition }) => of(definition)),
+      ),
+    );
   }
 }
 
-function setUp(
-  { definition, source, path, config }: PluginChoice,
-  services: Services,
-  hide: LoadedConfig['hide'],
-): Behaviour {
+/** `settings.plugins[0] (line 9): `: where the config names a plugin that is no built-in. */
+function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): string {
+  if (path === undefined) return '';
+  return line === undefined ? `${path}: ` : `${path} (line ${line}): `;
+}
+
+function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
+  const { definition, source, path, config } = choice;
   try {
     return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
-    const at = path === undefined ? '' : `${path}: `;
-    throw new RegistrationError(`${at}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
+    throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
   }
 }
 
@@ -164,7 +186,7 @@ function warnOfSigning(
   { definition, operator }: PluginChoice,
   { hooks = {} }: Behaviour,
   loaded: LoadedConfig,
-  { log }: Surroundings,
+  { log }: Pick<Surroundings, 'log'>,
 ): void {
   const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
   const known = loaded.warnings.some(({ message }) => message === warning);

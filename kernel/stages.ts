@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts';
-import type { ApiResponse, AroundCall, Awaitable, Call, Values } from './values.ts';
+import type { ApiResponse, Awaitable, Call, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
@@ -90,6 +90,31 @@ export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: i
 type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
+/** What a function of an onion gets beside the stage's arguments. */
+export interface AroundCall<V, R> extends Call {
+  /**
+   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
+   * @param value in place of the one that the function got.
+   * @throws Refusal, as the client would get it.
+   */
+  next(value?: V): Promise<R>;
+  /**
+   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them:
+   * it runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
+   * Waiting is charged to nobody.
+   * @param key of this plugin and stage.
+   * @throws Refusal
+   */
+  share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
+}
+
+/** What shared work is done with. */
+export interface Flight<V, R> extends Call {
+  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
+  readonly exchange: Exchange;
+  next(value?: V): Promise<R>;
+}
+
 /** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
 export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : Call;
 
@@ -111,10 +136,13 @@ export class WrongShape extends Error {}
 /** A result, or the steps of reading a large one, between which other work may have a turn. */
 export type Reading<T> = T | Generator<void, T>;
 
+/** Lower-case names of request headers that carry credentials of other plugins. */
+export type Hidden = Pick<ReadonlySet<string>, 'has'>;
+
 /** What plugins of a context stage see, and how what they return is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
+  context(args: ArgsOf<N>, call: Call, hidden: Hidden, plugin: string): unknown;
   /** @throws WrongShape */
   accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
   /** Looks at what a function that has ended well left in its context. @throws WrongShape */

@@ -21,8 +21,9 @@ import type { Plugin } from '../kernel/registry.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
+import { repeatingModesOf } from './modes.ts';
 import { createPluginSet } from './plugin-set.ts';
-import { checkBehaviour } from './shape.ts';
+import { checkBehaviour, checkMember } from './shape.ts';
 import type {
   AfterApiCallInput,
   BeforeApiCallInput,
@@ -73,11 +74,14 @@ export async function testPlugin(
   const services = servicesOf(definition, config, options.services);
   const behaviour = checkBehaviour(definition.setup(services, config));
   const complaints: Complaint[] = [];
-  const { name, budget = DEFAULT_BUDGET, credentials } = definition;
+  const { name, credentials } = definition;
+  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET;
+  checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
-    [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
+    [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+    { signers: [services.node], now: () => services.now() },
   );
   const subject = { hooks, observer, taps, requested, complaints };
   const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());

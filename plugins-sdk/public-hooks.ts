@@ -12,7 +12,9 @@ import {
   type Call,
   type Contracts,
   type Exchange,
+  type Hidden,
   type Json,
+  type OutgoingRequest,
   type Parameters,
   Refusal,
   WrongShape,
@@ -99,7 +101,7 @@ export interface Rejection {
   readonly message?: string;
 }
 
-function headersFor(exchange: Exchange, hidden: ReadonlySet<string>): HttpRequestContext['headers'] {
+function headersFor(exchange: Exchange, hidden: Hidden): HttpRequestContext['headers'] {
   const headers: Record<string, string | undefined> = {};
   for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
   return Object.freeze(headers);
@@ -152,14 +154,14 @@ export function takeResponse(result: unknown, current: ApiResponse): Steps<ApiRe
   const data = member(result, 'data', ['status']);
   const { status = current.status } = isRecord(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
-  return copyInSteps(status, data);
+  return copyInSteps(status, data, current.request);
 }
 
 /** An answer of a plugin's own: a copy that is plain JSON, in steps where it is large. @throws WrongShape */
-export function* copyInSteps(status: number, data: unknown): Steps<ApiResponse> {
+export function* copyInSteps(status: number, data: unknown, request?: OutgoingRequest): Steps<ApiResponse> {
   const text = data instanceof SentJson ? data.text : yield* plainText(data);
-  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text));
-  return { data: JSON.parse(text), status };
+  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text), request);
+  return { data: JSON.parse(text), status, ...(request && { request }) };
 }
 
 /** Reads what `onBeforeSign` returned. */

@@ -5,15 +5,7 @@ import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
-import {
-  answerKey,
-  encodingChoice,
-  type Hex,
-  type Json,
-  perMethod,
-  Refusal,
-  resolvedParameters,
-} from '../../plugins-sdk/index.ts';
+import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 
@@ -627,39 +619,6 @@ describe('observers of the plugin', () => {
   });
 });
 
-describe('answerKey', () => {
-  it('is one for what makes the same answer', async () => {
-    const keys: string[] = [];
-    const harness = await testPlugin({
-      name: 'p',
-      setup: () => ({ hooks: { lookup: (_, exchange) => void keys.push(answerKey(exchange)) } }),
-    });
-    const keyOf = async (values: readonly (Json | undefined)[], choice?: readonly string[], id: Hex = '0x01') => {
-      const request = harness.request({ endpoint: testEndpoint({ id }) });
-      const { exchange } = request;
-      resolvedParameters.set(exchange, { values, place: () => assert.fail('nothing is sent') });
-      if (choice !== undefined) encodingChoice.set(exchange, choice);
-      await request.stage('lookup', {});
-      return keys.at(-1);
-    };
-    const first = await keyOf(['a', { x: 1, y: 2 }]);
-    assert.match(first ?? '', /^[\w-]{43}$/);
-    assert.equal(await keyOf(['a', { y: 2, x: 1 }]), first);
-    const others = [
-      await keyOf(['a', { x: 1, y: 3 }]),
-      await keyOf(['a', undefined]),
-      await keyOf(['a', null]),
-      await keyOf(['a', '']),
-      await keyOf([undefined, 'a']),
-      await keyOf(['a', { x: 1, y: 2 }], ['int256']),
-      await keyOf(['a', { x: 1, y: 2 }], ['uint256']),
-      await keyOf(['a', { x: 1, y: 2 }], undefined, '0x02'),
-      await keyOf(['x'.repeat(10_000)]),
-    ];
-    assert.equal(new Set([first, ...others]).size, 10);
-  });
-});
-
 describe('testPlugin', () => {
   it('refuses what the service would not start with', async () => {
     const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
@@ -680,12 +639,17 @@ describe('testPlugin', () => {
         { name: 'p', credential: [], setup: () => ({}) },
         'the plugin has an unknown member "credential", did you mean "credentials"?',
       ],
-      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, start, stop} at once'],
+      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, vary, start, stop} at once'],
       [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
-      [routed({ maxBody: '1kb' }), 'plugin "p": route GET /x: "maxBody" must be a number of bytes'],
-      [routed({ admit: undefined }), 'plugin "p": route GET /x: "admit" must be true or false'],
-      [routed({ path: 'x' }), 'plugin "p": route GET x: the path must start with a slash, or be *'],
-      [routed({ method: 'FETCH' }), 'plugin "p": route FETCH /x: there is no such method'],
+      [returning({ routes: {} }), '"routes" is no list'],
+      [returning({ hooks: { lookup: () => undefined } }), 'the hook "lookup" is gone: use "answer"'],
+      [returning({ hooks: { deliver: () => undefined } }), 'the hook "deliver" must be an object of functions by mode'],
+      [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
+      [routed({ handle: undefined }), 'route GET /x: has no handler'],
+      [routed({ maxBody: '1kb' }), 'route GET /x: "maxBody" must be a number of bytes'],
+      [routed({ admit: undefined }), 'route GET /x: "admit" must be true or false'],
+      [routed({ path: 'x' }), 'route GET x: the path must start with a slash, or be *'],
+      [routed({ method: 'FETCH' }), 'route FETCH /x: there is no such method'],
     ];
     for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
     await assert.rejects(
@@ -694,6 +658,10 @@ describe('testPlugin', () => {
         message: 'testPlugin takes a plugin: call its factory first',
       },
     );
+    for (const budget of [0, 0.5, Infinity, 2 ** 31])
+      await assert.rejects(testPlugin({ name: 'p', hooks: {} }, { budget }), {
+        message: 'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
+      });
     const configured = { name: 'p', configSchema: Type.Object({ max: Type.Integer() }), setup: () => ({}) };
     await assert.rejects(testPlugin(configured, { config: { max: '1', mix: 1 } }), {
       message: 'config.max: expected an integer, found a string\nconfig.mix: unknown key, did you mean "max"?',
