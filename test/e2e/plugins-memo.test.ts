@@ -56,14 +56,13 @@ for (const isolate of [false, true]) {
       assert.deepEqual(await notes.until('a onError'), [{ trail: ['onError'] }]);
     });
 
-    it('what onHttpRequest left, onResponseSent finds, also where the answer was kept', async (t) => {
+    it('of hooks whose work may be shared, onResponseSent finds what onHttpRequest left, and they their own', async (t) => {
       const service = await startWith(t, { a: counting('a') }, isolate);
-      await service.post('api/kept');
-      await notes.until('a onResponseSent');
-      await service.post('api/kept');
-      assert.deepEqual((await notes.until('a onResponseSent', 2)).at(-1), {
-        trail: ['onHttpRequest', 'onResponseSent'],
-      });
+      for (let i = 0; i < 2; i += 1) await service.post('api/kept');
+      const own = { trail: ['onHttpRequest', 'onResponseSent'] };
+      assert.deepEqual(await notes.until('a onResponseSent', 2), [own, own]);
+      const inside = { trail: ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall'] };
+      assert.deepEqual(notes.of('a onAfterApiCall'), [inside]);
     });
 
     it('a hook that leaves no JSON, or too much, fails and says so', async (t) => {
