@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts';
 import { guarded } from './guard.ts';
 import { Hooks, type TapDescription } from './hooks.ts';
 import type { Observer } from './observer.ts';
-import { type StageName, stageNames, stageOf, stages } from './stages.ts';
+import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { GuardOptions, PluginFunction } from './tap.ts';
 import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
@@ -38,7 +38,7 @@ export interface Registration {
   readonly budget: number | 'none';
   /** Charges the budget, where that is not the time that passes. */
   readonly clock?: Clock | undefined;
-  /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest`. */
+  /** Request headers that carry credentials: named in preflights and hidden from `onHttpRequest` of other plugins. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether others that provide the same are asked first, wherever they were registered. */
   readonly fallback?: boolean;
@@ -135,8 +135,15 @@ export class Registry {
       );
     }
     const protect = fallback ? undefined : this.#options.contracts.protect;
-    const tapped = guarded(stage, { plugin, budget, clock }, fn, { ...this.#options, protect });
+    const options = { ...this.#options, hidden: this.#hiddenFrom(registration), protect };
+    const tapped = guarded(stage, { plugin, budget, clock }, fn, options);
     const isLast = fallback && (kind === 'pick' || kind === 'around' || builtinsLast === true);
     this.#hooks.tap(stage, { plugin, variant, budget }, isLast, tapped);
+  }
+
+  /** Others may yet be registered. */
+  #hiddenFrom({ credentials = [] }: Registration): Hidden {
+    const own = new Set(credentials.map((header) => header.toLowerCase()));
+    return own.size === 0 ? this.#hidden : { has: (header) => this.#hidden.has(header) && !own.has(header) };
   }
 }

@@ -136,10 +136,13 @@ export class WrongShape extends Error {}
 /** A result, or the steps of reading a large one, between which other work may have a turn. */
 export type Reading<T> = T | Generator<void, T>;
 
+/** Lower-case names of request headers that carry credentials of other plugins. */
+export type Hidden = Pick<ReadonlySet<string>, 'has'>;
+
 /** What plugins of a context stage see, and how what they return is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
+  context(args: ArgsOf<N>, call: Call, hidden: Hidden, plugin: string): unknown;
   /** @throws WrongShape */
   accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
   /** Looks at what a function that has ended well left in its context. @throws WrongShape */

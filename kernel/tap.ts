@@ -1,7 +1,7 @@
 import type { Clock } from './budget.ts';
 import type { Flights } from './flights.ts';
 import type { Observer } from './observer.ts';
-import { type Contracts, type Stage, type StageName, stageOf } from './stages.ts';
+import { type Contracts, type Hidden, type Stage, type StageName, stageOf } from './stages.ts';
 import type { Call } from './values.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
@@ -20,8 +20,8 @@ export interface GuardOptions {
   readonly protect?: Contracts['protect'] | undefined;
   /** Told of every failure after which a request goes on. */
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
-  /** Lower-case names of request headers that carry credentials; complete once every plugin is registered. */
-  readonly hidden: ReadonlySet<string>;
+  /** Complete once every plugin is registered. */
+  readonly hidden: Hidden;
   /** May get its members later, when every plugin is registered. */
   readonly observer?: Observer;
 }
@@ -31,7 +31,7 @@ export type Args = readonly unknown[];
 
 /** A stage's contract with its type erased; {@link contractOf} looked it up by the stage's name. */
 interface Contract {
-  context?(args: Args, call: Call, hidden: ReadonlySet<string>, plugin: string): unknown;
+  context?(args: Args, call: Call, hidden: Hidden, plugin: string): unknown;
   ended?(context: unknown, args: Args, plugin: string): void;
   accept?(value: unknown, args: Args, plugin: string): unknown;
   /** Reads what a function of an onion hands to the next one. */

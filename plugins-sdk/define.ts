@@ -265,6 +265,8 @@ type HookWith<K extends EndpointKeys, H> = H extends (context: infer C) => infer
 /** The shape that a plugin file's default export has, or that its factory returns. */
 export interface SimplePlugin<K extends EndpointKeys = never> {
   readonly name: string;
+  /** Request headers that carry credentials: only this plugin's `onHttpRequest` sees them, and preflights name them. */
+  readonly credentials?: readonly string[];
   readonly hooks: {
     readonly [N in keyof PublicHooks]?: [K] extends [never] ? PublicHooks[N] : HookWith<K, PublicHooks[N]>;
   };

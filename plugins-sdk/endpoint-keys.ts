@@ -1,4 +1,5 @@
 import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from './define.ts';
+import { withKeys } from './hook-context.ts';
 import type { Endpoint } from './kernel.ts';
 import { deepFreeze } from './public-hooks.ts';
 import { withDefaults } from './schema/defaults.ts';
@@ -9,7 +10,7 @@ export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {
 }
 
 type Members = Readonly<Record<string, unknown>>;
-type Hook = (context: Members) => unknown;
+type Hook = (context: object) => unknown;
 
 const none = Object.freeze({});
 
@@ -32,15 +33,6 @@ export function hooksWithKeys(
   values: (context: Members) => object,
 ): Taps {
   if (keys.length === 0) return hooks;
-  const withKeys = (hook: Hook): Hook => {
-    return (context) => hook.call(hooks, extended(context, values(context)));
-  };
-  return Object.fromEntries(Object.entries<unknown>(hooks).map(([name, hook]) => [name, withKeys(hook as Hook)]));
-}
-
-/** The context and one member more; what is made when it is first asked for still is. */
-function extended(context: Members, keys: object): Members {
-  const signal = { get: () => context.signal, enumerable: true };
-  const members = { signal, ...Object.getOwnPropertyDescriptors(context), keys: { value: keys, enumerable: true } };
-  return Object.freeze(Object.defineProperties({}, members));
+  const extended = (hook: Hook) => (context: Members) => hook.call(hooks, withKeys(context, values(context)));
+  return Object.fromEntries(Object.entries<unknown>(hooks).map(([name, hook]) => [name, extended(hook as Hook)]));
 }

@@ -14,6 +14,7 @@ export {
   type ContextStage,
   type Contracts,
   type Flight,
+  type Hidden,
   type HookStage,
   type ResultOf,
   type StageFn,

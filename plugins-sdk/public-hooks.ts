@@ -1,6 +1,8 @@
 import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { clientIp } from './context-keys.ts';
+import { deepFreeze } from './deep-freeze.ts';
 import { type Hex, isHex } from './hex.ts';
+import { contextOf, errorContextOf, keepMemo } from './hook-context.ts';
 import { LongResponse } from './json/long-response.ts';
 import { plainText, SentJson } from './json/plain.ts';
 import { atOnce, STEP, type Steps } from './json/turns.ts';
@@ -10,16 +12,25 @@ import {
   type Call,
   type Contracts,
   type Exchange,
+  type Hidden,
   type Json,
   type OutgoingRequest,
   type Parameters,
   Refusal,
   WrongShape,
 } from './kernel.ts';
+import type { Memo } from './memo.ts';
 import { nearest } from './suggest.ts';
 
-/** What every public hook gets. Frozen; the only way to change something is to return it. */
+export { deepFreeze };
+
+/** What every public hook gets. Frozen, but for the memo; the only way to change something is to return it. */
 export interface HookContext extends Call {
+  /**
+   * What this plugin keeps of this request: what a hook leaves in it, its next hooks find. It is read once, when the hook has ended
+   * well, and has to be JSON of at most 4,096 bytes.
+   */
+  readonly memo: Memo;
   /** The id of this request, as in the `X-Request-Id` header and the log. */
   readonly requestId: Hex;
   readonly endpointId: Hex;
@@ -32,7 +43,7 @@ export interface HookContext extends Call {
 export interface HttpRequestContext extends HookContext {
   /** As sent by the client, undeclared ones included. */
   readonly parameters: Parameters;
-  /** Lower-case names, without those that carry credentials of the auth methods. */
+  /** Lower-case names, without those that other plugins have as `credentials`. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly ip: string;
 }
@@ -51,13 +62,26 @@ export interface BeforeSignContext extends HookContext {
   readonly data: Hex;
 }
 
+/** A signed answer, without what a mode adds to it. */
+export interface SignedAnswer {
+  readonly node: Hex;
+  readonly endpointId: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  readonly signature: Hex;
+  /** Such as `data` or `rawData`. */
+  readonly [member: string]: Json;
+}
+
 export interface ResponseSentContext extends HookContext {
+  /** What was sent. Frozen, and parsed when it is first looked at. */
+  readonly answer: SignedAnswer;
   /** Milliseconds from the arrival of the request. */
   readonly duration: number;
   readonly status: number;
 }
 
-export interface ErrorContext extends Call {
+export interface ErrorContext extends Pick<HookContext, 'signal' | 'memo'> {
   readonly requestId: Hex;
   /** Of a request that matched no endpoint: the id as sent, and no names. */
   readonly endpointId: string;
@@ -77,48 +101,10 @@ export interface Rejection {
   readonly message?: string;
 }
 
-/** What every public context has. A class, because objects with accessors of their own cost more than all the rest. */
-class Context implements HookContext {
-  readonly requestId: Hex;
-  readonly endpointId: Hex;
-  readonly api: string;
-  readonly endpoint: string;
-  readonly #call: Call;
-
-  constructor({ requestId, endpoint: { id, api, name } }: Exchange, call: Call) {
-    this.requestId = requestId;
-    this.endpointId = id;
-    this.api = api;
-    this.endpoint = name;
-    this.#call = call;
-  }
-
-  /** Made when it is first asked for. */
-  get signal(): AbortSignal {
-    return this.#call.signal;
-  }
-}
-
-/** A context with what is of one hook only. No class for each: V8 builds objects of one class in half the time. */
-function contextOf<C extends HookContext>(
-  exchange: Exchange,
-  call: Call,
-  own: Omit<C, keyof HookContext>,
-): HookContext {
-  return Object.freeze(Object.assign(new Context(exchange, call), own));
-}
-
-function headersFor(exchange: Exchange, hidden: ReadonlySet<string>): HttpRequestContext['headers'] {
+function headersFor(exchange: Exchange, hidden: Hidden): HttpRequestContext['headers'] {
   const headers: Record<string, string | undefined> = {};
   for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
   return Object.freeze(headers);
-}
-
-/** Freezes JSON at every level; parameters are at most 64 KB and bounded in depth. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const member of Object.values(value)) deepFreeze(member);
-  return Object.freeze(value);
 }
 
 /** Characters of JSON of parameters, which are read in one turn: a client may send half as many. */
@@ -238,49 +224,45 @@ function responseView(response: ApiResponse): AfterApiCallContext['response'] {
 /** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
 export const publicHooks: Contracts['contexts'] = {
   onHttpRequest: {
-    context: ([exchange], call, hidden) => {
+    context: ([exchange], call, hidden, plugin) => {
       const { parameters } = exchange;
-      const headers = headersFor(exchange, hidden);
-      return contextOf<HttpRequestContext>(exchange, call, { parameters, headers, ip: clientIp(exchange) });
+      const own = { parameters, headers: headersFor(exchange, hidden), ip: clientIp(exchange) };
+      return contextOf<HttpRequestContext>(exchange, call, plugin, own);
     },
     accept: (value, _, plugin) => takeRejection(value, plugin),
+    ended: keepMemo,
   },
   onBeforeApiCall: {
-    context: ([parameters, exchange], call) => contextOf<BeforeApiCallContext>(exchange, call, { parameters }),
+    context: ([parameters, exchange], call, _, plugin) =>
+      contextOf<BeforeApiCallContext>(exchange, call, plugin, { parameters }),
     accept: takeParameters,
+    ended: keepMemo,
   },
   onAfterApiCall: {
-    context: ([response, parameters, exchange], call) =>
-      contextOf<AfterApiCallContext>(exchange, call, { parameters, response: responseView(response) }),
+    context: ([response, parameters, exchange], call, _, plugin) =>
+      contextOf<AfterApiCallContext>(exchange, call, plugin, { parameters, response: responseView(response) }),
     accept: (value, [response]) => takeResponse(value, response),
+    ended: keepMemo,
   },
   onBeforeSign: {
-    context: ([data, exchange], call) => contextOf<BeforeSignContext>(exchange, call, { data }),
+    context: ([data, exchange], call, _, plugin) => contextOf<BeforeSignContext>(exchange, call, plugin, { data }),
     accept: takeData,
+    ended: keepMemo,
   },
   onResponseSent: {
-    context: ([status, _, exchange], call) =>
-      contextOf<ResponseSentContext>(exchange, call, { duration: exchange.elapsed(), status }),
-    accept: () => undefined,
-  },
-  onError: {
-    context: ([refusal, id, exchange], call) => {
-      const { requestId, resolved } = exchange;
-      const error = new Error(refusal.message);
-      const { stage = 'unknown', status } = refusal;
-      return Object.freeze({
-        requestId,
-        endpointId: resolved?.id ?? id,
-        api: resolved?.api,
-        endpoint: resolved?.name,
-        error,
-        stage,
-        status,
-        get signal() {
-          return call.signal;
-        },
-      });
+    context: ([status, answer, exchange], call, _, plugin) => {
+      const own = { duration: exchange.elapsed(), status };
+      return contextOf<ResponseSentContext>(exchange, call, plugin, own, answer);
     },
     accept: () => undefined,
+    ended: keepMemo,
+  },
+  onError: {
+    context: ([refusal, id, exchange], call, _, plugin) => {
+      const { stage = 'unknown', status } = refusal;
+      return errorContextOf(exchange, id, call, plugin, { error: new Error(refusal.message), stage, status });
+    },
+    accept: () => undefined,
+    ended: keepMemo,
   },
 };

@@ -11,7 +11,7 @@ export { checkBehaviour } from './check-behaviour.ts';
 const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
 const LONGEST_NAME = 100;
-const SIMPLE = ['name', 'hooks'];
+const SIMPLE = ['name', 'hooks', 'credentials'];
 
 /** @throws PluginProblem unless the value is `{name, hooks}`. */
 export function simplePlugin(value: unknown, what: string): SimplePlugin {
@@ -32,8 +32,9 @@ function isEndpointKeys(value: unknown): value is EndpointKeys {
 function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
   checkName(value.name, what);
-  const { hooks } = value;
+  const { hooks, credentials } = value;
   if (!isTable(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
+  checkMember('credentials', credentials);
   for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
 }

@@ -171,10 +171,10 @@ class Loading {
     const made = simple ?? (await this.#call(factory, own.value, at));
     if (made === undefined) return undefined;
     this.#warn(made, path);
-    const { name, hooks } = made;
+    const { name, hooks, credentials = [] } = made;
     const here = ({ endpoints }: Services) => ({ hooks: hooksWithKeys(hooks, keys, keyValuesOf(keys, endpoints)) });
     const setup = isolated?.behaviour(made, keys, own.value) ?? here;
-    return { definition: { name, keys, setup }, config: own.value, clock: isolated?.clock };
+    return { definition: { name, keys, credentials, setup }, config: own.value, clock: isolated?.clock };
   }
 
   /** Nothing when it would have to be called with stand-ins. */
@@ -218,9 +218,11 @@ class Loading {
     else this.#fail(path, `the plugin of ${other} has the name "${name}" too`);
   }
 
-  #warn({ name, hooks }: SimplePlugin, path: string): void {
+  #warn({ name, hooks, credentials = [] }: SimplePlugin, path: string): void {
     const found = signingHooks(hooks);
     if (found.length > 0) this.#findings.push(warningAt(path, `${name}: ${found.join(', ')}`));
+    if (credentials.length > 0)
+      this.#findings.push(warningAt(path, `${name}: sees the credentials in ${credentials.join(', ')}`));
   }
 
   #fail(path: string, message: string): void {

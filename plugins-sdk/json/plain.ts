@@ -9,6 +9,10 @@ const { get } = Reflect;
 /** Characters of JSON text: what an upstream's answer may hold. */
 const MAX_SIZE = 1024 * 1024;
 const MAX_DEPTH = 256;
+const TOO_LARGE = 'is too deep, too large or in a cycle';
+
+/** The text would be longer than it may be. */
+export class TooLong extends WrongShape {}
 
 /** JSON text from another process, in place of its value; nobody has looked whether it is any. */
 export class SentJson {
@@ -75,7 +79,7 @@ class PlainWriter {
 
   #enter(value: object, keys: readonly string[] | undefined): void {
     const depth = (this.#open?.depth ?? 0) + 1;
-    if (depth > MAX_DEPTH) throw tooLarge();
+    if (depth > MAX_DEPTH) throw new WrongShape(TOO_LARGE);
     const { length } = keys ?? (value as readonly unknown[]);
     this.#add(keys === undefined ? '[' : '{');
     this.#open = { outer: this.#open, depth, value, keys, length, at: 0, separator: '' };
@@ -101,16 +105,12 @@ class PlainWriter {
   }
 
   #scalar(value: string | number): void {
-    if (typeof value === 'string' && value.length > this.#longest) throw tooLarge();
+    if (typeof value === 'string' && value.length > this.#longest) throw new TooLong(TOO_LARGE);
     this.#add(stringify(value));
   }
 
   #add(text: string): void {
     this.#text += text;
-    if (this.#done.length + this.#text.length > this.#longest) throw tooLarge();
+    if (this.#done.length + this.#text.length > this.#longest) throw new TooLong(TOO_LARGE);
   }
-}
-
-function tooLarge(): WrongShape {
-  return new WrongShape('is too deep, too large or in a cycle');
 }

@@ -68,6 +68,8 @@ export interface ResponseSentInput {
   readonly status?: number | undefined;
   /** Milliseconds; default the time since the request was made. */
   readonly duration?: number | undefined;
+  /** Members of the signed answer; the others have values of a test's own. */
+  readonly answer?: Readonly<Record<string, Json>> | undefined;
 }
 
 export interface ErrorInput {

@@ -14,10 +14,11 @@ export function definitionOf(
     checkDefinition(plugin, 'the plugin');
     return plugin;
   }
-  const { name, hooks } = simplePlugin(plugin, 'the plugin');
+  const { name, hooks, credentials } = simplePlugin(plugin, 'the plugin');
   const keys = simpleKeys(exported);
   const values = ({ requestId }: { readonly requestId?: unknown }) => keyValues(keys, endpointOf(requestId));
-  return { name, keys, setup: () => ({ hooks: hooksWithKeys(hooks, keys, values) }) };
+  const setup = () => ({ hooks: hooksWithKeys(hooks, keys, values) });
+  return { name, keys, ...(credentials && { credentials }), setup };
 }
 
 /** The config as the service hands it to `setup`: validated, with defaults. @throws Error with a line for each mistake */

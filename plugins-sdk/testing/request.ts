@@ -16,6 +16,7 @@ import type { Hex } from '../hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
 import { randomId } from '../random-id.ts';
+import { SignedResponse } from '../signed-response.ts';
 import { hint } from '../suggest.ts';
 import type {
   AfterApiCallInput,
@@ -32,6 +33,14 @@ import type {
 import { testEndpoint } from './services.ts';
 
 const INNER: readonly string[] = stageNames.filter((name) => stageOf(name).context === undefined);
+
+/** What a signed answer has, where a test does not say. */
+const sample = {
+  node: `0x${'11'.repeat(20)}`,
+  timestamp: 1_700_000_000,
+  data: `0x${'00'.repeat(32)}`,
+  signature: `0x${'22'.repeat(65)}`,
+};
 
 /** The plugin that is tested, in its registry. */
 export interface Subject {
@@ -101,10 +110,11 @@ export class TestRequest {
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
-  async onResponseSent({ status = 200, duration }: ResponseSentInput = {}): Promise<void> {
+  async onResponseSent({ status = 200, duration, answer }: ResponseSentInput = {}): Promise<void> {
     this.#exchange.duration = duration;
     this.#respond(status);
-    await this.#hooks.ask('onResponseSent', status, this.#exchange);
+    const sent = SignedResponse.parse(JSON.stringify({ ...sample, endpointId: this.#endpointId, ...answer }));
+    await this.#hooks.ask('onResponseSent', status, sent, this.#exchange);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */

@@ -68,7 +68,7 @@ const KINDS = [
 
 /** A report with members of any kind. */
 function anyReport(random: Random): string {
-  const members = ['r', 'odd', 'text', 'plugin', 'configSchema', 'error'] as const;
+  const members = ['r', 'odd', 'm', 'text', 'plugin', 'configSchema', 'error'] as const;
   const id = oneOf(random, ['id', 'id', 'id + 1', 'id - 1', '-1', '0', '1e15', '"1"', '0.5', 'null']);
   const more = Array.from(
     { length: Math.floor(random() * 3) },
@@ -83,6 +83,9 @@ const GOOD: readonly [(random: Random) => string, ...((random: Random) => string
   () => `say({ k: 'done', i: id, r: [['data', JSON.stringify('x'.repeat(1000))]] });`,
   (random) => `write(frame('{"k":"done","i":' + id + ',"r":' + ${JSON.stringify(value(random))} + '}'));`,
   (random) => `write(frame('{"k":"done","i":' + id + ',"odd":' + ${JSON.stringify(value(random))} + '}'));`,
+  (random) =>
+    `write(frame('{"k":"done","i":' + id + ',"m":' + ${JSON.stringify(JSON.stringify(value(random)))} + '}'));`,
+  (random) => `say({ k: 'done', i: id, m: '{"a":"' + 'x'.repeat(${Math.floor(random() * 4089)}) + '"}' });`,
   (random) => `say({ k: 'threw', i: id, text: 'x'.repeat(${Math.floor(random() * 100_000)}) });`,
   (random) => `await new Promise((done) => setTimeout(done, ${Math.floor(random() * 50)})); say({ k: 'done', i: id });`,
   (random) =>

@@ -45,6 +45,13 @@ test('512 calls may be under way, and no more', async (t) => {
   }
 });
 
+test('a call that is sent to a process which was killed begins in the other one', async (t) => {
+  const { isolate } = await started(t, 'onError: () => process.pid');
+  const killed = Number(await isolate.call('onError', {}));
+  process.kill(killed, 'SIGKILL');
+  assert.notEqual(await isolate.call('onError', {}), killed);
+});
+
 test('a call is at most 4 MiB long', async (t) => {
   const { isolate } = await started(t, 'onBeforeSign: ({ data }) => ({ data: data.length })');
   await assert.rejects(isolate.call('onBeforeSign', { data: 'x'.repeat(4 * 1024 * 1024) }), {

@@ -60,6 +60,13 @@ const wrong: Readonly<Record<string, readonly [script: string, reason: string]>>
   'an id that is no number': [`say({ k: 'done', i: '1' })`, NONSENSE],
   'no id': [`say({ k: 'watch' })`, NONSENSE],
   'an error whose text is none': [`say({ k: 'threw', i: id, text: { length: 1 } })`, NONSENSE],
+  'a memo that is no text': [`say({ k: 'done', i: id, m: {} })`, 'it sent a memo that is none'],
+  'a memo that is no object': [`say({ k: 'done', i: id, m: '[]' })`, 'it sent a memo that is none'],
+  'a memo that is too long': [
+    `say({ k: 'done', i: id, m: '{"a":"' + 'x'.repeat(4089) + '"}' })`,
+    'it sent a memo that is none',
+  ],
+  'a memo that is no JSON': [`say({ k: 'done', i: id, m: '{' })`, 'it sent a frame that is no JSON'],
   'a list': [`write(frame('[]'))`, NONSENSE],
   'no JSON': [`write(frame('{'))`, 'it sent a frame that is no JSON'],
   'no JSON at length': [`write(frame('['.repeat(4_000_000)))`, 'it sent a frame that is no JSON'],

@@ -369,7 +369,7 @@ describe('a definition', () => {
     const outcome = await harness.onHttpRequest({ headers: { 'X-Token': 'secret', accept: '*/*' } });
     const node = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
     const message = JSON.stringify({
-      headers: { accept: '*/*' },
+      headers: { 'x-token': 'secret', accept: '*/*' },
       limits: [3],
       node,
       config: { a: 1, deep: { b: 2 } },

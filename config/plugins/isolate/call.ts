@@ -1,3 +1,4 @@
+import { answerTextOf, memoTextOf } from '../../../plugins-sdk/hook-context.ts';
 import { responseTextOf } from '../../../plugins-sdk/public-hooks.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import { clipped } from './clipped.ts';
@@ -23,7 +24,9 @@ export class Call {
   constructor(hook: string, context: Readonly<Record<string, unknown>>, deadline: number, over: () => void) {
     const { members, text } = membersOf(context);
     this.context = context;
-    this.json = `"h":${JSON.stringify(hook)},"c":${JSON.stringify(members)}}`;
+    const memo = memoTextOf(context);
+    const kept = memo === undefined ? '' : `,"m":${memo}`;
+    this.json = `"h":${JSON.stringify(hook)},"c":${JSON.stringify(members)}${kept}}`;
     this.text = text;
     this.deadline = deadline;
     this.#over = over;
@@ -67,10 +70,10 @@ interface Sent {
   readonly text: string | undefined;
 }
 
-/** What of a context is sent: the signal is made when somebody asks for it, and a large answer stays the text that it is. */
+/** What of a context is sent: the signal is made when somebody asks for it, and answers stay the texts that they are. */
 function membersOf(context: Readonly<Record<string, unknown>>): Sent {
   const members: Record<string, unknown> = {};
-  let text: string | undefined;
+  let text = answerTextOf(context);
   for (const name of Object.keys(context)) {
     if (name === 'signal') continue;
     const member = context[name];

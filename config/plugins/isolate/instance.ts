@@ -1,5 +1,6 @@
+import { replaceMemo } from '../../../plugins-sdk/hook-context.ts';
 import { type Call, RemoteError } from './call.ts';
-import { unpackResult } from './odd-values.ts';
+import { unpackMemo, unpackResult } from './odd-values.ts';
 import { Peer, type PeerOptions } from './peer.ts';
 import type { ProcessStats } from './process-stats.ts';
 import type { CallReport, Report } from './protocol.ts';
@@ -191,6 +192,7 @@ export class Instance {
     if (report.k === 'skipped' && !this.#isRetired)
       throw new Error('it left a call to another process, and there is none');
     const result = report.k === 'done' && call !== null ? unpackResult(report) : undefined;
+    if (report.k === 'done' && report.m !== undefined && call !== null) replaceMemo(call.context, unpackMemo(report.m));
     this.#drop(report.i);
     this.#owed.delete(report.i);
     this.#silence = 0;
@@ -226,8 +228,9 @@ export class Instance {
     this.#owed.clear();
     this.#live = 0;
     for (const call of lost) call.fail(new RemoteError(`the process of the plugin has ended: ${reason}`));
-    this.#owner.returned(returned);
+    // Another process is to be the active one before calls go to it.
     this.#owner.ended(this, reason);
+    this.#owner.returned(returned);
     return reason;
   }
 }

@@ -2,6 +2,7 @@ import { collected } from '../../../plugins-sdk/json/members.ts';
 import { plainText, SentJson } from '../../../plugins-sdk/json/plain.ts';
 import { atOnce, STEP } from '../../../plugins-sdk/json/turns.ts';
 import { isPlain, WrongShape } from '../../../plugins-sdk/kernel.ts';
+import { MAX_MEMO, type Memo } from '../../../plugins-sdk/memo.ts';
 import { MAX_PARAMETERS } from '../../../plugins-sdk/public-hooks.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 
@@ -62,6 +63,13 @@ export function unpackResult({ r, odd }: { readonly r?: unknown; readonly odd?: 
   if (!Array.isArray(r)) return undefined;
   if (r.length > MOST_MEMBERS) return stray('cycle', '');
   return collected(r.map(memberOf));
+}
+
+/** @throws Error for what the process's own code never sends */
+export function unpackMemo(text: unknown): Memo {
+  const memo: unknown = typeof text === 'string' && Buffer.byteLength(text) <= MAX_MEMO ? JSON.parse(text) : undefined;
+  if (!isRecord(memo)) throw new Error('it sent a memo that is none');
+  return memo as Memo;
 }
 
 function memberOf(entry: unknown): readonly [string, unknown] {

@@ -26,7 +26,7 @@ export const CLAIM_BYTES = 9;
 export type Sketch =
   | { readonly is: 'function' | 'class' | 'undefined' }
   | { readonly is: 'plain'; readonly value: string | number | boolean | null }
-  | { readonly is: 'list' }
+  | { readonly is: 'list'; readonly items?: readonly Sketch[] }
   | { readonly is: 'object'; readonly members: Readonly<Record<string, Sketch>> };
 
 /** A schema as JSON: what it is made of is marked, since JSON drops what TypeBox hides in it. */
@@ -40,7 +40,14 @@ export type Order =
   | { readonly k: 'load' }
   | { readonly k: 'parse'; readonly value: unknown }
   | { readonly k: 'make'; readonly config: unknown }
-  | { readonly k: 'call'; readonly i: number; readonly h: string; readonly c: Readonly<Record<string, unknown>> }
+  | {
+      readonly k: 'call';
+      readonly i: number;
+      readonly h: string;
+      readonly c: Readonly<Record<string, unknown>>;
+      /** What the plugin has kept of the request. */
+      readonly m?: object;
+    }
   | { readonly k: 'abort'; readonly i: number }
   | { readonly k: 'ping' };
 
@@ -55,7 +62,14 @@ export interface Thrown {
 
 /** Of a call: it has ended, was left to another process, or wants to hear of its abort. */
 export type CallReport =
-  | { readonly k: 'done'; readonly i: number; readonly r?: unknown; readonly odd?: unknown }
+  | {
+      readonly k: 'done';
+      readonly i: number;
+      readonly r?: unknown;
+      readonly odd?: unknown;
+      /** JSON text of the memo, where the hook has looked at it. */
+      readonly m?: string | undefined;
+    }
   | { readonly k: 'threw'; readonly i: number; readonly text?: string }
   | { readonly k: 'skipped'; readonly i: number }
   | { readonly k: 'watch'; readonly i: number };

@@ -9,7 +9,7 @@ export function standIn(sketch: Sketch): unknown {
     case 'plain':
       return sketch.value;
     case 'list':
-      return [];
+      return sketch.items?.map(standIn) ?? [];
     case 'function':
       return () => undefined;
     case 'class':

@@ -1,3 +1,4 @@
+import { memoText } from '../../../../plugins-sdk/memo.ts';
 import { packResult } from '../odd-values.ts';
 import type { Order } from '../protocol.ts';
 import { contextOf } from './context.ts';
@@ -19,6 +20,8 @@ interface Running {
   readonly id: number;
   isOver: boolean;
   controller: AbortController | undefined;
+  /** Once the hook has looked at it. */
+  memo: object | undefined;
 }
 
 /** Calls that are over and whose signal may yet abort. */
@@ -74,14 +77,18 @@ export class Calls {
   };
 
   /** @returns whether the call is over already. */
-  #run({ i, h, c }: Called, text: (() => string) | undefined): boolean {
+  #run({ i, h, c, m }: Called, text: (() => string) | undefined): boolean {
     if (!begins(i)) {
       report({ k: 'skipped', i });
       return true;
     }
-    const call: Running = { id: i, isOver: false, controller: undefined };
+    const call: Running = { id: i, isOver: false, controller: undefined, memo: undefined };
     try {
-      const context = contextOf(h, c, text, () => this.#signal(call));
+      const memo = () => {
+        call.memo ??= m ?? {};
+        return call.memo;
+      };
+      const context = contextOf(h, c, text, { signal: () => this.#signal(call), memo });
       const hooks = this.#hooks;
       const returned = hooks[h]?.(context);
       const then: unknown = typeof returned === 'object' && returned !== null ? get(returned, 'then') : undefined;
@@ -104,9 +111,10 @@ export class Calls {
 
   #returned(call: Running, value: unknown): true {
     try {
+      const m = call.memo && memoText(call.memo);
       const packed = packResult(value);
       call.isOver = true;
-      report({ k: 'done', i: call.id, ...packed });
+      report({ k: 'done', i: call.id, ...packed, m });
     } catch (error) {
       return this.#threw(call, error);
     }

@@ -1,17 +1,32 @@
 /** What hooks get, as where plugin and service share a process: frozen or a copy, and a signal that is made when it is asked for. */
 
 type Members = Readonly<Record<string, unknown>>;
-type SignalOf = () => AbortSignal;
+
+/** What is made when it is asked for. */
+interface Lazy {
+  signal(): AbortSignal;
+  memo(): object;
+}
 
 class Context {
-  readonly #signal: SignalOf;
+  readonly #lazy: Lazy;
+  readonly #answer: () => unknown;
 
-  constructor(signal: SignalOf) {
-    this.#signal = signal;
+  constructor(lazy: Lazy, answer: () => unknown) {
+    this.#lazy = lazy;
+    this.#answer = answer;
   }
 
   get signal(): AbortSignal {
-    return this.#signal();
+    return this.#lazy.signal();
+  }
+
+  get memo(): object {
+    return this.#lazy.memo();
+  }
+
+  get answer(): unknown {
+    return this.#answer();
   }
 }
 
@@ -29,9 +44,9 @@ function frozen<T>(value: T): T {
 
 /**
  * @param given members as the service has sent them.
- * @param text the answer of the upstream, if it is large.
+ * @param text the answer of the upstream, if it is large; of `onResponseSent`, the signed one.
  */
-export function contextOf(hook: string, given: Members, text: (() => string) | undefined, signal: SignalOf): object {
+export function contextOf(hook: string, given: Members, text: (() => string) | undefined, lazy: Lazy): object {
   const { response, error, keys, ...rest } = given;
   const members: Record<string, unknown> = { ...frozen(rest) };
   if (response !== undefined) members.response = responseOf(response as Members, text);
@@ -41,9 +56,19 @@ export function contextOf(hook: string, given: Members, text: (() => string) | u
     members.error = new Error(String(error));
   }
   if (keys !== undefined) members.keys = frozen(keys);
-  if (hook !== 'onError' && keys === undefined) return freeze(assign(new Context(signal), members));
+  const context = assign(new Context(lazy, answerOf(hook, text)), members);
   // As where the service makes such contexts, the signal is a member of its own.
-  return freeze(defineProperty(members, 'signal', { get: signal, enumerable: true }));
+  if (hook === 'onError' || keys !== undefined)
+    defineProperty(context, 'signal', { get: lazy.signal, enumerable: true });
+  return freeze(context);
+}
+
+function answerOf(hook: string, text: (() => string) | undefined): () => unknown {
+  let answer: unknown;
+  return () => {
+    if (hook === 'onResponseSent' && text !== undefined) answer ??= frozen(parse(text()));
+    return answer;
+  };
 }
 
 function responseOf({ data, status }: Members, text: (() => string) | undefined): object {

@@ -13,7 +13,8 @@ function sketch(value: unknown, levels = LEVELS): Sketch {
   if (typeof value === 'function') return { is: isClass(value) ? 'class' : 'function' };
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return { is: 'plain', value };
   if (typeof value === 'number') return { is: 'plain', value: Number.isFinite(value) ? value : 0 };
-  if (Array.isArray(value)) return { is: 'list' };
+  if (Array.isArray(value))
+    return { is: 'list', items: levels > 0 ? value.map((item) => sketch(item, levels - 1)) : [] };
   if (typeof value !== 'object') return { is: 'undefined' };
   const keys = levels > 0 ? Object.keys(value) : [];
   // A definition may be an instance of a class.

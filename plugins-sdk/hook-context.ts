@@ -1,0 +1,141 @@
+import { isRecord } from '../kernel/plain-json.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { type Call, type CheckedJson, ContextKey, type Exchange } from './kernel.ts';
+import { type Memo, memoText } from './memo.ts';
+import type { HookContext, SignedAnswer } from './public-hooks.ts';
+
+/** JSON texts by plugin. A map never changes: a fork of the exchange and the exchange itself replace it each for itself. */
+const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
+
+/** The JSON text of what the plugin has kept of the request, if anything. */
+export let memoTextOf: (context: object) => string | undefined;
+/** The JSON text of what becomes `answer`. */
+export let answerTextOf: (context: object) => string | undefined;
+/** Has a hook have left in its memo what it left in another process. */
+export let replaceMemo: (context: object, memo: Memo) => void;
+/** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
+export let keepMemo: (context: unknown) => void;
+
+interface Names {
+  readonly id: string;
+  readonly api: string | undefined;
+  readonly name: string | undefined;
+}
+
+/** For those with keys, which wrap another one. */
+const wrapped = new WeakMap<object, object>();
+
+/**
+ * What every public context has. It is a class, because objects with accessors of their own cost more than all the rest. It has
+ * fields of its own, because one more object to hold them costs a quarter more.
+ */
+class Context {
+  readonly requestId: string;
+  readonly endpointId: string;
+  readonly api: string | undefined;
+  readonly endpoint: string | undefined;
+  readonly #exchange: Exchange;
+  readonly #call: Call;
+  readonly #plugin: string;
+  readonly #sent: CheckedJson | undefined;
+  #memo: Memo | undefined;
+  #answer: SignedAnswer | undefined;
+
+  constructor(exchange: Exchange, { id, api, name }: Names, call: Call, plugin: string, sent: CheckedJson | undefined) {
+    this.requestId = exchange.requestId;
+    this.endpointId = id;
+    this.api = api;
+    this.endpoint = name;
+    this.#exchange = exchange;
+    this.#call = call;
+    this.#plugin = plugin;
+    this.#sent = sent;
+  }
+
+  static {
+    const inner = (context: object): Context | undefined => {
+      const own = wrapped.get(context) ?? context;
+      return #call in own ? own : undefined;
+    };
+    memoTextOf = (context) => {
+      const own = inner(context);
+      return own === undefined ? undefined : own.#kept;
+    };
+    answerTextOf = (context) => {
+      const own = inner(context);
+      return own === undefined ? undefined : own.#sent?.json;
+    };
+    replaceMemo = (context, memo) => {
+      const own = inner(context);
+      if (own !== undefined) own.#memo = memo;
+    };
+    keepMemo = (context) => {
+      if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get memo(): Memo {
+    this.#memo ??= JSON.parse(this.#kept ?? '{}') as Memo;
+    return this.#memo;
+  }
+
+  /** Only `onResponseSent` has one. */
+  get answer(): SignedAnswer | undefined {
+    if (this.#sent !== undefined) this.#answer ??= deepFreeze(JSON.parse(this.#sent.json) as SignedAnswer);
+    return this.#answer;
+  }
+
+  get #kept(): string | undefined {
+    return memos.get(this.#exchange)?.get(this.#plugin);
+  }
+
+  #keep(memo: Memo): void {
+    const text = memoText(memo);
+    if (text === (this.#kept ?? '{}')) return;
+    memos.set(this.#exchange, new Map(memos.get(this.#exchange)).set(this.#plugin, text));
+  }
+}
+
+/** What is made when it is first asked for; the types say it of each hook. */
+type Lazy = 'signal' | 'memo' | 'answer';
+
+/**
+ * A context with what is of one hook only. No class for each: V8 builds objects of one class in half the time.
+ * @param sent what becomes `answer`.
+ */
+export function contextOf<C extends HookContext>(
+  exchange: Exchange,
+  call: Call,
+  plugin: string,
+  own: Omit<C, keyof HookContext | Lazy>,
+  sent?: CheckedJson,
+): object {
+  return Object.freeze(Object.assign(new Context(exchange, exchange.endpoint, call, plugin, sent), own));
+}
+
+/** The same where there may be no endpoint. @param id as sent */
+export function errorContextOf(exchange: Exchange, id: string, call: Call, plugin: string, own: object): object {
+  const names = exchange.resolved ?? { id, api: undefined, name: undefined };
+  const context = Object.assign(new Context(exchange, names, call, plugin, undefined), own);
+  return Object.freeze(Object.defineProperty(context, 'signal', { get: () => call.signal, enumerable: true }));
+}
+
+/** A context with one member more; what is made when it is first asked for still is. */
+export function withKeys(context: Readonly<Record<string, unknown>>, keys: object): object {
+  const extended = Object.defineProperties(
+    {},
+    {
+      signal: { get: () => context.signal, enumerable: true },
+      memo: { get: () => context.memo },
+      answer: { get: () => context.answer },
+      ...Object.getOwnPropertyDescriptors(context),
+      keys: { value: keys, enumerable: true },
+    },
+  );
+  wrapped.set(extended, context);
+  return Object.freeze(extended);
+}

@@ -1,0 +1,37 @@
+import { plainText, TooLong } from './json/plain.ts';
+import { atOnce } from './json/turns.ts';
+import { type Json, WrongShape } from './kernel.ts';
+
+/** What one plugin keeps of one request from hook to hook: plain JSON. */
+export interface Memo {
+  [name: string]: Json | undefined;
+}
+
+/** Bytes of JSON text. */
+export const MAX_MEMO = 4096;
+
+// Taken before a plugin is loaded, which may replace what everybody uses.
+const { byteLength } = Buffer;
+
+/**
+ * The JSON text of a memo, each member read once.
+ * @throws WrongShape, and whatever reading the memo throws.
+ */
+export function memoText(memo: object): string {
+  const text = plainMemo(memo);
+  if (byteLength(text) > MAX_MEMO) throw tooLong();
+  return text;
+}
+
+function plainMemo(memo: object): string {
+  try {
+    return atOnce(plainText(memo, MAX_MEMO));
+  } catch (error) {
+    if (error instanceof TooLong) throw tooLong();
+    throw error instanceof WrongShape ? new WrongShape(`"memo" is no plain JSON: it ${error.message}`) : error;
+  }
+}
+
+function tooLong(): WrongShape {
+  return new WrongShape(`"memo" is longer than ${MAX_MEMO} bytes`);
+}

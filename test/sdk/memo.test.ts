@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import { type HookContext, type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
+
+const HOOKS = [
+  'onHttpRequest',
+  'onBeforeApiCall',
+  'onAfterApiCall',
+  'onBeforeSign',
+  'onResponseSent',
+  'onError',
+] as const;
+type Hook = (typeof HOOKS)[number];
+type Memo = HookContext['memo'];
+
+/** A plugin whose hooks all do the same. */
+function everywhere(hook: (context: Pick<HookContext, 'memo' | 'signal'>) => unknown): SimplePlugin {
+  return { name: 'p', hooks: Object.fromEntries(HOOKS.map((name) => [name, hook])) };
+}
+
+const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p"' } };
+
+describe('the memo of a request (`context.memo`)', () => {
+  it('has in each hook what the hooks before it left, and nothing in another request', async () => {
+    const trail: Hook[][] = [];
+    const add =
+      (hook: Hook) =>
+      ({ memo }: { memo: Memo }) => {
+        const before = (memo.trail ?? []) as readonly Hook[];
+        trail.push([...before]);
+        memo.trail = [...before, hook];
+      };
+    const harness = await testPlugin({
+      name: 'p',
+      hooks: Object.fromEntries(HOOKS.map((hook) => [hook, add(hook)])),
+    });
+    const request = harness.request();
+    for (const hook of HOOKS) await request[hook]();
+    assert.deepEqual(
+      trail,
+      HOOKS.map((_, i) => HOOKS.slice(0, i)),
+    );
+    await harness.onBeforeSign();
+    assert.deepEqual([trail.at(-1), harness.complaints], [[], []]);
+  });
+
+  it('is a copy of what was left, and what is not JSON in it is none', async () => {
+    const seen: unknown[] = [];
+    const shared = { list: [1] };
+    const harness = await testPlugin({
+      name: 'p',
+      hooks: {
+        onHttpRequest: ({ memo }) => void Object.assign(memo, { shared, none: undefined }),
+        onBeforeSign: ({ memo }) => void seen.push(memo, memo.shared === shared),
+      },
+    });
+    const request = harness.request();
+    await request.onHttpRequest();
+    shared.list.push(2);
+    await request.onBeforeSign();
+    assert.deepEqual(seen, [{ shared: { list: [1] } }, false]);
+  });
+
+  const cyclic: Record<string, unknown> = {};
+  cyclic.a = cyclic;
+  const bad: Readonly<Record<string, readonly [left: () => unknown, message: string]>> = {
+    'a function': [() => () => 1, '"memo" is no plain JSON: it holds a function, which JSON cannot carry'],
+    NaN: [() => Number.NaN, '"memo" is no plain JSON: it holds a number, which JSON cannot carry'],
+    'a date': [() => new Date(), '"memo" is no plain JSON: it holds a class instance'],
+    'a cycle': [() => cyclic, '"memo" is no plain JSON: it is too deep, too large or in a cycle'],
+    'one byte too many': [() => 'x'.repeat(4089), '"memo" is longer than 4096 bytes'],
+    'one byte too many, in fewer characters': [() => 'ä'.repeat(2045), '"memo" is longer than 4096 bytes'],
+    'a mebibyte': [() => 'x'.repeat(1 << 20), '"memo" is longer than 4096 bytes'],
+  };
+  for (const [what, [left, message]] of Object.entries(bad)) {
+    it(`has a hook fail that left ${what}`, async () => {
+      const harness = await testPlugin(everywhere(({ memo }) => void Object.assign(memo, { a: left() })));
+      for (const hook of HOOKS) {
+        const outcome = await harness[hook]();
+        assert.deepEqual(outcome, ['onResponseSent', 'onError'].includes(hook) ? undefined : DROPPED, hook);
+      }
+      assert.deepEqual(
+        harness.complaints.map(({ hook, message }) => [hook, message]),
+        HOOKS.map((hook) => [hook, `Error: ${message}`]),
+      );
+    });
+  }
+
+  it('holds 4096 bytes', async () => {
+    const harness = await testPlugin(everywhere(({ memo }) => void Object.assign(memo, { a: 'x'.repeat(4088) })));
+    assert.deepEqual(await harness.onBeforeSign(), { passed: true });
+  });
+
+  it('stays as it was when a hook throws, and when its time is over', async () => {
+    const seen: Memo[] = [];
+    let late: Promise<void> | undefined;
+    const harness = await testPlugin(
+      {
+        name: 'p',
+        hooks: {
+          onHttpRequest: ({ memo }) => void Object.assign(memo, { by: 'onHttpRequest' }),
+          onBeforeApiCall({ memo }) {
+            memo.by = 'onBeforeApiCall';
+            throw new Error('no');
+          },
+          onBeforeSign({ memo, signal }) {
+            late = new Promise((resolve) => {
+              signal.addEventListener('abort', () => {
+                memo.by = 'onBeforeSign';
+                resolve();
+              });
+            });
+            return late.then(() => undefined);
+          },
+          onError: ({ memo }) => void seen.push(memo),
+        },
+      },
+      { budget: 50 },
+    );
+    const request = harness.request();
+    await request.onHttpRequest();
+    assert.deepEqual(await request.onBeforeApiCall(), DROPPED);
+    assert.deepEqual(await request.onBeforeSign(), {
+      refused: { status: 403, message: 'Plugin "p" budget exhausted' },
+    });
+    await late;
+    await request.onError();
+    assert.deepEqual(seen, [{ by: 'onHttpRequest' }]);
+  });
+
+  it('takes nothing that is written after the hook has ended', async () => {
+    const held: Memo[] = [];
+    const seen: Memo[] = [];
+    const harness = await testPlugin({
+      name: 'p',
+      hooks: {
+        onHttpRequest: ({ memo }) => {
+          memo.at = 'the end';
+          held.push(memo);
+        },
+        onBeforeSign: ({ memo }) => void seen.push(memo),
+      },
+    });
+    const request = harness.request();
+    await request.onHttpRequest();
+    for (const memo of held) memo.at = 'too late';
+    await request.onBeforeSign();
+    assert.deepEqual(seen, [{ at: 'the end' }]);
+  });
+
+  it('is there beside the keys of the plugin', async () => {
+    const keys = { limit: Type.Number() };
+    const seen: unknown[] = [];
+    const plugin = {
+      name: 'p',
+      hooks: {
+        onHttpRequest: ({ memo, keys: { limit } }) => void Object.assign(memo, { limit }),
+        onError: ({ memo, signal }) => void seen.push(memo, signal.aborted),
+      },
+    } satisfies SimplePlugin<typeof keys>;
+    const harness = await testPlugin(plugin, { keys });
+    const request = harness.request({ endpoint: testEndpoint({ own: { limit: 5 } }) });
+    await request.onHttpRequest();
+    await request.onError();
+    assert.deepEqual(seen, [{ limit: 5 }, false]);
+  });
+
+  it('cannot be replaced', async () => {
+    const harness = await testPlugin(
+      everywhere((context) => {
+        Object.assign(context, { memo: {} });
+      }),
+    );
+    assert.deepEqual(await harness.onBeforeSign(), DROPPED);
+  });
+});
+
+describe('the answer in onResponseSent (`context.answer`)', () => {
+  it('is what was sent, parsed once and frozen', async () => {
+    const seen: unknown[] = [];
+    const harness = await testPlugin({
+      name: 'p',
+      hooks: {
+        onResponseSent(context) {
+          const { answer } = context;
+          seen.push(answer, answer === context.answer, Object.isFrozen(answer) && Object.isFrozen(answer.rawData));
+        },
+      },
+    });
+    await harness.onResponseSent({ answer: { rawData: { price: [1] } } });
+    assert.deepEqual(seen, [
+      {
+        node: `0x${'11'.repeat(20)}`,
+        timestamp: 1_700_000_000,
+        data: `0x${'00'.repeat(32)}`,
+        signature: `0x${'22'.repeat(65)}`,
+        endpointId: `0x${'11'.repeat(32)}`,
+        rawData: { price: [1] },
+      },
+      true,
+      true,
+    ]);
+  });
+});
+
+describe('credentials of a simple plugin', () => {
+  const plugin = (credentials?: readonly string[]) => {
+    const seen: unknown[] = [];
+    const hooks: SimplePlugin['hooks'] = { onHttpRequest: ({ headers }) => void seen.push(headers) };
+    return { seen, plugin: credentials === undefined ? { name: 'p', hooks } : { name: 'p', hooks, credentials } };
+  };
+  const headers = { Authorization: 'Bearer x', 'X-Api-Key': 'secret' };
+  const services = { credentials: ['X-Api-Key', 'Authorization'] };
+
+  it('are in the headers that its own hook gets', async () => {
+    const own = plugin(['authorization']);
+    await (await testPlugin(own.plugin, { services })).onHttpRequest({ headers });
+    const other = plugin();
+    await (await testPlugin(other.plugin, { services })).onHttpRequest({ headers });
+    assert.deepEqual([own.seen, other.seen], [[{ authorization: 'Bearer x' }], [{}]]);
+  });
+
+  it('are a list of header names', async () => {
+    for (const credentials of ['Authorization', [1], [''], {}]) {
+      const bad = { name: 'p', hooks: {}, credentials } as unknown as SimplePlugin;
+      await assert.rejects(testPlugin(bad), { message: 'its "credentials" must be a list of header names' });
+    }
+  });
+});
