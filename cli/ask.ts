@@ -1,5 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { isStream } from '../http/stream.ts';
+import { isStream } from '../http/send.ts';
 import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
