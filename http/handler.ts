@@ -56,14 +56,14 @@ export class HttpHandler {
     });
     void routed.respond(() => {
       this.#streaming.add(routed);
-      if (this.#isEnding) routed.stream?.end();
+      if (this.#isEnding) routed.endStream?.();
     });
   }
 
   /** Ends the bodies that stream, and each one that begins from now on: nobody waits for what may have no end. */
   endStreams(): void {
     this.#isEnding = true;
-    for (const { stream } of this.#streaming) stream?.end();
+    for (const { endStream } of this.#streaming) endStream?.();
   }
 
   /** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */

@@ -7,7 +7,7 @@ import type { HttpRequest, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 import type { HandlerOptions } from './handler.ts';
 import type { Found } from './routes.ts';
-import { isStream, Stream, send } from './send.ts';
+import { isStream, pour, send } from './send.ts';
 
 type Headers = Record<string, string | undefined>;
 
@@ -16,8 +16,8 @@ export class RoutedRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly id: string;
   readonly httpRequest: HttpRequest;
-  /** The body, once it streams. */
-  stream: Stream | undefined;
+  /** Of a body that streams, once it does. */
+  endStream: (() => void) | undefined;
   readonly #incoming: IncomingRequest;
   readonly #found: Found;
   readonly #options: HandlerOptions;
@@ -42,7 +42,7 @@ export class RoutedRequest implements EndpointRequest {
     this.#tasks.push(task);
     if (this.#isOver) this.#runTasks();
     // Behind what the stream has to say at once.
-    else if (this.stream !== undefined) setImmediate(() => this.#runTasks());
+    else if (this.endStream !== undefined) setImmediate(() => this.#runTasks());
   }
 
   #runTasks(): void {
@@ -51,12 +51,12 @@ export class RoutedRequest implements EndpointRequest {
 
   /** The response is out, or its client is gone. */
   close(): void {
-    const { stream, exchange } = this;
+    const { endStream, exchange } = this;
     const { writableFinished: isOut, statusCode } = this.#incoming.response;
-    stream?.end();
+    endStream?.();
     // Nobody waits for more of a stream, even where it was ended before its time; what was sent of it was an answer.
-    if (!isOut || stream !== undefined) control.disconnect(exchange);
-    this.#options.observer.response?.(exchange, isOut || stream !== undefined ? statusCode : 499);
+    if (!isOut || endStream !== undefined) control.disconnect(exchange);
+    this.#options.observer.response?.(exchange, isOut || endStream !== undefined ? statusCode : 499);
     this.#options.closed();
     this.#isOver = true;
     this.#runTasks();
@@ -66,25 +66,21 @@ export class RoutedRequest implements EndpointRequest {
   async respond(begun: () => void): Promise<void> {
     const { exchange } = this;
     const { response } = this.#incoming;
-    let stream: Stream | undefined;
+    const { status, headers, body } = await this.#answer();
     try {
-      const { status, headers, body } = await this.#answer();
-      if (isStream(body)) stream = new Stream(body, this.#incoming, (error) => this.#streamFailed(error));
       const common = await this.#options.pipeline.headers(exchange);
-      if (exchange.abandoned || response.destroyed) return;
-      response.setHeader('X-Request-Id', exchange.requestId);
-      send(this.#incoming, { status, headers: [common, headers], body });
-      if (stream === undefined) return;
-      this.stream = stream;
-      this.#runTasks();
-      begun();
-      await stream.pour();
+      if (!exchange.abandoned && !response.destroyed) {
+        response.setHeader('X-Request-Id', exchange.requestId);
+        send(this.#incoming, { status, headers: [common, headers], body });
+      }
     } catch {
       // What cannot be sent must not be waited for.
       response.destroy();
-    } finally {
-      stream?.end();
     }
+    if (!isStream(body)) return;
+    this.endStream = pour(body, this.#incoming, (error) => this.#streamFailed(error));
+    this.#runTasks();
+    begun();
   }
 
   async #answer(): Promise<HttpResponse> {

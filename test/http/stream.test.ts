@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { ServerBounds } from '../../http/bounds.ts';
 import type { IncomingRequest } from '../../http/connections.ts';
-import { Stream, send } from '../../http/send.ts';
+import { pour, send } from '../../http/send.ts';
 
 import { openRaw } from '../support/raw-http.ts';
 import { deaf, GET, gets, MEBIBYTE, reply, startTestServer } from './server.ts';
@@ -28,9 +28,10 @@ async function startStreaming(t: TestContext, bounds: Partial<ServerBounds>) {
     };
     const body = { [Symbol.asyncIterator]: () => ({ next, return: end }) };
     send(incoming, { status: 200, headers: [], body });
-    const one = new Stream(body, incoming, (error) => assert.fail(String(error)));
-    incoming.response.once('close', () => one.end());
-    void one.pour();
+    incoming.response.once(
+      'close',
+      pour(body, incoming, (error) => assert.fail(String(error))),
+    );
   };
   const server = await startTestServer(t, bounds, (incoming) => {
     if (incoming.request.url === '/stream') stream(incoming);
