@@ -90,7 +90,7 @@ export class Connection implements Reader {
 
   /** Whether the client could take an answer and has not: only the one that is being sent, which those behind it wait for. */
   get isUnread(): boolean {
-    const current = this.#current;
+    const current = this.unreadBytes > 0 ? this.#current : undefined;
     return current?.headersSent === true && current.writableLength > 0;
   }
 
@@ -132,9 +132,9 @@ export class Connection implements Reader {
   /** So many bytes of an answer were left unread or, where they are none or fewer, taken. */
   leave(bytes: number): void {
     this.unreadBytes += bytes;
-    this.#queued = queuedOf(this.socket);
+    if (bytes > 0) this.#queued = queuedOf(this.socket);
     const { isUnread } = this;
-    if (bytes <= 0 || isUnread !== this.#isTimed) this.progress = performance.now();
+    if (bytes < 0 || isUnread !== this.#isTimed) this.progress = performance.now();
     if (isUnread === this.#isTimed) return;
     // Time runs while an answer is unread, and not while what the client asked for waits for others.
     this.#isTimed = isUnread;

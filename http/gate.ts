@@ -47,7 +47,7 @@ export class Gate {
 
   /** @returns since when it was stopped, if it was. */
   delete(reader: Reader): number | undefined {
-    this.#reading.delete(reader);
+    if (this.#reading.delete(reader)) return undefined;
     const ofAddress = this.#stopped.get(reader.address);
     const since = ofAddress?.get(reader);
     if (ofAddress?.delete(reader)) this.size -= 1;
