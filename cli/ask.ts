@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { responseTo } from '../http/response-to.ts';
-import { isStream } from '../http/stream.ts';
+import { isStream } from '../http/send.ts';
 import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';

@@ -1,6 +1,6 @@
-import { hasDescriptor } from '../http/descriptors.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import type { ConnectionLimit, ConnectionLimits } from '../plugins-sdk/index.ts';
+import { hasDescriptor } from './descriptors.ts';
 
 /** Milliseconds in which one thing is said once. */
 const QUIET = 60_000;

@@ -1,6 +1,7 @@
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { type AddressInfo, connect, Server } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { queueOf, setQueue } from './backlog.ts';
+import { fdOf, setQueue } from './socket-internals.ts';
 
 /** Milliseconds between two looks into the queue. */
 const LOOK = 20;
@@ -48,7 +49,9 @@ export async function closeWhenEmpty(server: Server, hold: (isHeld: boolean) => 
  * @returns whether nobody waits in it, or is about to.
  */
 async function isPlugged(server: Server): Promise<boolean> {
-  const plug = connect(reachable(server.address() as AddressInfo)).on('error', () => undefined);
+  const { address, port, family } = server.address() as AddressInfo;
+  const isAny = /^[0.:]+$/.test(address);
+  const plug = connect(port, isAny ? (family === 'IPv6' ? '::1' : '127.0.0.1') : address).on('error', () => undefined);
   // Node connects in this turn, when the stack is empty.
   await new Promise<void>((resolve) => process.nextTick(resolve));
   setQueue(server, 0);
@@ -59,8 +62,61 @@ async function isPlugged(server: Server): Promise<boolean> {
   return false;
 }
 
-/** Where this machine finds what listens on an address. */
-function reachable({ address, port, family }: AddressInfo): { readonly host: string; readonly port: number } {
-  if (/^[0.:]+$/.test(address)) return { host: family === 'IPv6' ? '::1' : '127.0.0.1', port };
-  return { host: address, port };
+/** States in `/proc/self/net/tcp`; `/proc/net` is not there with `ProcSubset=pid` of systemd. */
+const ESTABLISHED = '01';
+/** Of a connection whose client has not confirmed it, or whose confirmation found the queue full. */
+const HANDSHAKE = '03';
+
+/** What the system holds for a server that listens. */
+interface Queue {
+  /** Connections that wait to be accepted: closing the server resets them. */
+  readonly waiting: number;
+  /** Whether clients are about to be in the queue: they may believe to be connected, and closing the server resets them as well. */
+  readonly hasHandshakes: boolean;
+  /** Whether the connection from this port has come as far as the queue. */
+  readonly hasPlug: boolean;
+}
+
+/**
+ * Looks into the queue of a server.
+ * @param plug a port of this machine.
+ * @returns nothing where the system does not tell; only Linux does.
+ */
+export function queueOf(server: Server, plug?: number): Queue | undefined {
+  const from = plug?.toString(16).toUpperCase().padStart(4, '0');
+  let [port, waiting]: (string | undefined)[] = [];
+  let [hasHandshakes, hasPlug] = [false, false];
+  try {
+    const inode = /\d+/.exec(readlinkSync(`/proc/self/fd/${fdOf(server)}`))?.[0];
+    const { family } = server.address() as AddressInfo;
+    // Linux lists listening sockets first: ours is in front of its connections.
+    for (const line of linesOf(`/proc/self/net/tcp${family === 'IPv6' ? '6' : ''}`)) {
+      // Number, local address, remote address, state, lengths of the queues, four more, and the inode.
+      const [, local = '', remote = '', state, queues = '', , , , , found] = line.trim().split(/ +/, 10);
+      if (found === inode) [port, waiting] = [local.slice(-5), queues.slice(9)];
+      if (waiting !== undefined && from === undefined) break;
+      if (port === undefined || !local.endsWith(port)) continue;
+      hasHandshakes ||= state === HANDSHAKE;
+      hasPlug ||= state === ESTABLISHED && from !== undefined && remote.endsWith(`:${from}`);
+    }
+  } catch {
+    return undefined;
+  }
+  return waiting === undefined ? undefined : { waiting: Number.parseInt(waiting, 16), hasHandshakes, hasPlug };
+}
+
+/** The lines of a file; what nobody asks for is not read: the first few tell, however many connections there are. */
+function* linesOf(file: string): Generator<string> {
+  const descriptor = openSync(file, 'r');
+  try {
+    const chunk = Buffer.alloc(16 * 1024);
+    let rest = '';
+    for (let length = readSync(descriptor, chunk); length > 0; length = readSync(descriptor, chunk)) {
+      const lines = (rest + chunk.toString('latin1', 0, length)).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -1,27 +1,15 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ServerBounds } from './bounds.ts';
 import { linger } from './ending.ts';
 import type { Reader } from './gate.ts';
-import { Probes } from './probes.ts';
 import { queuedOf, startReading, stopReading } from './socket-internals.ts';
 import { readAgain } from './upgrade.ts';
 
-/** What a connection may have under way, and how long. */
-export interface ConnectionBounds {
-  /** Requests that are read and answered at a time; what comes behind them waits unread until all are answered. */
-  readonly requests: number;
-  /** Bytes of answers that the client has not taken, from which on no further request is read. */
-  readonly unread: number;
-  /** Milliseconds in which the client must take something of an answer. */
-  readonly stall: number;
-  /** Milliseconds until the first look whether a client is there that ended its side; each further one comes twice as late. */
-  readonly probe: number;
-}
-
 /** Times later that a client is looked at which is not read. */
 const HELD_PROBES = 10;
-
-export const BOUNDS: ConnectionBounds = { requests: 16, unread: 1024 * 1024, stall: 30_000, probe: 100 };
+/** Looks for one response. Some clients fail at the sixth interim response, and node may send one of its own. */
+const MOST_PROBES = 4;
 
 /** What one client connection has under way. Node bounds neither the requests that it reads ahead nor what nobody reads. */
 export class Connection implements Reader {
@@ -30,20 +18,22 @@ export class Connection implements Reader {
   /** When it was accepted, in milliseconds. */
   readonly since: number;
   taken = 0;
-  /** Whether it waits for its turn to be read: a request may be on its way. */
-  isStopped = false;
+  /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
+  unreadBytes = 0;
+  /** When the client last took something of an answer. */
+  progress = 0;
   /** Whether no further request is taken. */
   isEnding = false;
+  /** Whether it waits for its turn to be read: a request may be on its way. */
+  #isStopped = false;
   readonly #server: Server;
-  readonly #bounds: ConnectionBounds;
-  readonly #underWay: ServerResponse[] = [];
-  readonly #unread = new Map<ServerResponse, number>();
-  #unreadBytes = 0;
+  readonly #bounds: ServerBounds;
+  readonly #underWay = new Set<ServerResponse>();
+  #latest: ServerResponse | undefined;
   /** Whether the client had sent nothing at the last look, and is read since. */
   #wasSilent = false;
   /** Whether the client is being timed. */
   #isTimed = false;
-  #latest: ServerResponse | undefined;
   /** Whether node has handed a request back, with what came behind it: nobody reads until all before it is answered. */
   #isCut = false;
   #whenAnswered: (() => void) | undefined;
@@ -51,34 +41,34 @@ export class Connection implements Reader {
   #idleBytes = 0;
   /** Bytes that the system had not taken at the last look. */
   #queued = 0;
-  readonly #probes: Probes;
+  /** The next look, the response that is waited for, and the looks for it. */
+  #probe: NodeJS.Timeout | undefined;
+  #probed: ServerResponse | undefined;
+  #probes = 0;
 
-  constructor(server: Server, socket: Socket, bounds: ConnectionBounds, since: number) {
+  constructor(server: Server, socket: Socket, bounds: ServerBounds, since: number) {
     this.#server = server;
     this.socket = socket;
     this.address = socket.remoteAddress ?? '';
     this.#bounds = bounds;
     this.since = since;
-    this.#probes = new Probes(
-      () => this.#delayOfProbe,
-      () => this.#current,
-    );
     // Node resumes a socket that is new, and whoever reads a body does; behind a cut what came then would be lost.
     socket.on('resume', () => {
       if (this.#isCut) socket.pause();
-      else if (this.isStopped) stopReading(socket);
+      else if (this.#isStopped) stopReading(socket);
     });
     socket.on('end', () => {
-      this.#probes.stop();
-      this.#probes.start();
+      clearTimeout(this.#probe);
+      this.#probe = undefined;
+      this.#lookLater();
     });
     // Node takes its own listeners off while a wish for another protocol waits, and an error that nobody hears ends the process.
     socket.on('error', () => undefined);
     socket.on('timeout', () => this.#isTimed && socket.destroy());
   }
 
-  get isIdle(): boolean {
-    return this.#underWay.length === 0 && !this.#isCut;
+  get #isIdle(): boolean {
+    return this.#underWay.size === 0 && !this.#isCut;
   }
 
   /**
@@ -89,36 +79,31 @@ export class Connection implements Reader {
     const was = this.#wasSilent;
     const { bytesRead, writableEnded } = this.socket;
     // One that lingers ends by itself.
-    this.#wasSilent = this.isIdle && !this.isStopped && bytesRead === this.#idleBytes && !writableEnded;
+    this.#wasSilent = this.#isIdle && !this.#isStopped && bytesRead === this.#idleBytes && !writableEnded;
     return was && this.#wasSilent;
   }
 
   /** Whether one more request may be read. */
   get mayBegin(): boolean {
-    return !this.isEnding && this.#underWay.length < this.#bounds.requests && this.#unreadBytes < this.#bounds.unread;
-  }
-
-  /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
-  get unreadBytes(): number {
-    return this.#unreadBytes;
+    return !this.isEnding && this.#underWay.size < this.#bounds.requests && this.unreadBytes < this.#bounds.unread;
   }
 
   /** Whether the client could take an answer and has not: only the one that is being sent, which those behind it wait for. */
   get isUnread(): boolean {
-    if (this.#unread.size === 0) return false;
-    const current = this.#current;
-    return current !== undefined && this.#unread.has(current);
+    const current = this.unreadBytes > 0 ? this.#current : undefined;
+    return current?.headersSent === true && current.writableLength > 0;
   }
 
   /** The response that has the socket; those behind it wait for it. */
   get #current(): ServerResponse | undefined {
-    return this.#underWay.find(({ socket }) => socket !== null);
+    for (const response of this.#underWay) if (response.socket !== null) return response;
+    return undefined;
   }
 
   begin(response: ServerResponse): void {
-    this.#underWay.push(response);
+    this.#underWay.add(response);
     this.#latest = response;
-    this.#probes.start();
+    this.#lookLater();
   }
 
   /**
@@ -131,65 +116,40 @@ export class Connection implements Reader {
     if (!this.isEnding) linger(this.socket);
     this.isEnding = true;
     // Its turn to be read will not come.
-    if (this.#isCut) this.isStopped = false;
+    if (this.#isCut) this.#isStopped = false;
     this.#isCut = false;
     this.#whenAnswered = undefined;
     return this.#latest === response;
   }
 
-  /** The response was written, and is not out. */
-  leaveUnread(response: ServerResponse, bytes: number): void {
-    this.#unread.set(response, bytes);
-    this.#unreadBytes += bytes;
-    this.#queued = queuedOf(this.socket);
-    this.#time();
-  }
-
-  /** Whether the client has taken something of an answer since the last one was left unread, or since this was asked last. */
-  hasTaken(): boolean {
+  /** Takes note of what the client has taken since this was asked last, or since an answer was left unread. */
+  noteProgress(): void {
     const before = this.#queued;
     this.#queued = queuedOf(this.socket);
-    return this.#queued < before;
+    if (this.#queued < before) this.progress = performance.now();
   }
 
-  /** Gives up what the client has not taken. @returns its bytes. */
-  forgetUnread(): number {
-    const bytes = this.#unreadBytes;
-    this.#unread.clear();
-    this.#unreadBytes = 0;
-    return bytes;
-  }
-
-  /** The client's system has taken all that was written of the response. @returns its bytes that were left unread. */
-  take(response: ServerResponse): number {
-    const bytes = this.#unread.size === 0 ? 0 : (this.#unread.get(response) ?? 0);
-    if (bytes > 0) this.#unread.delete(response);
-    this.#unreadBytes -= bytes;
-    this.#time();
-    return bytes;
-  }
-
-  /** The response is out, or will never be. @returns the bytes of it that were left unread. */
-  end(response: ServerResponse): number {
-    const bytes = this.take(response);
-    const index = this.#underWay.indexOf(response);
-    if (index >= 0) this.#underWay.splice(index, 1);
-    this.#time();
-    if (this.#underWay.length === 0) {
-      this.#idleBytes = this.socket.bytesRead;
-      this.#answered();
-    } else this.#probes.start();
-    return bytes;
-  }
-
-  /** Time runs while the client leaves an answer unread, and not while what it asked for waits for others. */
-  #time(): void {
+  /** So many bytes of an answer were left unread or, where they are none or fewer, taken. */
+  leave(bytes: number): void {
+    this.unreadBytes += bytes;
+    if (bytes > 0) this.#queued = queuedOf(this.socket);
     const { isUnread } = this;
+    if (bytes < 0 || isUnread !== this.#isTimed) this.progress = performance.now();
     if (isUnread === this.#isTimed) return;
+    // Time runs while an answer is unread, and not while what the client asked for waits for others.
     this.#isTimed = isUnread;
     if (isUnread) this.socket.setTimeout(this.#bounds.stall);
     // One that waits for nothing is timed by node.
-    else if (!this.isIdle) this.socket.setTimeout(0);
+    else if (!this.#isIdle) this.socket.setTimeout(0);
+  }
+
+  /** The response is out, or will never be. */
+  end(response: ServerResponse): void {
+    this.#underWay.delete(response);
+    if (this.#underWay.size === 0) {
+      this.#idleBytes = this.socket.bytesRead;
+      this.#answered();
+    } else this.#lookLater();
   }
 
   /**
@@ -201,17 +161,17 @@ export class Connection implements Reader {
     this.socket.pause();
     stopReading(this.socket);
     this.#whenAnswered = answered;
-    if (this.#underWay.length === 0) this.#answered();
-    else this.#probes.start();
+    if (this.#underWay.size === 0) this.#answered();
+    else this.#lookLater();
   }
 
   stop(): void {
-    this.isStopped = true;
+    this.#isStopped = true;
     stopReading(this.socket);
   }
 
   start(): void {
-    this.isStopped = false;
+    this.#isStopped = false;
     this.#wasSilent = false;
     if (!this.#isCut) {
       startReading(this.socket);
@@ -227,16 +187,37 @@ export class Connection implements Reader {
     if (callback !== undefined && !this.socket.destroyed) callback();
   }
 
-  /** Milliseconds until the first look whether the client is there, if its end would not be heard of. */
-  get #delayOfProbe(): number | undefined {
-    if (this.isIdle) return undefined;
-    if (this.socket.readableEnded) return this.#bounds.probe;
-    return this.#isCut ? this.#bounds.probe * HELD_PROBES : undefined;
+  /**
+   * Finds out whether a client is still there whose end would not be heard of. One that sends no more may still read, or may be gone:
+   * its system says the same in both cases, until it is sent something. An interim response harms nobody who reads (RFC 9110, section
+   * 15.2), and TCP must do where a few told nothing.
+   */
+  #lookLater(): void {
+    if (this.#probe !== undefined) return;
+    const current = this.#current;
+    const { readableEnded } = this.socket;
+    if (current !== this.#probed) this.#probes = 0;
+    this.#probed = current;
+    if (this.#underWay.size === 0 || this.#probes === MOST_PROBES || !(readableEnded || this.#isCut)) return;
+    const first = readableEnded ? this.#bounds.probe : this.#bounds.probe * HELD_PROBES;
+    this.#probe = setTimeout(() => this.#look(), first * 2 ** this.#probes);
+  }
+
+  #look(): void {
+    this.#probe = undefined;
+    const current = this.#current;
+    if (current !== undefined && current === this.#probed) {
+      this.#probes += 1;
+      if (!current.headersSent && current.req.httpVersion === '1.1') current.writeContinue();
+      // Nothing can be put into a stream, and it may say nothing for long: it ends with the client's side.
+      if (current.headersSent && !current.writableEnded && this.socket.readableEnded) this.socket.destroy();
+    }
+    this.#lookLater();
   }
 
   /** Ends what was under way: node closes the response that it is sending, but none of those behind it. */
   close(): void {
-    this.#probes.stop();
+    clearTimeout(this.#probe);
     for (const response of [...this.#underWay]) {
       if (response.socket !== null) continue;
       response.destroy();

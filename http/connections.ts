@@ -1,35 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { NO_TUNNEL, refusalOf, refuse } from './bare-refusals.ts';
-import { BOUNDS, Connection, type ConnectionBounds } from './connection.ts';
-import { EventLoopDelay } from './event-loop-delay.ts';
+import { BOUNDS, type ServerBounds } from './bounds.ts';
+import { Connection } from './connection.ts';
 import { Gate } from './gate.ts';
+import { NO_TUNNEL, refusalOf } from './server.ts';
 import { askBeforeEach } from './socket-internals.ts';
 import { putBack } from './upgrade.ts';
-import { firstOfGreediest, victimOf } from './victim.ts';
 
-/** What a server may have under way in all, and how long requests wait for their turn. */
-export interface ServerBounds extends ConnectionBounds {
-  /** Requests that are read in one turn of the event loop: it accepts one new connection in each. */
-  readonly begun: number;
-  /** Requests under way from which on further ones are shed. */
-  readonly underWay: number;
-  /** Connections whose client has sent more requests than may be read, each with up to 64 KiB of them. */
-  readonly held: number;
-  /** Milliseconds that connections wait for their turn, or that the event loop is late, before requests are shed. */
-  readonly delay: number;
-  /** Bytes of all answers that clients have not taken; beyond, connections are closed. */
-  readonly allUnread: number;
-}
-
-const ALL_BOUNDS: ServerBounds = {
-  ...BOUNDS,
-  begun: 128,
-  underWay: 4096,
-  held: 128,
-  delay: 1000,
-  allUnread: 64 * 1024 * 1024,
-};
+/** Milliseconds between two looks at how late the event loop is. */
+const LOOK = 100;
 
 /** A request whose turn has come. */
 export interface IncomingRequest {
@@ -49,20 +28,16 @@ export interface IncomingRequest {
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
   readonly #gate: Gate;
-  /** Those that are cut and not read again. */
+  /** Those that are cut and not read again, in the order in which they came. */
   readonly #held = new Set<Connection>();
-  /** Those with answers that are written and not out. */
-  readonly #holding = new Set<Connection>();
-  /** Those whose client leaves an answer unread; in front the one that has made no progress for longest. */
-  readonly #slow = new Set<Connection>();
   readonly #server: Server;
   readonly #handle: (incoming: IncomingRequest) => void;
   readonly #bounds: ServerBounds;
   readonly #now: () => number;
-  readonly #eventLoopDelay: EventLoopDelay;
-  /** Requests under way, without those whose answers stream. */
+  /** Milliseconds by which the event loop was late at the last look. */
+  #lateness = 0;
+  /** Requests under way, without those of which clients have a part: these may go on for as long as their connections. */
   #underWay = 0;
-  readonly #streaming = new WeakSet<ServerResponse>();
   #unread = 0;
   #isDraining = false;
 
@@ -80,7 +55,7 @@ export class Connections {
     this.#server = server;
     this.#handle = handle;
     this.#now = now;
-    this.#bounds = { ...ALL_BOUNDS, ...bounds };
+    this.#bounds = { ...BOUNDS, ...bounds };
     this.#gate = new Gate(this.#bounds.begun, now);
     const begin = (request: IncomingMessage, response: ServerResponse) => this.#begin(request, response);
     server.on('connection', (socket: Socket) => {
@@ -97,8 +72,7 @@ export class Connections {
     server.on('checkExpectation', begin);
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => this.#cut(request, socket, head));
     server.on('connect', (_request, socket: Socket) => this.#refuse(this.#of(socket), NO_TUNNEL));
-    this.#eventLoopDelay = new EventLoopDelay(now);
-    server.once('close', () => this.#eventLoopDelay.stop());
+    this.#watchLateness();
   }
 
   get size(): number {
@@ -127,6 +101,16 @@ export class Connections {
     for (const socket of this.#bySocket.keys()) socket.destroy();
   }
 
+  #watchLateness(): void {
+    let due = this.#now() + LOOK;
+    const timer = setInterval(() => {
+      const now = this.#now();
+      this.#lateness = now - due;
+      due = now + LOOK;
+    }, LOOK).unref();
+    this.#server.once('close', () => clearInterval(timer));
+  }
+
   #of(socket: Socket): Connection {
     const known = this.#bySocket.get(socket);
     if (known !== undefined) return known;
@@ -134,22 +118,19 @@ export class Connections {
     if (socket.destroyed) return connection;
     this.#bySocket.set(socket, connection);
     this.#gate.add(connection);
-    socket.once('close', () => this.#close(connection));
+    socket.once('close', () => {
+      this.#bySocket.delete(socket);
+      this.#letGo(connection);
+      this.#count(connection, -connection.unreadBytes);
+      connection.close();
+    });
     return connection;
   }
 
-  #close(connection: Connection): void {
-    this.#bySocket.delete(connection.socket);
+  /** It is not read again. */
+  #letGo(connection: Connection): void {
     this.#gate.delete(connection);
     this.#held.delete(connection);
-    this.#forget(connection);
-    connection.close();
-  }
-
-  #forget(connection: Connection): void {
-    this.#slow.delete(connection);
-    this.#holding.delete(connection);
-    this.#unread -= connection.forgetUnread();
   }
 
   /** Node has handed a request back, with what came behind its headers. */
@@ -170,36 +151,58 @@ export class Connections {
     putBack(request, socket, head);
     this.#held.add(connection);
     connection.cut(() => this.#gate.queue(connection));
-    if (this.#held.size <= this.#bounds.held) return;
-    const victim = firstOfGreediest(this.#held, () => 1);
+    const victim = this.#held.size > this.#bounds.held ? ofGreediest([...this.#held], () => 1)[0] : undefined;
     if (victim === undefined) return;
-    this.#held.delete(victim);
-    this.#gate.delete(victim);
+    this.#letGo(victim);
     victim.socket.destroy();
   }
 
+  /** Ends a connection with an answer to a request that nobody may interpret, behind those before it. */
   #refuse(connection: Connection, answer: string): void {
+    const { socket } = connection;
     this.#gate.delete(connection);
-    connection.cut(() => refuse(connection.socket, answer));
+    connection.cut(() => {
+      socket.write(answer);
+      socket.destroySoon();
+    });
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#of(request.socket);
     const { underWay, delay, begun } = this.#bounds;
-    const late = !this.#isDraining && Math.max(this.#eventLoopDelay.value, this.#gate.delay) > delay;
+    const late = !this.#isDraining && Math.max(this.#lateness, this.#gate.delay) > delay;
     // One slow request is no overload; and a server that stops gets no more of it, but answers all whom it let in.
     const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#gate.size > begun / 2);
-    this.#underWay += 1;
     connection.begin(response);
-    response.on('close', () => this.#end(connection, response));
-    this.#handle({
-      request,
-      response,
-      overloaded,
-      written: (bytes) => this.#left(connection, response, bytes),
-      write: (chunk) => this.#write(connection, response, chunk),
-      closes: (must) => (must || this.#isDraining) && this.#endWith(connection, response),
+    let [weight, unread] = [1, 0];
+    this.#underWay += weight;
+    const take = () => {
+      this.#underWay -= weight;
+      this.#count(connection, -unread);
+      [weight, unread] = [0, 0];
+    };
+    const written = (bytes: number) => {
+      if (response.writableLength === 0 || response.destroyed) return;
+      unread = bytes;
+      this.#count(connection, bytes);
+      if (this.#unread > this.#bounds.allUnread) this.#makeRoom();
+    };
+    const write = (chunk: string | Uint8Array) =>
+      new Promise<void>((resolve) => {
+        response.write(chunk, (error) => {
+          if (error || connection.socket.destroyed) return;
+          take();
+          resolve();
+        });
+        // Node passes it on to the system at the end of this turn.
+        process.nextTick(written, Buffer.byteLength(chunk));
+      });
+    response.on('close', () => {
+      connection.end(response);
+      take();
     });
+    const closes = (must: boolean) => (must || this.#isDraining) && this.#endWith(connection, response);
+    this.#handle({ request, response, overloaded, written, write, closes });
   }
 
   #endWith(connection: Connection, response: ServerResponse): boolean {
@@ -209,60 +212,38 @@ export class Connections {
     return isLast;
   }
 
-  #write(connection: Connection, response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
-    return new Promise((resolve) => {
-      response.write(chunk, (error) => {
-        if (error) return;
-        // One that streams needs no more than its connection, and may go on for as long.
-        if (!this.#streaming.has(response)) this.#underWay -= 1;
-        this.#streaming.add(response);
-        this.#took(connection, connection.take(response));
-        resolve();
-      });
-      // Node passes it on to the system at the end of this turn.
-      process.nextTick(() => this.#left(connection, response, Buffer.byteLength(chunk)));
-    });
-  }
-
-  /** The response was written, and may not be out. */
-  #left(connection: Connection, response: ServerResponse, bytes: number): void {
-    if (response.writableLength === 0 || response.destroyed) return;
-    connection.leaveUnread(response, bytes);
-    this.#unread += bytes;
-    this.#holding.add(connection);
-    if (connection.isUnread) this.#slow.add(connection);
-    if (this.#unread > this.#bounds.allUnread) this.#makeRoom();
+  /** So many bytes of an answer were left unread or, below zero, are taken. */
+  #count(connection: Connection, bytes: number): void {
+    // Of one that was closed nothing counts any more.
+    const change = Math.max(bytes, -connection.unreadBytes);
+    this.#unread += change;
+    connection.leave(change);
   }
 
   /** Closes connections until the bytes that wait are within their bound. */
   #makeRoom(): void {
-    for (const connection of [...this.#slow]) {
-      if (!connection.hasTaken()) continue;
-      // A Set keeps the order in which its members came.
-      this.#slow.delete(connection);
-      this.#slow.add(connection);
-    }
+    const holding = [...this.#bySocket.values()].filter(({ unreadBytes }) => unreadBytes > 0);
+    for (const connection of holding) connection.noteProgress();
     while (this.#unread > this.#bounds.allUnread) {
-      const victim = victimOf(this.#slow, this.#holding);
+      const slow = ofGreediest(
+        holding.filter(({ isUnread }) => isUnread),
+        ({ unreadBytes }) => unreadBytes,
+      );
+      // Where every client reads, the one that waits with the most behind it.
+      const victim =
+        slow.sort((a, b) => a.progress - b.progress)[0] ?? holding.sort((a, b) => b.unreadBytes - a.unreadBytes)[0];
       if (victim === undefined) break;
-      this.#forget(victim);
+      holding.splice(holding.indexOf(victim), 1);
+      this.#count(victim, -victim.unreadBytes);
       victim.socket.destroy();
     }
   }
+}
 
-  #end(connection: Connection, response: ServerResponse): void {
-    if (!this.#streaming.delete(response)) this.#underWay -= 1;
-    this.#took(connection, connection.end(response));
-  }
-
-  /** @param bytes that the client's system has taken, or that it will never get. */
-  #took(connection: Connection, bytes: number): void {
-    this.#unread -= bytes;
-    if (bytes > 0 || connection.unreadBytes > 0) {
-      // What it has taken is progress: it goes to the back.
-      this.#slow.delete(connection);
-      if (connection.isUnread) this.#slow.add(connection);
-      if (connection.unreadBytes === 0) this.#holding.delete(connection);
-    }
-  }
+/** Those of the address that has the most of something: who comes with many connections pays for them. */
+function ofGreediest(connections: readonly Connection[], sizeOf: (connection: Connection) => number): Connection[] {
+  const byAddress = new Map<string, number>();
+  for (const one of connections) byAddress.set(one.address, (byAddress.get(one.address) ?? 0) + sizeOf(one));
+  const most = Math.max(...byAddress.values());
+  return connections.filter(({ address }) => byAddress.get(address) === most);
 }

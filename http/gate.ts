@@ -42,14 +42,17 @@ export class Gate {
 
   add(reader: Reader): void {
     this.#reading.add(reader);
-    if (this.#isBusy) this.#stop(reader, this.#now());
+    if (this.#isBusy) this.#stop(reader);
   }
 
-  delete(reader: Reader): void {
-    if (this.#reading.delete(reader)) return;
+  /** @returns since when it was stopped, if it was. */
+  delete(reader: Reader): number | undefined {
+    if (this.#reading.delete(reader)) return undefined;
     const ofAddress = this.#stopped.get(reader.address);
+    const since = ofAddress?.get(reader);
     if (ofAddress?.delete(reader)) this.size -= 1;
     if (ofAddress?.size === 0) this.#stopped.delete(reader.address);
+    return since;
   }
 
   /** Whether one more request may be read in this turn. */
@@ -61,14 +64,14 @@ export class Gate {
     if (this.#count === Math.ceil(this.#most / 4)) this.#schedule();
     if (this.#count === this.#most) this.#shut();
     // What comes next stays with the system. Who sends one request after another is not cut for it, only who sends them at once.
-    else if (this.#isBusy && reader.taken >= this.#share) this.#stop(reader, this.#now());
+    else if (this.#isBusy && reader.taken >= this.#share) this.#stop(reader);
     return true;
   }
 
   /** Has one that is not added go on in its turn: at once, where nobody waits. */
   queue(reader: Reader): void {
     if (!this.#isBusy && this.#count < this.#most) this.#open(reader);
-    else this.#stop(reader, this.#now());
+    else this.#stop(reader);
   }
 
   /** Has all wait, whatever comes; or go on, in turns. */
@@ -80,15 +83,13 @@ export class Gate {
 
   #shut(): void {
     this.#isBusy = true;
-    const now = this.#now();
-    for (const reader of this.#reading) this.#stop(reader, now);
+    for (const reader of this.#reading) this.#stop(reader);
   }
 
-  #stop(reader: Reader, since: number): void {
+  #stop(reader: Reader): void {
     if (this.#reading.delete(reader)) reader.stop();
-    const ofAddress = this.#stopped.get(reader.address);
-    if (ofAddress === undefined) this.#stopped.set(reader.address, new Map([[reader, since]]));
-    else ofAddress.set(reader, since);
+    const ofAddress = this.#stopped.get(reader.address) ?? new Map<Reader, number>();
+    this.#stopped.set(reader.address, ofAddress.set(reader, this.#now()));
     this.size += 1;
     this.#schedule();
   }
@@ -105,12 +106,11 @@ export class Gate {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#turn();
+      if (!this.#isHeld) this.#turn();
     });
   }
 
   #turn(): void {
-    if (this.#isHeld) return;
     this.#count = 0;
     this.#isBusy = this.size > 0;
     this.delay = 0;
@@ -126,14 +126,12 @@ export class Gate {
   /** Opens the first of the address whose turn is next. */
   #openNext(now: number): void {
     const [[address, readers] = ['', new Map<Reader, number>()]] = this.#stopped;
-    const [[reader, since] = [undefined, now]] = readers;
+    const [reader] = readers.keys();
     if (reader === undefined) return;
-    readers.delete(reader);
     // A Map keeps the order in which its members came: the address goes to the back.
     this.#stopped.delete(address);
-    if (readers.size > 0) this.#stopped.set(address, readers);
-    this.size -= 1;
-    this.delay = Math.max(this.delay, now - since);
+    this.#stopped.set(address, readers);
+    this.delay = Math.max(this.delay, now - (this.delete(reader) ?? now));
     this.#open(reader);
   }
 }

@@ -10,17 +10,19 @@ export interface Target {
   readonly admit: boolean;
   /** Bytes of a body that are read before it is served. */
   readonly maxBody: number;
-  /** The route of a plugin, by its key; an endpoint; or why nobody serves it. */
-  readonly by: string | 'endpoint' | Refusal;
+  /** The route of a plugin, by its key; why nobody serves it; or nothing for an endpoint. */
+  readonly by?: string | Refusal;
 }
 
-/** What the pattern of a route found in a path. */
-export type PathParameters = Readonly<Record<string, string>>;
+/** What a request's method and path lead to. */
+export interface Found {
+  readonly target: Target;
+  /** What the pattern of the route found in the path. */
+  readonly params: Readonly<Record<string, string>>;
+}
 
 /** The path of endpoints, which are the kernel's own. */
-export const ENDPOINTS: Target = { route: '/endpoints/:endpointId', admit: true, maxBody: 0, by: 'endpoint' };
-
-const none: PathParameters = Object.freeze({});
+export const ENDPOINTS: Target = { route: '/endpoints/:endpointId', admit: true, maxBody: 0 };
 
 /** Which target serves a request. */
 export class Routes {
@@ -38,28 +40,31 @@ export class Routes {
   constructor(
     plugins: readonly { readonly name: string; readonly plugin: { readonly routes?: readonly Route[] | undefined } }[],
   ) {
-    this.#targets.set(
-      this.#router.register(ENDPOINTS.route, ['post'], () => undefined),
-      ENDPOINTS,
-    );
+    this.#serve('POST', ENDPOINTS);
     for (const { name, plugin } of plugins) for (const route of plugin.routes ?? []) this.#add(name, route);
   }
 
-  find(method: string, path: string): { readonly target: Target; readonly params: PathParameters } {
+  find(method: string, path: string): Found {
     const { path: matched, pathAndMethod } = this.#router.match(path, method);
     const [layer] = pathAndMethod;
     const target = this.#targets.get(layer);
     if (layer !== undefined && target !== undefined)
       return { target, params: layer.params(path, layer.captures(path)) };
     const anywhere = this.#anywhere.get(method) ?? (method === 'HEAD' ? this.#anywhere.get('GET') : undefined);
-    if (anywhere !== undefined) return { target: anywhere, params: none };
+    if (anywhere !== undefined) return { target: anywhere, params: {} };
     const [first] = matched;
-    if (first === undefined) return { target: NOWHERE, params: none };
+    if (first === undefined) return refusing('(no route)', new Refusal(404, 'Not Found'));
     const allow = [...new Set(matched.flatMap(({ methods }) => methods))].join(', ');
-    return {
-      target: refusing(String(first.path), new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } })),
-      params: none,
-    };
+    return refusing(String(first.path), new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } }));
+  }
+
+  #serve(method: string, target: Target): void {
+    if (target.route === '*') this.#anywhere.set(method.toUpperCase(), target);
+    else
+      this.#targets.set(
+        this.#router.register(target.route, [method.toLowerCase()], () => undefined),
+        target,
+      );
   }
 
   #add(name: string, route: Route): void {
@@ -69,16 +74,8 @@ export class Routes {
     if (owner !== undefined)
       throw new RegistrationError(`plugins "${owner}" and "${name}" both serve ${method} ${path}`);
     this.#owners.set(claim, name);
-    const target = { route: path, admit, maxBody, by: routeKey(route) };
-    if (path === '*') {
-      this.#anywhere.set(method.toUpperCase(), target);
-      return;
-    }
     try {
-      this.#targets.set(
-        this.#router.register(path, [method.toLowerCase()], () => undefined),
-        target,
-      );
+      this.#serve(method, { route: path, admit, maxBody, by: routeKey(route) });
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
@@ -86,8 +83,6 @@ export class Routes {
   }
 }
 
-function refusing(route: string, by: Refusal): Target {
-  return { route, admit: false, maxBody: 0, by };
+function refusing(route: string, by: Refusal): Found {
+  return { target: { route, admit: false, maxBody: 0, by }, params: {} };
 }
-
-const NOWHERE = refusing('(no route)', new Refusal(404, 'Not Found'));

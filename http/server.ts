@@ -1,5 +1,7 @@
-import { createServer, type Server } from 'node:http';
-import { MOST_HEADERS } from './bare-refusals.ts';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+
+/** Headers of a request; with more of them, it costs more to take a request apart than to answer it. */
+const MOST_HEADERS = 1000;
 
 /** Milliseconds. */
 const DEADLINES = {
@@ -26,4 +28,19 @@ export function createHttpServer(): Server {
     maxHeadersCount: MOST_HEADERS + 1,
   };
   return Object.assign(createServer({ ...DEADLINES, requireHostHeader: false }), settings);
+}
+
+const bare = (status: string, more = '') => `HTTP/1.1 ${status}\r\n${more}Connection: close\r\n\r\n`;
+const NOT_ALLOWED = '{"error":"Method Not Allowed"}';
+/** To CONNECT, of which node makes no request: this is no proxy (RFC 9110, section 9.3.6). */
+export const NO_TUNNEL =
+  bare('405 Method Not Allowed', `Content-Type: application/json\r\nContent-Length: ${NOT_ALLOWED.length}\r\n`) +
+  NOT_ALLOWED;
+
+/** The answer, in the form in which node refuses what is no HTTP, to a request that nobody may interpret, if it is one. */
+export function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (rawHeaders.length > 2 * MOST_HEADERS) return bare('431 Request Header Fields Too Large');
+  // Whoever is in front may have looked at another one of several hosts than those behind do (RFC 9112, section 3.2).
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
+  return hosts.length === 1 || (hosts.length === 0 && httpVersion !== '1.1') ? undefined : bare('400 Bad Request');
 }

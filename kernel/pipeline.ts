@@ -197,18 +197,19 @@ class RequestLifecycle {
     });
   }
 
-  /** A mode may go on to answer while its body streams: it ends with the response. */
+  /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
   async #delivered(response: HttpResponse): Promise<HttpResponse> {
-    if (isStream(response.body))
-      this.#request.later(() => void this.#pipeline.hooks.running.track(() => this.#ended()));
-    else await this.#ended();
+    if (!isStream(response.body)) await this.#ended();
+    else this.#exchange.client.addEventListener('abort', { handleEvent: () => void this.#ended() });
     return response;
   }
 
   /** A mode that ends without a run settles as refused. */
-  async #ended(): Promise<void> {
-    this.#hasEnded = true;
-    if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
+  #ended(): Promise<void> {
+    return this.#pipeline.hooks.running.track(async () => {
+      this.#hasEnded = true;
+      if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
+    });
   }
 
   /** Does work that a stop waits for, and concludes what it throws. @throws Refusal */

@@ -51,6 +51,14 @@ export default {
     routes: [
       ...Object.keys(bodies).map((name) => route(name)),
       route('json', { as: 'count', headers: { 'Content-Type': 'application/json' } }),
+      {
+        ...route('endless'), path: '/late',
+        handle: async (_, exchange) => {
+          note('late');
+          await left(exchange.signal).catch(() => undefined);
+          return { status: 200, headers, body: watched('endless', exchange) };
+        },
+      },
       route('empty', { as: 'count', status: 204 }),
       {
         method: 'GET', path: '/ask', admit: false,
@@ -135,6 +143,16 @@ describe('a body that streams', () => {
       });
     }
   }
+
+  it('ends with a client who left before its head', async () => {
+    notes.clear();
+    const client = openRaw(service.url);
+    client.write(get('late'));
+    await notes.until('late');
+    client.destroy();
+    assert.deepEqual(await notes.until('endless'), ['return']);
+    assert.deepEqual(notes.of('status /late'), [499]);
+  });
 
   for (const [name, reason] of Object.entries({
     fails: 'plugin "streams": Error: no more',

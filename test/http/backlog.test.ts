@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces, platform } from 'node:os';
 import { describe, it, type TestContext } from 'node:test';
-import { queueOf } from '../../http/backlog.ts';
+import { queueOf } from '../../http/close.ts';
 
 /** Connects to an address from another process, while this one stands still and accepts nothing. */
 function connectWhileStill(port: number, host: string, count: number): void {

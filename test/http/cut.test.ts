@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { ServerBounds } from '../../http/connections.ts';
+import type { ServerBounds } from '../../http/bounds.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer, type TestServer } from './server.ts';
 

@@ -3,7 +3,8 @@ import type { Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { Connections, type IncomingRequest, type ServerBounds } from '../../http/connections.ts';
+import type { ServerBounds } from '../../http/bounds.ts';
+import { Connections, type IncomingRequest } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';

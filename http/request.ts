@@ -1,0 +1,175 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type Koa from 'koa';
+import { control, Exchange } from '../kernel/exchange.ts';
+import type { EndpointRequest } from '../kernel/pipeline.ts';
+import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
+import type { HttpRequest, HttpResponse } from '../kernel/values.ts';
+import type { IncomingRequest } from './connections.ts';
+import type { HandlerOptions } from './handler.ts';
+import { responseTo } from './response-to.ts';
+import type { Found } from './routes.ts';
+import { isStream, pour, send } from './send.ts';
+
+type Headers = Record<string, string | undefined>;
+
+/** One request at its route, until its response is out. */
+export class RoutedRequest implements EndpointRequest {
+  readonly exchange: Exchange;
+  readonly id: string;
+  readonly httpRequest: HttpRequest;
+  /** Of a body that streams, once it does. */
+  endStream: (() => void) | undefined;
+  readonly #incoming: IncomingRequest;
+  readonly #found: Found;
+  readonly #options: HandlerOptions;
+  readonly #tasks: (() => void)[] = [];
+  #isOver = false;
+
+  /** @param app whose contexts middleware gets. */
+  constructor(incoming: IncomingRequest, found: Found, options: HandlerOptions, app: Koa) {
+    const { method = '', headers, socket } = incoming.request;
+    const [requestId, socketAddress] = [options.newId(), socket.remoteAddress ?? ''];
+    const { route } = found.target;
+    this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
+    this.id = found.params.endpointId ?? '';
+    this.httpRequest = unread(incoming, app);
+    this.#incoming = incoming;
+    this.#found = found;
+    this.#options = options;
+  }
+
+  /** Takes what must wait until the response is out or, of one that streams, until its head is. */
+  later(task: () => void): void {
+    this.#tasks.push(task);
+    if (this.#isOver) this.#runTasks();
+    // Behind what the stream has to say at once.
+    else if (this.endStream !== undefined) setImmediate(() => this.#runTasks());
+  }
+
+  #runTasks(): void {
+    for (const task of this.#tasks.splice(0)) task();
+  }
+
+  /** The response is out, or its client is gone. */
+  close(): void {
+    const { endStream, exchange } = this;
+    const { writableFinished: isOut, statusCode } = this.#incoming.response;
+    endStream?.();
+    // Nobody waits for more of a stream, even where it was ended before its time; what was sent of it was an answer.
+    if (!isOut || endStream !== undefined) control.disconnect(exchange);
+    this.#options.observer.response?.(exchange, isOut || endStream !== undefined ? statusCode : 499);
+    this.#options.closed();
+    this.#isOver = true;
+    this.#runTasks();
+  }
+
+  /** @param begun told of a body that streams, before its first chunk. */
+  async respond(begun: () => void): Promise<void> {
+    const { exchange } = this;
+    const { response } = this.#incoming;
+    const { status, headers, body } = await this.#answer();
+    try {
+      const common = await this.#options.pipeline.headers(exchange);
+      if (!exchange.abandoned && !response.destroyed) {
+        response.setHeader('X-Request-Id', exchange.requestId);
+        send(this.#incoming, { status, headers: [common, headers], body });
+      }
+    } catch {
+      // What cannot be sent must not be waited for.
+      response.destroy();
+    }
+    if (!isStream(body)) return;
+    this.endStream = pour(body, this.#incoming, (error) => this.#streamFailed(error));
+    this.#runTasks();
+    begun();
+  }
+
+  async #answer(): Promise<HttpResponse> {
+    const { exchange } = this;
+    const { pipeline } = this.#options;
+    const { admit, by } = this.#found.target;
+    try {
+      // For observers of errors it is none, like the rate limit.
+      if (admit && this.#incoming.overloaded)
+        throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false });
+      if (admit) await pipeline.admit(exchange);
+      if (typeof by === 'string') return await this.#route(by);
+    } catch (error) {
+      return this.#responseTo(this.#report(error));
+    }
+    // Of what it refuses, the pipeline tells by itself.
+    if (by instanceof Refusal) return this.#responseTo(by);
+    return pipeline.serve(this).catch((error) => this.#responseTo(error));
+  }
+
+  async #route(key: string): Promise<HttpResponse> {
+    const { target, params } = this.#found;
+    const { url = '' } = this.#incoming.request;
+    const body = target.maxBody > 0 ? await this.httpRequest.readBody(target.maxBody) : new Uint8Array();
+    const query = new URLSearchParams(url.replace(/^[^?]*/, ''));
+    return this.#options.pipeline.route(key, { params, query, body }, this.exchange);
+  }
+
+  #report(error: unknown): Refusal {
+    const refusal = asRefusal(error);
+    if (refusal.failure) this.#options.failed(this.exchange, refusal);
+    return refusal;
+  }
+
+  /** What has a stage came from the pipeline, which has told of it. */
+  #streamFailed(error: unknown): void {
+    const stage = this.exchange.resolved === undefined ? 'route' : 'deliver';
+    if (asRefusal(error).stage === undefined) this.#report(asRefusal(error, stage));
+  }
+
+  #responseTo(error: unknown): HttpResponse {
+    try {
+      return this.#options.check(responseTo(error));
+    } catch {
+      return responseTo(refusals.internal('a refusal that HTTP cannot carry'));
+    }
+  }
+}
+
+/** A request as `read` gets it. */
+function unread({ request, response }: IncomingRequest, app: Koa): HttpRequest {
+  let ctx: Koa.Context | undefined;
+  return {
+    request,
+    get ctx() {
+      ctx ??= app.createContext(request, response);
+      return ctx;
+    },
+    readBody: (max) => readBody(request, max),
+  };
+}
+
+/**
+ * The body of a request, as it was sent.
+ * @param max bytes.
+ * @throws Refusal 413 for more, 499 for a body that ends early.
+ */
+function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
+  const tooLarge = () => new Refusal(413, 'Request body too large', { failure: false });
+  if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > max) reject(tooLarge());
+      else chunks.push(chunk);
+    });
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('error', () => reject(refusals.abandoned()));
+  });
+}
+
+function flatten(headers: IncomingHttpHeaders): Headers {
+  const flat: Headers = {};
+  for (const name in headers) {
+    const value = headers[name];
+    flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
