@@ -132,6 +132,11 @@ export class Generation {
     this.#measureState();
   }
 
+  /** Ends the responses that stream: they may have no other end. */
+  endStreams(): void {
+    this.#handler.endStreams();
+  }
+
   /** Resolves when no request and nothing in the background is under way. */
   async drained(): Promise<void> {
     await this.#requests.wait();

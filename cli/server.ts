@@ -250,6 +250,7 @@ export class Server {
 
   /** Lets the requests of a replaced generation end first. */
   async #retire(old: Generation): Promise<void> {
+    old.endStreams();
     await old.drained();
     await this.#remove(old, LONGEST_DRAIN);
   }
@@ -264,6 +265,7 @@ export class Server {
     if (!others) this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
+    for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
     const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY) : delay, others);
     const ended = closed.then(() => Promise.all(generations.map((generation) => generation.drained())));
