@@ -100,7 +100,7 @@ class Invocation {
     }
     if (row.takes[0] === 'response') options.protect?.(this.#args[0] as ApiResponse);
     if (this.#inner !== undefined) return fn(...this.#args, this.#around(call, this.#inner));
-    return fn(...this.#args.map((arg) => this.#rest(arg)), call);
+    return this.#budget === undefined ? fn(...this.#args, call) : fn(...this.#args.map((arg) => this.#rest(arg)), call);
   }
 
   /** The rest of the pipeline takes its own time. */

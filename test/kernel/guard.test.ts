@@ -3,10 +3,11 @@ import { describe, it } from 'node:test';
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Hooks } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { type Registration, Registry } from '../../kernel/registry.ts';
+import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
-import { contracts } from '../../plugins-sdk/contracts.ts';
+import { madeHere } from '../../plugins-sdk/answers.ts';
+import { contractsFor } from '../../plugins-sdk/contracts.ts';
 import { JsonText } from '../../plugins-sdk/json-text.ts';
 import {
   type AfterApiCallContext,
@@ -16,8 +17,10 @@ import {
   type HttpRequestContext,
   publicHooks,
 } from '../../plugins-sdk/public-hooks.ts';
+import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { randomId } from '../../plugins-sdk/random-id.ts';
-import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
+
+const contracts = contractsFor({ signers: [], now: Date.now });
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -31,13 +34,9 @@ function seal(tables: readonly Table[], budget: number | 'none' = PLENTY, clock?
     contracts,
     complain: (complaint) => void complaints.push(complaint),
   });
-  for (const [index, hooks] of tables.entries()) {
-    registry.register({
-      name: String.fromCharCode(112 + index),
-      budget,
-      clock,
-      plugin: { hooks },
-    } satisfies Registration);
+  for (const [index, { vary, ...hooks }] of tables.entries()) {
+    const plugin: Plugin = typeof vary === 'function' ? { hooks, vary: (...args) => vary(...args) } : { hooks };
+    registry.register({ name: String.fromCharCode(112 + index), budget, clock, plugin } satisfies Registration);
   }
   return { hooks: asked(registry.seal().hooks), complaints };
 }
@@ -59,11 +58,15 @@ function newExchange(headers: Record<string, string> = {}): Exchange {
 /** Asks the plugins of a stage, or of one variant of it. */
 type Ask = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** How each stage is asked; `v` is the variant of those that have some. */
+/** How each stage is asked; `v` is the variant of those that have some. Inside an onion is what it comes to untouched. */
 function asked(hooks: Hooks): Readonly<Record<StageName, Ask>> {
   const askStage = (stage: StageName): Ask => {
+    if (stage === 'answer')
+      return async (value, on) => hooks.askAround(stage, value as never, on as never, () => answer);
+    if (stage === 'callApi')
+      return async (value, on) => hooks.askAround(stage, value as never, on as never, () => response);
     const variant = stageOf(stage).variants === undefined ? '' : 'v';
-    return async (...args) => hooks.askAny(stage, variant, args as never);
+    return async (...args) => hooks.askFor(stage, variant, ...(args as never));
   };
   return Object.fromEntries(stageNames.map((stage) => [stage, askStage(stage)])) as Record<StageName, Ask>;
 }
@@ -81,6 +84,20 @@ async function ask(hook: Ask, ...args: unknown[]): Promise<Outcome> {
 
 const response = Object.freeze({ data: 1, status: 200 });
 const parameters = Object.freeze({ a: 1 });
+const outgoing = Object.freeze({ method: 'GET', url: 'http://upstream.example/', headers: {}, body: undefined });
+const question = new AskedQuestion({
+  ...{ parameters, reserved: {}, request: outgoing, requestHash: undefined },
+  key: () => 'key',
+  requestFor: () => outgoing,
+});
+/** As the kernel makes it, so that nobody has to recover who signed it. */
+const answer = madeHere(
+  {
+    ...{ node: '0x11', endpointId: '0x11', timestamp: 1, field: 'data', signature: '0x33', proof: undefined },
+    value: JsonText.stringify('0x01'),
+  },
+  question,
+);
 
 /** What each stage is asked with, but for the exchange. */
 const given: { readonly [N in StageName]: readonly unknown[] } = {
@@ -92,28 +109,31 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   authenticate: [{ type: 'free' }],
   validate: [parameters],
   deliver: [async () => '"answer"'],
-  lookup: [parameters],
+  vary: [''],
+  prepare: [parameters, ''],
+  answer: [question],
   onBeforeApiCall: [parameters],
-  callApi: [parameters],
+  callApi: [outgoing],
   onAfterApiCall: [response, parameters],
-  fetched: [response],
-  encode: [response],
+  encode: [response, question],
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
   sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
-  prove: [],
-  release: ['answer'],
+  prove: [outgoing],
+  release: [answer],
   settle: [{ kind: 'abandoned' }],
-  store: ['answer'],
   respond: [{ vary: 'origin' }],
-  onResponseSent: [200],
+  onResponseSent: [200, answer],
   onError: [new Refusal(502, 'API call failed'), '0x11'],
 };
 
 /** What a stage comes to when nobody has anything to say. */
 const untouched: { readonly [N in StageName]?: unknown } = {
   validate: parameters,
+  vary: '',
+  answer,
   onBeforeApiCall: parameters,
+  callApi: response,
   onAfterApiCall: response,
   encrypt: '0x01',
   onBeforeSign: '0x01',
@@ -159,14 +179,17 @@ function block(milliseconds: number): void {
 describe('the table of stages', () => {
   it('is what these tests take it for', () => {
     assert.deepEqual(dropping, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign']);
-    assert.deepEqual(open, ['lookup', 'fetched', 'prove', 'store', 'settle', 'respond', 'onResponseSent', 'onError']);
+    assert.deepEqual(open, ['prove', 'settle', 'respond', 'onResponseSent', 'onError']);
     assert.deepEqual(closedInner, [
       'admit',
       'resolve',
       'read',
       'authenticate',
       'validate',
+      'vary',
+      'prepare',
       'deliver',
+      'answer',
       'callApi',
       'encode',
       'encrypt',
@@ -414,7 +437,7 @@ describe('the budget', () => {
     );
     const exchange = newExchange();
     assert.deepEqual(await ask(hooks.onHttpRequest, exchange), exhausted(spent(200)));
-    assert.deepEqual(await ask(hooks.onResponseSent, 200, exchange), { value: undefined });
+    assert.deepEqual(await ask(hooks.onResponseSent, ...given.onResponseSent, exchange), { value: undefined });
     assert.deepEqual(await ask(hooks.onError, ...given.onError, exchange), { value: undefined });
     assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', exchange), exhausted(SPENT_BEFORE));
     assert.deepEqual(calls, ['onResponseSent false', 'onError false']);
@@ -661,7 +684,7 @@ describe('a function that fails', () => {
 
   it('is told about with the very error', async () => {
     const error = new Error('boom');
-    const { complaints } = await run('store', raise(error));
+    const { complaints } = await run('settle', raise(error));
     assert.equal(complaints[0]?.error, error);
   });
 
@@ -696,42 +719,33 @@ describe('a function that fails', () => {
 
   it('is complained about also when it threw a refusal, where the stage is open', async () => {
     const refusal = new Refusal(503, 'Server busy');
-    const { outcome, complaints } = await run('lookup', raise(refusal));
+    const { outcome, complaints } = await run('prove', raise(refusal));
     assert.deepEqual(outcome, { value: undefined });
     assert.equal(complaints[0]?.error, refusal);
   });
 
   it('does not keep the others from being asked, where the stage is open', async () => {
-    const answer = SignedResponse.of({
-      node: '0x11',
-      endpointId: '0x22',
-      timestamp: 1,
-      field: 'data',
-      value: JsonText.stringify('0x01'),
-      signature: '0x33',
-      proof: undefined,
-    });
     const seen: string[] = [];
     const tables = [raise(new Error('boom')), () => Promise.reject(new Error('boom'))].map((fn) => ({
-      lookup: fn,
-      store: fn,
+      prove: fn,
+      settle: fn,
       onError: fn,
       respond: fn,
     }));
     const last = {
-      lookup: () => ({ json: answer.json }),
-      store: () => void seen.push('store'),
+      prove: () => ({ a: 1 }),
+      settle: () => void seen.push('settle'),
       onError: () => void seen.push('onError'),
       respond: (headers: object) => ({ ...headers, a: 'b' }),
     };
     const { hooks, complaints } = seal([...tables, last]);
-    assert.deepEqual(await ask(hooks.lookup, {}, newExchange()), { value: answer });
-    assert.deepEqual(await ask(hooks.store, 'answer', newExchange()), { value: undefined });
+    assert.deepEqual(await ask(hooks.prove, outgoing, newExchange()), { value: { a: 1 } });
+    assert.deepEqual(await ask(hooks.settle, ...given.settle, newExchange()), { value: undefined });
     assert.deepEqual(await ask(hooks.onError, ...given.onError, newExchange()), { value: undefined });
     assert.deepEqual(await ask(hooks.respond, {}, newExchange()), { value: { a: 'b' } });
-    assert.deepEqual(seen, ['store', 'onError']);
+    assert.deepEqual(seen, ['settle', 'onError']);
     const culprits = complaints.map(({ plugin, stage }) => `${plugin} ${stage}`);
-    const expected = ['lookup', 'store', 'onError', 'respond'].flatMap((stage) => [`p ${stage}`, `q ${stage}`]);
+    const expected = ['prove', 'settle', 'onError', 'respond'].flatMap((stage) => [`p ${stage}`, `q ${stage}`]);
     assert.deepEqual(culprits, expected);
   });
 
@@ -843,6 +857,10 @@ function reasonOf(value: unknown): string {
   return `Error: holds a ${typeof value}, which JSON cannot carry`;
 }
 
+/** `test/sdk/result-checks.test.ts` has the texts. */
+const WRONG_SHAPE =
+  /^plugin "p": Error: returned an? (?:something|answer|generator)|returned something of the wrong shape/;
+
 /** What the other stages may not return. */
 const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   admit: [null, false, 1, {}],
@@ -851,7 +869,9 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   authenticate: [null, false, 1, 'ada'],
   validate: [null, true, 'a'],
   deliver: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
-  lookup: [null, true, {}, { json: {} }],
+  vary: [null, 1, {}, 'a'.repeat(4097)],
+  prepare: [null, {}, { ...question }],
+  answer: [null, true, {}, { json: {} }, { json: answer.json }],
   callApi: [null, {}, { status: 200 }, { status: 200.5, data: 1 }, { status: 200, data: undefined }],
   encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
   encrypt: [null, '', '0x', '0x1', 1],
@@ -881,19 +901,21 @@ describe('a result of the wrong shape', () => {
       assert.ok(values.length > 0);
       for (const value of values) {
         const { outcome } = await run(stage, () => value);
-        assert.deepEqual(outcome, internal('plugin "p": Error: returned something of the wrong shape'));
+        const { reason, ...refused } = { reason: undefined, ...outcome };
+        assert.deepEqual(refused, { status: 500, message: 'Internal server error' });
+        assert.match(reason ?? '', WRONG_SHAPE);
       }
     });
   }
 
-  for (const stage of ['lookup', 'prove', 'respond'] as const) {
+  for (const stage of ['prove', 'respond'] as const) {
     it(`is complained about in ${stage}`, async () => {
       for (const value of wrongInside[stage] ?? []) {
         const { outcome, complaints } = await run(stage, () => value);
         assert.deepEqual(outcome, { value: untouched[stage] });
         assert.deepEqual(
-          complaints.map(({ error }) => String(error)),
-          ['Error: returned something of the wrong shape'],
+          complaints.map(({ error }) => WRONG_SHAPE.test(`plugin "p": ${error}`)),
+          [true],
         );
       }
     });
@@ -911,8 +933,24 @@ describe('a result of the wrong shape', () => {
     );
   });
 
+  it('is a generator, of whatever kind: its steps are not those of reading a result', async () => {
+    const reason = 'plugin "p": Error: returned a generator: no hook is a generator function';
+    const steps: string[] = [];
+    const generators = [
+      function* () {
+        yield steps.push('sync');
+      },
+      async function* () {
+        yield steps.push('async');
+      },
+    ];
+    for (const fn of generators)
+      for (const stage of closedInner) assert.deepEqual((await run(stage, fn)).outcome, internal(reason), stage);
+    assert.deepEqual(steps, []);
+  });
+
   it('cannot be: what observers return is nobody’s business', async () => {
-    for (const stage of ['settle', 'store', 'onResponseSent', 'onError'] as const) {
+    for (const stage of ['settle', 'onResponseSent', 'onError'] as const) {
       for (const value of [null, false, 1, 'a', {}, []]) {
         const { outcome, complaints } = await run(stage, async () => value);
         assert.deepEqual({ outcome, complaints }, { outcome: { value: undefined }, complaints: [] });
@@ -1181,18 +1219,12 @@ describe('the handler of a route', () => {
   });
 
   it('answers with what HTTP can carry, or with a 500', async () => {
-    for (const odd of [
-      undefined,
-      null,
-      'text',
-      {},
-      { status: 200 },
-      { status: 199, body: '' },
-      { status: 600, body: '' },
-    ]) {
-      const reason = 'plugin "p": Error: returned something of the wrong shape';
-      assert.deepEqual(await handled(() => odd), { status: 500, message: 'Internal server error', reason });
+    for (const odd of [null, 'text', {}, { status: 200 }, { status: 199, body: '' }, { status: 600, body: '' }]) {
+      const { reason, ...refused } = { reason: undefined, ...(await handled(() => odd)) };
+      assert.deepEqual(refused, { status: 500, message: 'Internal server error' });
+      assert.match(reason ?? '', WRONG_SHAPE);
     }
+    assert.deepEqual(await handled(() => undefined), { value: undefined });
     const headers = { 'x-a': 'b\r\nx-c: d' };
     assert.equal('value' in (await handled(() => ({ ...reply(''), headers }))), false);
   });

@@ -8,16 +8,30 @@ import { Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
-import { contracts } from '../../plugins-sdk/contracts.ts';
+import type { Parameters } from '../../kernel/values.ts';
+import { madeHere } from '../../plugins-sdk/answers.ts';
+import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { randomId } from '../../plugins-sdk/random-id.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
-import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
 const SIGNATURE = `0x${'33'.repeat(65)}` as const;
 
+const contracts = contractsFor({ signers: [], now: () => 7000 });
+const outgoing = { method: 'GET', url: 'http://upstream.example/', headers: {}, body: undefined };
+
 type Run = () => Promise<{ readonly json: string }>;
+
+function questionOf(parameters: Parameters): AskedQuestion {
+  const requestFor = (changed: Parameters) => ({ ...outgoing, body: JSON.stringify(changed) });
+  return new AskedQuestion({
+    ...{ parameters, reserved: {}, request: requestFor(parameters), requestHash: undefined },
+    key: () => 'key',
+    requestFor,
+  });
+}
 
 /** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
 function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
@@ -26,6 +40,7 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
     authenticate: { free: () => true },
     deliver: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
+    prepare: questionOf,
     callApi: () => ({ data: 1, status: 200, text: '1' }),
     encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
     sign: () => checked({ node: NODE, signature: SIGNATURE }),
@@ -33,7 +48,7 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
   const pipeline = new Pipeline(registry.seal().hooks, {
     now: () => 7000,
-    serialize: SignedResponse.of,
+    serialize: madeHere,
     failed: () => undefined,
   });
   const exchange = new Exchange({
@@ -72,21 +87,19 @@ describe('what a plugin gets is its own to look at only', () => {
       return checked({ node: NODE, signature: SIGNATURE });
     };
     assert.deepEqual(await serve('sync', { sign }), { status: 200, body: bodyWith('0x01') });
-    assert.deepEqual(signed, [{ endpointId: ID, timestamp: 7, data: '0x01', isHash: false }]);
+    assert.deepEqual(signed, [{ endpointId: ID, timestamp: 7, data: '0x01', isHash: false, requestHash: undefined }]);
   });
 
   it('the response, down to its data', async () => {
     const seen: unknown[] = [];
-    const fetched = (response: { data: { price: number }; text?: string }) => {
+    const encode = (response: { data: { price: number }; text?: string }) => {
       quietly(() => Object.assign(response, { data: 9, text: '9' }));
       quietly(() => Object.assign(response.data, { price: 9 }));
-    };
-    const encode = (response: unknown) => {
       seen.push(response);
       return { bytes: '0x01', field: 'data', value: '0x01' };
     };
     const callApi = () => ({ data: { price: 1 }, status: 200, text: '{"price":1}' });
-    await serve('sync', { callApi, fetched, encode });
+    await serve('sync', { callApi, encode });
     assert.deepEqual(seen, [{ status: 200, data: { price: 1 }, text: '{"price":1}' }]);
   });
 
@@ -97,11 +110,11 @@ describe('what a plugin gets is its own to look at only', () => {
       quietly(() => given.list.push(2));
       return undefined;
     };
-    const callApi = (given: unknown) => {
+    const prepare = (given: Parameters) => {
       asked.push(given);
-      return { data: 1, status: 200, text: '1' };
+      return questionOf(given);
     };
-    await serve('sync', { read, validate, callApi });
+    await serve('sync', { read, validate, prepare });
     assert.deepEqual(asked, [{ list: [1] }]);
   });
 
@@ -188,7 +201,7 @@ describe('what is shown is what was signed', () => {
 
 describe('what a mode has given up on', () => {
   for (const stage of ['encode', 'encrypt', 'onBeforeSign'] as const) {
-    it(`is neither signed nor kept, though ${stage} took its time`, async () => {
+    it(`is neither signed nor released, though ${stage} took its time`, async () => {
       const seen: string[] = [];
       let release = () => {};
       const held = new Promise<void>((resolve) => {
@@ -208,7 +221,7 @@ describe('what a mode has given up on', () => {
         [stage]: slow[stage],
         deliver: { impatient },
         sign: () => void seen.push('signed'),
-        store: () => void seen.push('kept'),
+        release: () => void seen.push('released'),
       };
       await assert.rejects(serve('impatient', hooks), { status: 503, message: 'Too slow' });
       release();
@@ -216,6 +229,35 @@ describe('what a mode has given up on', () => {
       assert.deepEqual(seen, ['refused']);
     });
   }
+
+  it('is not released, though it was signed meanwhile: its payment has been given back', async () => {
+    const seen: string[] = [];
+    let running: Promise<unknown> = Promise.resolve();
+    const impatient = async (run: Run) => {
+      running = run().catch(({ reason }) => seen.push(reason));
+      await setImmediate();
+      throw new Refusal(503, 'Too slow');
+    };
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const hooks = {
+      deliver: { impatient },
+      callApi: (request: unknown) => ({ data: 1, status: 200, text: '1', request }),
+      sign: () => {
+        seen.push('signed');
+        return checked({ node: NODE, signature: SIGNATURE });
+      },
+      prove: () => held,
+      settle: ({ kind }: { kind: string }) => void seen.push(kind),
+      release: () => void seen.push('released'),
+    };
+    await assert.rejects(serve('impatient', hooks), { status: 503, message: 'Too slow' });
+    release();
+    await running;
+    assert.deepEqual(seen, ['signed', 'refused', 'the request has ended']);
+  });
 });
 
 describe('the rest of the pipeline', () => {

@@ -22,6 +22,8 @@ export interface Plan {
   /** By plugin and stage. */
   readonly acts: ReadonlyMap<string, string>;
   readonly leaving: Leaving;
+  /** Turns of the event loop that a built-in takes. */
+  readonly slowness: number;
   /** Chunks that are read of a body that streams. */
   readonly chunks: number;
   readonly key: string;
@@ -89,6 +91,7 @@ export function planOf(seed: number, index: number, isCalm: boolean): Plan {
     endpoint: { ...endpoint, own: {}, shared: {} },
     acts,
     leaving: isCalm ? undefined : drawLeaving(draw),
+    slowness: draw.chance(0.7) ? 1 : draw.below(20),
     chunks: draw.below(6),
     key: draw.one(['k', 'l']),
     draw: drawFor,

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { control, Exchange } from '../../../kernel/exchange.ts';
 import { Pipeline } from '../../../kernel/pipeline.ts';
 import { type PluginSet, Registry } from '../../../kernel/registry.ts';
@@ -192,7 +191,7 @@ export class FuzzedService {
     const slowly = async (stage: StageName, exchange: Exchange) => {
       traceOf(exchange)?.asked(stage, exchange);
       this.#time += LEAP;
-      await setImmediate();
+      await turns(traceOf(exchange)?.plan.slowness ?? 1);
       this.#time += LEAP;
     };
     return {
