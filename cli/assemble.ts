@@ -2,6 +2,7 @@ import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/in
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
+import type { Background } from '../plugins-sdk/background.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
@@ -25,17 +26,19 @@ export interface Surroundings
     | 'meters'
     | 'budget'
     | 'ask'
+    | 'background'
     | 'describe'
     | 'needsState'
   > {
   readonly meters: MeterSet;
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
+  readonly background: Pick<Background, 'add'>;
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
-  const { log, meters, ask } = surroundings;
+  const { log, meters, ask, background } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
@@ -66,6 +69,7 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
+      background: (work) => background.add(name, work),
     };
     const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);

@@ -18,6 +18,7 @@
  * ```
  */
 import type { Plugin } from '../kernel/registry.ts';
+import { Background } from './background.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from './define.ts';
 import type { Hex } from './hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from './kernel.ts';
@@ -70,16 +71,20 @@ export async function testPlugin(
   const requested = new Map<unknown, Endpoint>();
   const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
   const config = await configOf(definition, options.config);
-  const services = servicesOf(definition, config, options.services);
-  const behaviour = checkBehaviour(definition.setup(services, config));
   const complaints: Complaint[] = [];
+  const background = new Background((_, error) => complaints.push(complaint('background', '', textOf(error))));
+  const services = servicesOf(definition, config, {
+    background: (work) => background.add(definition.name, work),
+    ...options.services,
+  });
+  const behaviour = checkBehaviour(definition.setup(services, config));
   const { name, budget = DEFAULT_BUDGET, credentials } = definition;
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
   );
-  const subject = { hooks, observer, taps, requested, complaints };
+  const subject = { hooks, observer, taps, requested, complaints, background };
   const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint());
   options.t?.after(() => harness.stop());
   await behaviour.start?.();
@@ -146,6 +151,11 @@ export class PluginHarness {
     if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
     const { headers, ip } = input;
     return new TestRequest(this.#subject, { headers, ip }, route).route(route, input);
+  }
+
+  /** Resolves when what the plugin has left to `services.background` has ended; failures are {@link complaints}. */
+  background(): Promise<void> {
+    return this.#subject.background.ended();
   }
 
   /** Stops the plugin, for one that has `stop`. */

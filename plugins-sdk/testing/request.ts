@@ -12,6 +12,7 @@ import {
   stageNames,
   stageOf,
 } from '../../kernel/stages.ts';
+import type { Background } from '../background.ts';
 import type { Hex } from '../hex.ts';
 import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
@@ -41,6 +42,7 @@ export interface Subject {
   /** Where requests go to, by their ids. */
   readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
+  readonly background: Background;
 }
 
 /** One request on its way through the hooks, in whatever order the test calls them. */

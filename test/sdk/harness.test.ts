@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
@@ -53,6 +54,33 @@ describe('the package', () => {
 });
 
 describe('services', () => {
+  it('take work in the background, whose failures are complaints', async () => {
+    const done: string[] = [];
+    const harness = await testPlugin({
+      name: 'p',
+      setup: ({ background }) => {
+        const onHttpRequest = ({ ip }: { readonly ip: string }) => {
+          background(ip === '::1' ? Promise.reject(new Error('lost')) : turn().then(() => done.push(ip)));
+        };
+        // What is no promise a type would refuse.
+        return { hooks: { onHttpRequest, onBeforeSign: () => Reflect.apply(background, undefined, [() => 1]) } };
+      },
+    });
+    await harness.onHttpRequest({ ip: '::1' });
+    await harness.onHttpRequest({ ip: '::2' });
+    assert.deepEqual([...done], []);
+    await harness.background();
+    assert.deepEqual(done, ['::2']);
+    assert.deepEqual(await harness.onBeforeSign(), DROPPED);
+    assert.deepEqual(
+      harness.complaints.map(({ hook, message }) => [hook, message]),
+      [
+        ['background', 'Error: lost'],
+        ['onBeforeSign', 'TypeError: services.background takes a promise'],
+      ],
+    );
+  });
+
   it('describe what the plugin says of itself', async () => {
     const scheme = { type: 'http', scheme: 'bearer' };
     let schemes: unknown;
