@@ -10,7 +10,16 @@ export type Outcome<Value> =
   /** It goes on with what the plugin returned, as the next stage gets it. */
   | { readonly value: Value }
   /** It ends here: what the client gets. */
-  | { readonly refused: { readonly status: number; readonly message: string } };
+  | { readonly refused: Refused };
+
+/** A response that refuses; `deepEqual` compares status and message alone. */
+export interface Refused {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `{"error": message}`, unless the plugin has another. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
 
 /** What the log of the service would say against the plugin. */
 export interface Complaint {

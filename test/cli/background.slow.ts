@@ -12,8 +12,8 @@ it('work in the background that never ends is cut off with the drain, and the lo
   });
   const [, url] = await output(/listening on (http:\/\/\S+)/);
   const [, id] = await output(/prices\/eth (0x\w+)/);
-  for (let request = 0; request < 2; request++)
-    assert.equal((await fetch(`${url}/endpoints/${id}`, { method: 'POST', body: '{}' })).status, 403);
+  const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' };
+  for (let count = 0; count < 2; count++) assert.equal((await fetch(`${url}/endpoints/${id}`, request)).status, 403);
   child.kill('SIGTERM');
   const { code, stdout } = await ended;
   assert.equal(code, 0);

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import * as testing from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import {
   answerKey,
@@ -17,6 +17,8 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
+
+const { testEndpoint, testPlugin } = testing;
 
 const PASSED = { passed: true };
 const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p"' } };
@@ -49,7 +51,28 @@ describe('the package', () => {
     assert.equal(viaPackage.ContextKey, sdk.ContextKey);
     assert.equal(viaPackage.Type, sdk.Type);
     assert.deepEqual(Object.keys(viaPackage), Object.keys(sdk));
-    assert.equal(testingViaPackage.testPlugin, testPlugin);
+    assert.deepEqual(Object.keys(testingViaPackage), Object.keys(testing));
+    assert.equal(testingViaPackage.TestRequest, testing.TestRequest);
+  });
+});
+
+describe('a refusal', () => {
+  it('has the headers and the body that the client gets, beside what is compared', async () => {
+    const harness = await testPlugin({
+      name: 'p',
+      setup: () => ({
+        hooks: {
+          admit: () => {
+            throw new Refusal(429, 'Later', { headers: { 'Retry-After': '7' }, body: { error: 'Later', left: 0 } });
+          },
+        },
+      }),
+    });
+    const outcome = await harness.request().stage('admit');
+    assert.deepEqual(outcome, { refused: { status: 429, message: 'Later' } });
+    assert.ok('refused' in outcome);
+    assert.deepEqual(outcome.refused.headers, { 'Retry-After': '7' });
+    assert.deepEqual(outcome.refused.body, { error: 'Later', left: 0 });
   });
 });
 
