@@ -1,9 +1,9 @@
 import { setImmediate as immediate } from 'node:timers/promises';
+import { responseTo } from '../http/response-to.ts';
 import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
-import { responseTo } from '../kernel/refusal.ts';
 import type { HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';

@@ -1,5 +1,5 @@
 import { createAbortController } from './abort.ts';
-import type { Exchange } from './exchange.ts';
+import type { AbortSource } from './client-signal.ts';
 import type { Call } from './values.ts';
 
 /** What a function has used of a budget. */
@@ -8,45 +8,42 @@ export interface Spending {
   readonly milliseconds: number;
 }
 
-let charge: (budget: Budget, milliseconds: number) => void;
-/** Keeps what a call has used, for those who measure. */
-export let note: (budget: Budget, spending: Spending) => void;
-/** The stopwatches that run on a budget now. */
-let running: (budget: Budget) => Stopwatch[];
+/** A clock that tells milliseconds, of which only differences mean anything. */
+export type Clock = () => number;
+
+const ownClock: Clock = () => performance.now();
 
 /**
  * How much time one plugin has left in one request, shared by all its hooks of that request. Plugins may look at it; only
- * this module's functions, which they do not have, change it.
+ * {@link charging}, which they do not have, changes it.
  */
 export class Budget implements Call {
-  readonly #total: number;
+  /** Milliseconds at the beginning of the request. */
+  readonly total: number;
+  readonly #client: AbortSource | undefined;
+  readonly #clock: Clock;
   #remaining: number;
+  /** Calls under way, and those of them that wait for what is charged to nobody. */
+  #running = 0;
+  #paused = 0;
+  /** When the calls were charged last. */
+  #since = 0;
+  /** Milliseconds of calls that have ended. */
+  #noted = 0;
   readonly #spent: Spending[] = [];
-  readonly #running: Stopwatch[] = [];
-  readonly #exchange: Exchange | undefined;
+  /** Told when the budget ends, by calls that wait. */
+  readonly #waiting = new Set<() => void>();
+  #timer: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
 
-  /** @param exchange whose client's disconnect ends the work too, if it does. */
-  constructor(total: number, exchange?: Exchange) {
-    this.#total = total;
+  /** @param client whose disconnect ends the work too, if it does. */
+  constructor(total: number, client?: AbortSource, clock = ownClock) {
+    this.total = total;
     this.#remaining = total;
-    this.#exchange = exchange;
+    this.#client = client;
+    this.#clock = clock;
     // An own property would hide what the guard reads.
     Object.freeze(this);
-  }
-
-  static {
-    charge = (budget, milliseconds) => {
-      budget.#remaining -= milliseconds;
-      if (budget.exhausted) budget.#controller?.abort();
-    };
-    note = (budget, spending) => void budget.#spent.push(Object.freeze(spending));
-    running = (budget) => budget.#running;
-  }
-
-  /** Milliseconds at the beginning of the request. */
-  get total(): number {
-    return this.#total;
   }
 
   get remaining(): number {
@@ -66,103 +63,88 @@ export class Budget implements Call {
     if (this.#controller === undefined) {
       const controller = createAbortController();
       this.#controller = controller;
-      const client = this.#exchange?.signal;
-      if (client?.aborted || this.exhausted) controller.abort();
-      // Whoever has the client's signal can send it an event, which is no abort.
-      else client?.addEventListener('abort', () => client.aborted && controller.abort());
+      if (this.#client?.aborted || this.exhausted) controller.abort();
+      else this.#client?.addEventListener('abort', { handleEvent: () => controller.abort() });
     }
     return this.#controller.signal;
   }
+
+  /** Charges the calls under way, unless all of them wait. What is charged once is not charged again. */
+  #settle(): void {
+    const now = this.#clock();
+    if (this.#running > this.#paused) this.#spend(now - this.#since);
+    this.#since = now;
+  }
+
+  #spend(milliseconds: number): void {
+    this.#remaining -= milliseconds;
+    if (this.exhausted) this.#controller?.abort();
+  }
+
+  /** One timer for all who wait, while time is charged. */
+  #arm(): void {
+    clearTimeout(this.#timer);
+    if (this.#waiting.size === 0 || this.#running <= this.#paused) return;
+    const end = () => {
+      this.#settle();
+      // By another clock less time has passed. A timer may come a fraction of a millisecond early: the rest is charged with it.
+      if (this.#remaining >= 1) return this.#arm();
+      this.#spend(Math.max(this.#remaining, 0));
+      for (const tell of this.#waiting) tell();
+    };
+    this.#timer = setTimeout(end, Math.max(this.#remaining, 0));
+  }
+
+  static readonly charging = {
+    /** A call begins. @returns what `end` wants to know. */
+    begin(budget: Budget): number {
+      budget.#settle();
+      budget.#running += 1;
+      return budget.total - budget.#remaining - budget.#noted;
+    },
+
+    /** @returns whether any time is left. */
+    hasTime(budget: Budget): boolean {
+      budget.#settle();
+      return !budget.exhausted;
+    },
+
+    /** Tells when the budget ends, until the call ends. */
+    whenExhausted(budget: Budget, tell: () => void): void {
+      budget.#waiting.add(tell);
+      budget.#arm();
+    },
+
+    /** Calls wait for what is charged to nobody (1), or go on (-1). */
+    pause(budget: Budget, calls: 1 | -1): void {
+      budget.#settle();
+      budget.#paused += calls;
+      budget.#arm();
+    },
+
+    /** A call has ended: what it used, without the calls inside it, is kept for those who measure. */
+    end(budget: Budget, stage: string, begun: number, tell: (() => void) | undefined): void {
+      budget.#running -= 1;
+      if (tell !== undefined && budget.#waiting.delete(tell)) budget.#arm();
+      const milliseconds = budget.total - budget.#remaining - budget.#noted - begun;
+      budget.#noted += milliseconds;
+      budget.#spent.push(Object.freeze({ stage, milliseconds }));
+    },
+  };
 }
 
+/** What the kernel alone may do to a budget. */
+export const { charging } = Budget;
+Reflect.deleteProperty(Budget, 'charging');
 Object.freeze(Budget.prototype);
 
-/** A clock that tells milliseconds, of which only differences mean anything. */
-export type Clock = () => number;
-
-const ownClock: Clock = () => performance.now();
-
-/** Charges the time of one call to a budget. */
-export class Stopwatch {
-  readonly #budget: Budget;
-  readonly #clock: Clock;
-  #since: number;
-  #used = 0;
-  #pauses = 0;
-  #isOver = false;
-  #timer: NodeJS.Timeout | undefined;
-  #exhausted: (() => void) | undefined;
-
-  /** Runs at once. */
-  constructor(budget: Budget, clock: Clock = ownClock) {
-    this.#budget = budget;
-    this.#clock = clock;
-    this.#since = clock();
-    running(budget).push(this);
-  }
-
-  /** Milliseconds that were charged. */
-  get used(): number {
-    return this.#used;
-  }
-
-  /** Charges the time since the last charge: what is charged once is not charged again. @returns whether any time is left. */
-  charge(): boolean {
-    if (this.#pauses === 0 && !this.#isOver) {
-      const now = this.#clock();
-      const milliseconds = now - this.#since;
-      this.#since = now;
-      this.#used += milliseconds;
-      charge(this.#budget, milliseconds);
-    }
-    return !this.#budget.exhausted;
-  }
-
-  /** Tells when the budget ends. A timer may come a fraction of a millisecond early: the rest is charged with it. */
-  whenExhausted(tell: () => void): void {
-    this.#exhausted = tell;
-    if (this.#pauses > 0) return;
-    const end = () => {
-      this.charge();
-      // By another clock less time has passed.
-      if (this.#budget.remaining >= 1) return this.whenExhausted(tell);
-      charge(this.#budget, Math.max(this.#budget.remaining, 0));
-      tell();
-    };
-    this.#timer = setTimeout(end, Math.max(this.#budget.remaining, 0));
-  }
-
-  /** Time until {@link resume} is charged to nobody. May be nested. */
-  pause(): void {
-    this.charge();
-    this.#pauses += 1;
-    clearTimeout(this.#timer);
-  }
-
-  resume(): void {
-    this.#pauses -= 1;
-    if (this.#pauses > 0 || this.#isOver) return;
-    this.#since = this.#clock();
-    if (this.#exhausted !== undefined) this.whenExhausted(this.#exhausted);
-  }
-
-  /** Nothing is charged any more, what was not charged yet included. */
-  stop(): void {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    const others = running(this.#budget);
-    const index = others.lastIndexOf(this);
-    if (index >= 0) others.splice(index, 1);
-  }
-}
-
-/** Does work that takes none of a budget's time: all calls that it pays for wait meanwhile. */
+/** Does work that takes none of a budget's time. */
 export async function uncharged<T>(budget: Budget | undefined, work: () => Promise<T>): Promise<T> {
-  const paused = budget === undefined ? [] : [...running(budget)];
-  for (const stopwatch of paused) stopwatch.pause();
+  if (budget === undefined) return work();
+  charging.pause(budget, 1);
   try {
     return await work();
   } finally {
-    for (const stopwatch of paused) stopwatch.resume();
+    charging.pause(budget, -1);
   }
 }

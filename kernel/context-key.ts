@@ -3,7 +3,12 @@ let entriesOf: (holder: ContextHolder) => unknown[];
 
 /** What values can be left on: only context keys reach them. */
 export class ContextHolder {
-  readonly #entries: unknown[] = [];
+  readonly #entries: unknown[];
+
+  /** @param from whose values are there at first. */
+  constructor(from?: ContextHolder) {
+    this.#entries = from === undefined ? [] : [...entriesOf(from)];
+  }
 
   static {
     entriesOf = (holder) => {

@@ -15,50 +15,27 @@ export interface ExchangeInput {
   readonly socketAddress: string;
 }
 
-/** What of a request changes on its way. */
-interface Progress {
-  parameters: Parameters;
-  endpoint: Endpoint | undefined;
-  gone: boolean;
-  detached: boolean;
-  budgets: Map<string, Budget> | undefined;
-}
-
 const none: Parameters = Object.freeze({});
-
-let progressOf: (exchange: Exchange) => Progress;
-let leave: (exchange: Exchange) => void;
-let isExchange: (value: unknown) => value is Exchange;
 
 /** One request on its way through the stages, as plugins see it: they can change nothing of it. */
 export class Exchange extends ContextHolder {
   readonly #startedAt = performance.now();
   readonly #input: ExchangeInput;
-  readonly #client = new ClientSignal();
-  readonly #progress: Progress = {
-    parameters: none,
-    endpoint: undefined,
-    gone: false,
-    detached: false,
-    budgets: undefined,
-  };
+  #parameters = none;
+  #endpoint: Endpoint | undefined;
+  #client = new ClientSignal();
+  #isDetached = false;
+  #isSettled = false;
+  #budgets: Map<string, Budget> | undefined;
   #controller: AbortController | undefined;
 
-  constructor(input: ExchangeInput) {
-    super();
+  /** @param from whose context values are copied. */
+  constructor(input: ExchangeInput, from?: ContextHolder) {
+    super(from);
     this.#input = input;
     Object.freeze(input.headers);
     // An own property would hide what the kernel reads.
     Object.freeze(this);
-  }
-
-  static {
-    progressOf = (exchange) => exchange.#progress;
-    isExchange = (value): value is Exchange => typeof value === 'object' && value !== null && #progress in value;
-    leave = (exchange) => {
-      abort(exchange.#client);
-      exchange.#controller?.abort();
-    };
   }
 
   get requestId(): Hex {
@@ -83,24 +60,27 @@ export class Exchange extends ContextHolder {
 
   /** The parameters exactly as the client sent them; frozen. */
   get parameters(): Parameters {
-    return this.#progress.parameters;
+    return this.#parameters;
   }
 
   /** @throws before the request is resolved. */
   get endpoint(): Endpoint {
-    const { endpoint } = this.#progress;
-    if (endpoint === undefined) throw new Error('the request is not resolved yet');
-    return endpoint;
+    if (this.#endpoint === undefined) throw new Error('the request is not resolved yet');
+    return this.#endpoint;
   }
 
   get resolved(): Endpoint | undefined {
-    return this.#progress.endpoint;
+    return this.#endpoint;
   }
 
   /** Aborts when the client disconnects, unless the work was detached from it. */
   get signal(): AbortSignal {
-    this.#controller ??= createAbortController();
-    if (this.abandoned) this.#controller.abort();
+    if (this.#controller === undefined) {
+      const controller = createAbortController();
+      this.#controller = controller;
+      if (this.abandoned) controller.abort();
+      else this.#client.addEventListener('abort', { handleEvent: () => controller.abort() });
+    }
     return this.#controller.signal;
   }
 
@@ -111,52 +91,71 @@ export class Exchange extends ContextHolder {
 
   /** True when nobody waits for the outcome any more. */
   get abandoned(): boolean {
-    const { gone, detached } = this.#progress;
-    return gone && !detached;
+    return this.#client.aborted;
   }
 
   /** Milliseconds since the request arrived. */
   elapsed(): number {
     return performance.now() - this.#startedAt;
   }
+
+  static readonly control = {
+    /** Nothing else can pass for a request. */
+    isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
+
+    resolveTo(exchange: Exchange, endpoint: Endpoint): void {
+      exchange.#endpoint = endpoint;
+    },
+
+    /** @param parameters frozen. */
+    receive(exchange: Exchange, parameters: Parameters): void {
+      exchange.#parameters = parameters;
+    },
+
+    /** The client is gone. */
+    disconnect(exchange: Exchange): void {
+      if (!exchange.#isDetached) abort(exchange.#client);
+    },
+
+    /** Unties the rest of the work from the client's connection, also when that has ended. */
+    detach(exchange: Exchange): void {
+      exchange.#isDetached = true;
+      if (!exchange.abandoned) return;
+      exchange.#client = new ClientSignal();
+      exchange.#controller = undefined;
+    },
+
+    /** Its outcome becomes known. @returns whether it was not yet. */
+    settle(exchange: Exchange): boolean {
+      const isFirst = !exchange.#isSettled;
+      exchange.#isSettled = true;
+      return isFirst;
+    },
+
+    isSettled: (exchange: Exchange): boolean => exchange.#isSettled,
+
+    /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
+    fork(exchange: Exchange): Exchange {
+      const fork = new Exchange(exchange.#input, exchange);
+      fork.#parameters = exchange.#parameters;
+      fork.#endpoint = exchange.#endpoint;
+      return fork;
+    },
+
+    /** What plugins have left in this request, by their names. */
+    budgets(exchange: Exchange): Map<string, Budget> {
+      exchange.#budgets ??= new Map();
+      return exchange.#budgets;
+    },
+  };
 }
+
+/** What the kernel alone may do to a request: plugins have no way to these functions. */
+export const { control } = Exchange;
+Reflect.deleteProperty(Exchange, 'control');
 
 for (const { prototype } of [Exchange, ContextHolder]) {
   // Nobody makes a request of his own of the one that he has.
   Reflect.deleteProperty(prototype, 'constructor');
   Object.freeze(prototype);
 }
-
-/** What the kernel alone may do to a request: plugins have no way to these functions. */
-export const control = {
-  /** Nothing else can pass for a request. */
-  isExchange: (value: unknown): value is Exchange => isExchange(value),
-
-  resolveTo(exchange: Exchange, endpoint: Endpoint): void {
-    progressOf(exchange).endpoint = endpoint;
-  },
-
-  /** @param parameters frozen. */
-  receive(exchange: Exchange, parameters: Parameters): void {
-    progressOf(exchange).parameters = parameters;
-  },
-
-  /** The client is gone. */
-  disconnect(exchange: Exchange): void {
-    const progress = progressOf(exchange);
-    progress.gone = true;
-    if (!progress.detached) leave(exchange);
-  },
-
-  /** Unties the rest of the work from the client's connection. */
-  detach(exchange: Exchange): void {
-    progressOf(exchange).detached = true;
-  },
-
-  /** What plugins have left in this request, by their names. */
-  budgets(exchange: Exchange): Map<string, Budget> {
-    const progress = progressOf(exchange);
-    progress.budgets ??= new Map();
-    return progress.budgets;
-  },
-};

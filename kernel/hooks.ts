@@ -1,9 +1,11 @@
-import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap } from 'tapable';
+import { SyncHook } from 'tapable';
 import type { Exchange } from './exchange.ts';
 import type { Observer, StageEvent } from './observer.ts';
-import { at, refusals } from './refusal.ts';
+import { asRefusal, refusals } from './refusal.ts';
 import {
   type ArgsOf,
+  type AroundStage,
+  type AroundValue,
   type Kind,
   type ResultOf,
   type StageName,
@@ -12,60 +14,151 @@ import {
   type VariantStage,
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
+import { WaitGroup } from './wait-group.ts';
 
-/** The part of tapable's hooks that is used here; nobody else ever holds one. */
-interface Hook {
-  callAsync(...argsAndCallback: unknown[]): void;
-  tapAsync(name: string, fn: TappedFunction): void;
+/** A guarded function: the stage's arguments, and in an onion what comes after it. It throws nothing but refusals. */
+export type TappedFunction = (...args: readonly unknown[]) => unknown;
+
+/** The rest of an onion. */
+export type Inner = (value: unknown, exchange: Exchange) => unknown;
+
+/** One function of one plugin at one stage. */
+export interface TapDescription {
+  readonly plugin: string;
+  readonly variant?: string;
+  readonly budget: number | 'none';
 }
 
-/** Takes a stage's arguments and a callback. */
-export type TappedFunction = (...argsAndCallback: unknown[]) => void;
+/** What tapable keeps of a function. */
+interface Tap extends TapDescription {
+  readonly name: string;
+  readonly fn: TappedFunction;
+}
 
-type Names = [string, ...string[]];
-
-/** @param names of the arguments. */
-const createHook: Readonly<Record<Kind, (names: Names) => Hook>> = {
-  gate: (names) => new AsyncSeriesBailHook<unknown[], unknown>(names),
-  pick: (names) => new AsyncSeriesBailHook<unknown[], unknown>(names),
-  map: (names) => new AsyncSeriesWaterfallHook<unknown[]>(names),
-  watch: (names) => new AsyncParallelHook<unknown[]>(names),
+/** The class of tapable's hooks, which it exports as a type only. It compiles its taps when it is first called. */
+const Hook = Object.getPrototypeOf(new SyncHook()).constructor as new () => {
+  readonly taps: readonly Tap[];
+  tap(options: Omit<Tap, 'fn'> & { readonly stage: number }, fn: TappedFunction): void;
+  call(...args: readonly unknown[]): unknown;
 };
+
+/** A stage's hook: it answers at once where all of its functions do, and by a promise otherwise. */
+class StageHook extends Hook {
+  readonly #kind: Kind;
+
+  constructor(kind: Kind) {
+    super();
+    this.#kind = kind;
+  }
+
+  compile({ taps }: { readonly taps: readonly Tap[] }): TappedFunction {
+    return runners[this.#kind](taps.map(({ fn }) => fn));
+  }
+}
+
+type Runner = (fns: readonly TappedFunction[]) => TappedFunction;
+
+/** Asks one after the other until one has something to say. */
+const first: Runner = (fns) => {
+  const from = (start: number, args: readonly unknown[]): unknown => {
+    for (let index = start; index < fns.length; index++) {
+      const result = fns[index]?.(...args);
+      if (result instanceof Promise)
+        return result.then((late: unknown) => (late === undefined ? from(index + 1, args) : late));
+      if (result !== undefined) return result;
+    }
+    return undefined;
+  };
+  return (...args) => from(0, args);
+};
+
+/** Hands what each returns to the next. */
+const inTurn: Runner = (fns) => {
+  const from = (start: number, given: unknown, rest: readonly unknown[]): unknown => {
+    let value = given;
+    for (let index = start; index < fns.length; index++) {
+      const result = fns[index]?.(value, ...rest);
+      if (result instanceof Promise) {
+        const before = value;
+        return result.then((late: unknown) => from(index + 1, late ?? before, rest));
+      }
+      value = result ?? value;
+    }
+    return value;
+  };
+  return (given, ...rest) => from(0, given, rest);
+};
+
+/** Tells all at once. */
+const all: Runner = (fns) => {
+  return (...args) => {
+    const late = fns.map((fn) => fn(...args)).filter((result) => result instanceof Promise);
+    return late.length === 0 ? undefined : Promise.all(late).then(() => undefined);
+  };
+};
+
+/** Puts each function round those after it; the innermost is asked for last. Composed once. */
+const onion: Runner = (fns) => {
+  type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
+  const ask: Layer = fns.reduceRight<Layer>(
+    (inner, fn) => (value, exchange, innermost) =>
+      fn(value, exchange, (next: unknown, on: Exchange) => inner(next, on, innermost)),
+    (value, exchange, innermost) => innermost(value, exchange),
+  );
+  return (...args) => ask(...(args as Parameters<Layer>));
+};
+
+const runners: Readonly<Record<Kind, Runner>> = { gate: first, pick: first, map: inTurn, watch: all, around: onion };
 
 /** The functions of all plugins, by stage. */
 export class Hooks {
-  readonly #hooks: Readonly<Record<StageName, HookMap<Hook>>>;
+  /** Work that a stop waits for. */
+  readonly running = new WaitGroup();
+  readonly #hooks: Readonly<Record<StageName, Map<string, StageHook>>>;
   readonly #observer: Pick<Observer, 'stage'>;
 
   /** @param observer told of each stage that had somebody to ask; read anew each time. */
   constructor(observer: Pick<Observer, 'stage'>) {
-    const hookMap = (name: StageName) => {
-      const { kind, takes } = stageOf(name);
-      const [first = 'exchange', ...rest] = [...takes, 'exchange'];
-      return new HookMap<Hook>(() => createHook[kind]([first, ...rest]));
-    };
-    this.#hooks = Object.fromEntries(stageNames.map((name) => [name, hookMap(name)])) as Record<
+    this.#hooks = Object.fromEntries(stageNames.map((name) => [name, new Map()])) as Record<
       StageName,
-      HookMap<Hook>
+      Map<string, StageHook>
     >;
     this.#observer = observer;
   }
 
-  /** @param variant of stages that have some; empty for the others. */
-  tap(stage: StageName, variant: string, plugin: string, fn: TappedFunction): void {
-    this.#hooks[stage].for(variant).tapAsync(plugin, fn);
+  /** @param isLast whether it comes after those that are not, wherever they were registered. */
+  tap(stage: StageName, { plugin, variant = '', budget }: TapDescription, isLast: boolean, fn: TappedFunction): void {
+    const hooks = this.#hooks[stage];
+    const hook = hooks.get(variant) ?? new StageHook(stageOf(stage).kind);
+    hooks.set(variant, hook);
+    hook.tap({ name: plugin, plugin, variant, budget, stage: isLast ? 1 : 0 }, fn);
+  }
+
+  /** Who is asked, in order. */
+  taps(stage: StageName): readonly TapDescription[] {
+    return [...this.#hooks[stage].keys()].flatMap((variant) => this.tapsOf(stage, variant));
+  }
+
+  tapsOf(stage: StageName, variant: string): readonly TapDescription[] {
+    const taps = this.#hooks[stage].get(variant)?.taps ?? [];
+    return taps.map(({ plugin, budget }) =>
+      stageOf(stage).variants ? { plugin, variant, budget } : { plugin, budget },
+    );
   }
 
   isTapped(stage: StageName, variant = ''): boolean {
-    return this.#hooks[stage].get(variant) !== undefined;
+    return this.#hooks[stage].has(variant);
   }
 
   /**
    * Asks the plugins of a stage: `undefined` when none had anything to say. Without a promise where all of them answer at
-   * once, as most do: this and the guard are the only places that tell the two apart.
+   * once, as most do.
    * @throws Refusal
    */
-  ask<N extends Exclude<StageName, VariantStage>>(stage: N, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
+  ask<N extends Exclude<StageName, VariantStage | AroundStage>>(
+    stage: N,
+    ...args: ArgsOf<N>
+  ): Awaitable<ResultOf<N> | undefined> {
     return this.askAny(stage, '', args);
   }
 
@@ -74,57 +167,39 @@ export class Hooks {
     return this.askAny(stage, variant, args);
   }
 
+  /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
+  askAround<N extends AroundStage>(
+    stage: N,
+    value: AroundValue<N>,
+    exchange: Exchange,
+    innermost: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
+  ): Awaitable<ResultOf<N>> {
+    if (!this.isTapped(stage)) return innermost(value, exchange);
+    return this.#ask(stage, '', [value, exchange, innermost], exchange) as Awaitable<ResultOf<N>>;
+  }
+
   /** Asks the plugins of any stage. @throws Refusal */
   askAny<N extends StageName>(stage: N, variant: string, args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined>;
   askAny(stage: StageName, variant: string, args: readonly unknown[]): unknown {
-    const hook = this.#hooks[stage].get(variant);
-    if (hook === undefined) return undefined;
-    const exchange = args[args.length - 1] as Exchange;
-    if (exchange.abandoned && stageOf(stage).always !== true) throw at(stage, refusals.abandoned());
-    return this.#observer.stage === undefined ? call(hook, stage, args) : this.#observed(hook, stage, args, exchange);
+    return this.#ask(stage, variant, args, args[args.length - 1] as Exchange);
   }
 
-  async #observed(hook: Hook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
+  #ask(stage: StageName, variant: string, args: readonly unknown[], exchange: Exchange): unknown {
+    const hook = this.#hooks[stage].get(variant);
+    if (hook === undefined) return undefined;
+    if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
+    return this.#observer.stage === undefined ? hook.call(...args) : this.#observed(hook, stage, args, exchange);
+  }
+
+  async #observed(hook: StageHook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
     const started = performance.now();
     let outcome: StageEvent['outcome'] = 'refused';
     try {
-      const result = await call(hook, stage, args);
+      const result = await hook.call(...args);
       outcome = result === undefined ? 'silent' : 'answered';
       return result;
     } finally {
       this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome });
     }
   }
-}
-
-/** What a hook calls back with, or a promise of it. @throws Refusal */
-function call(hook: Hook, stage: StageName, args: readonly unknown[]): unknown {
-  const completion: Completion = { isDone: false, error: undefined, result: undefined, tell: undefined };
-  hook.callAsync(...args, (error: unknown, result: unknown) => {
-    completion.isDone = true;
-    completion.error = error;
-    completion.result = result;
-    completion.tell?.();
-  });
-  return completion.isDone ? read(completion, stage) : endOf(completion).then(() => read(completion, stage));
-}
-
-/** What a hook has called back with, once it has. */
-interface Completion {
-  isDone: boolean;
-  error: unknown;
-  result: unknown;
-  tell: (() => void) | undefined;
-}
-
-function endOf(completion: Completion): Promise<void> {
-  return new Promise((resolve) => {
-    completion.tell = resolve;
-  });
-}
-
-/** @throws Refusal */
-function read({ error, result }: Completion, stage: StageName): unknown {
-  if (error) throw at(stage, error);
-  return result;
 }

@@ -1,29 +1,29 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { control, type Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
-import { asRefusal, at, type Refusal, refusals } from './refusal.ts';
+import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import type { StageName } from './stages.ts';
 import type {
   ApiResponse,
   AuthMethod,
   Awaitable,
+  BodyStream,
   Headers,
   HttpRequest,
   HttpResponse,
   Outcome,
-  Parameters,
+  Question,
   RouteRequest,
   Run,
   SignedParts,
   SignedResponse,
 } from './values.ts';
-import { WaitGroup } from './wait-group.ts';
 
 export interface Runtime {
   /** Epoch milliseconds. */
   now(): number;
-  /** Makes the answer that clients get. */
-  serialize(parts: SignedParts): SignedResponse;
+  /** Makes the answer that clients get. @param question that it answers. */
+  serialize(parts: SignedParts, question: Question): SignedResponse;
   /** Told of every refusal and failure with what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
@@ -39,77 +39,121 @@ export interface EndpointRequest {
   later(task: () => void): void;
 }
 
+const none: Headers = Object.freeze({});
+
+function refuse(stage: StageName, refusal: Refusal): never {
+  throw asRefusal(refusal, stage);
+}
+
 /** Runs requests through the stages, in the order of the table of stages. */
 export class Pipeline {
-  readonly #hooks: Hooks;
-  readonly #runtime: Runtime;
-  /** Runs and observers under way. */
-  readonly #running = new WaitGroup();
+  readonly hooks: Hooks;
+  readonly runtime: Runtime;
+  readonly #repeats: ReadonlySet<string>;
 
-  constructor(hooks: Hooks, runtime: Runtime) {
-    this.#hooks = hooks;
-    this.#runtime = runtime;
+  /** @param repeats modes that may run the rest of the pipeline again. */
+  constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {
+    this.hooks = hooks;
+    this.runtime = runtime;
+    this.#repeats = repeats;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
   drained(): Promise<void> {
-    return this.#running.wait();
+    return this.hooks.running.wait();
   }
 
   /** May the client come in at all? @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
-    return this.#hooks.ask('admit', exchange);
+    return this.hooks.ask('admit', exchange);
   }
 
   /** @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const response = await this.#hooks.askFor('route', key, request, exchange);
+    const response = await this.hooks.askFor('route', key, request, exchange);
     return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** The headers of any response, if there are any. */
   headers(exchange: Exchange): Awaitable<Headers | undefined> {
-    return this.#hooks.ask('respond', none, exchange);
+    return this.hooks.ask('respond', none, exchange);
   }
 
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this.#hooks, this.#runtime, this.#running, request).serve();
+    return new RequestLifecycle(this, request).serve();
   }
-}
 
-const none: Headers = Object.freeze({});
+  repeats(mode: string): boolean {
+    return this.#repeats.has(mode);
+  }
 
-function refuse(stage: StageName, refusal: Refusal): never {
-  throw at(stage, refusal);
+  /** Makes a signed answer: asks the upstream, encodes what it says, and signs that. @throws Refusal */
+  readonly produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
+    const { hooks } = this;
+    // Plugins may change what is asked.
+    const changed = await hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
+    // Ask the upstream.
+    const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
+      refuse('callApi', refusals.internal('nothing calls the API')),
+    );
+    // Plugins may change what it said; an error status is never signed, whoever set it.
+    const response = (await hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange)) ?? fetched;
+    if (response.status < 200 || response.status > 299)
+      refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
+    return this.#sign(response, fetched, asked, exchange);
+  };
+
+  async #sign(response: ApiResponse, fetched: ApiResponse, question: Question, exchange: Exchange) {
+    const { hooks, runtime } = this;
+    // What is signed, and what is shown?
+    const encoded = await hooks.ask('encode', response, question, exchange);
+    const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
+    // Only bytes that are shown as they are signed may still change.
+    const isShown = value === bytes;
+    const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
+    const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
+    // Vouch for it. A mode may have given up without waiting: what was refused is not signed.
+    if (control.isSettled(exchange)) refuse('sign', refusals.internal('the request has ended'));
+    const endpointId = exchange.endpoint.id;
+    const timestamp = Math.floor(runtime.now() / 1000);
+    const { requestHash } = question;
+    const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, requestHash });
+    const signed = await hooks.ask('sign', request, exchange);
+    const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
+    // Have somebody else vouch for the upstream.
+    const proof = fetched.request && (await hooks.ask('prove', fetched.request, exchange));
+    const shown = isShown ? data : value;
+    return runtime.serialize({ node, signature, beside, endpointId, timestamp, field, value: shown, proof }, question);
+  }
 }
 
 /** One request's way through the stages. */
 class RequestLifecycle {
-  readonly #hooks: Hooks;
-  readonly #runtime: Runtime;
-  readonly #running: WaitGroup;
+  readonly #pipeline: Pipeline;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  #isDetached = false;
-  /** Whether the outcome is known to those who wait for it. */
-  #isSettled = false;
+  /** Whether what must wait for the response need not wait for that of the client. */
+  #isUntied = false;
+  /** Whether the mode has begun to answer, and whether it has ended. */
+  #hasRun = false;
+  #hasEnded = false;
   /** The refusal that it ended with, if it did. */
   #refusal: Refusal | undefined;
 
-  constructor(hooks: Hooks, runtime: Runtime, running: WaitGroup, request: EndpointRequest) {
-    this.#hooks = hooks;
-    this.#runtime = runtime;
-    this.#running = running;
+  constructor(pipeline: Pipeline, request: EndpointRequest) {
+    this.#pipeline = pipeline;
     this.#request = request;
     this.#exchange = request.exchange;
   }
 
-  async serve(): Promise<HttpResponse> {
-    const [hooks, exchange] = [this.#hooks, this.#exchange];
-    const { id, httpRequest } = this.#request;
-    this.#running.add();
-    try {
+  /** @throws Refusal */
+  serve(): Promise<HttpResponse> {
+    return this.#concluding(async () => {
+      const { hooks } = this.#pipeline;
+      const exchange = this.#exchange;
+      const { id, httpRequest } = this.#request;
       // Which endpoint is meant?
       const endpoint = await hooks.ask('resolve', id, exchange);
       control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
@@ -121,17 +165,16 @@ class RequestLifecycle {
       if (rejection !== undefined) refuse('onHttpRequest', rejection);
       // Who is asking?
       await this.#authenticate(exchange.endpoint.auth);
-      // Are the parameters complete and sound?
+      // What is asked? From here on, this one value says it.
       const parameters = (await hooks.ask('validate', exchange.parameters, exchange)) ?? exchange.parameters;
+      const variation = (await hooks.ask('vary', '', exchange)) ?? '';
+      const prepared = await hooks.ask('prepare', parameters, variation, exchange);
+      const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
       // The mode decides when the rest runs and how the answer travels.
       const { mode } = exchange.endpoint;
-      const response = await hooks.askFor('deliver', mode, this.#once(parameters), exchange);
-      return response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`));
-    } catch (error) {
-      throw await this.#conclude(asRefusal(error));
-    } finally {
-      this.#running.done();
-    }
+      const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
+      return this.#delivered(response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`)));
+    });
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
@@ -139,145 +182,133 @@ class RequestLifecycle {
     let last: Refusal | undefined;
     for (const method of methods) {
       try {
-        if (await this.#hooks.askFor('authenticate', method.type, method, this.#exchange)) return;
+        if (await this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange)) return;
       } catch (error) {
         last = asRefusal(error);
       }
     }
-    throw at('authenticate', last ?? refusals.unauthenticated());
+    refuse('authenticate', last ?? refusals.unauthenticated());
   }
 
-  #once(parameters: Parameters): Run {
-    let running: Promise<SignedResponse> | undefined;
+  #runOf(question: Question): Run {
     return ({ detached = false } = {}) => {
-      if (running !== undefined) throw new Error('the rest of the pipeline runs once');
-      if (this.#isSettled) throw new Error('the request has ended');
-      if (detached) {
-        this.#isDetached = true;
-        control.detach(this.#exchange);
-      }
-      running = this.#finish(parameters);
+      const isAgain = this.#hasRun;
+      const repeats = this.#pipeline.repeats(this.#exchange.endpoint.mode);
+      if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
+      if (this.#hasEnded) throw new Error('the request has ended');
+      this.#hasRun = true;
+      this.#isUntied ||= detached || repeats;
+      if (detached) control.detach(this.#exchange);
+      const running = isAgain ? this.#again(question) : this.#answer(question);
       // A mode may drop it: what went wrong is concluded by then.
       running.catch(() => undefined);
       return running;
     };
   }
 
-  async #finish(parameters: Parameters): Promise<SignedResponse> {
-    const [hooks, exchange] = [this.#hooks, this.#exchange];
-    this.#running.add();
-    try {
-      // Is the answer known already?
-      const known = await hooks.ask('lookup', parameters, exchange);
-      const response = known ?? (await this.#produce(parameters));
-      // May it go out? Until then nobody sees or keeps it.
+  /** Each further run is a request of its own, on the same client's behalf. */
+  async #again(question: Question): Promise<SignedResponse> {
+    const { client } = this.#exchange;
+    const exchange = control.fork(this.#exchange);
+    const leave = { handleEvent: () => control.disconnect(exchange) };
+    if (client.aborted) leave.handleEvent();
+    client.addEventListener('abort', leave);
+    const run = new RequestLifecycle(this.#pipeline, { ...this.#request, id: this.#request.id, exchange });
+    run.#isUntied = true;
+    return run.#answer(question).finally(() => client.removeEventListener('abort', leave));
+  }
+
+  #answer(question: Question): Promise<SignedResponse> {
+    return this.#concluding(async () => {
+      const { hooks, produce } = this.#pipeline;
+      const exchange = this.#exchange;
+      const response = await hooks.askAround('answer', question, exchange, produce);
+      // May it go out? Until then the client does not see it.
       await hooks.ask('release', response, exchange);
-      if (known === undefined) await this.#store(response);
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });
       if (hooks.isTapped('onResponseSent')) {
         this.#later(() => {
-          if (this.#refusal === undefined) this.#watch(hooks.ask('onResponseSent', 200, exchange));
+          if (this.#refusal === undefined) this.#watch(hooks.ask('onResponseSent', 200, response, exchange));
         });
       }
       return response;
+    });
+  }
+
+  /** A mode may go on to answer while its body streams: it ends with the response. */
+  async #delivered(response: HttpResponse): Promise<HttpResponse> {
+    if (isStream(response.body)) this.#request.later(() => this.#watch(this.#ended()));
+    else await this.#ended();
+    return response;
+  }
+
+  /** A mode that ends without a run settles as refused. */
+  async #ended(): Promise<void> {
+    this.#hasEnded = true;
+    if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
+  }
+
+  /** Counts work as running, so that a stop waits for it, and concludes what it throws. @throws Refusal */
+  async #concluding<T>(work: () => Promise<T>): Promise<T> {
+    const { running } = this.#pipeline.hooks;
+    running.add();
+    try {
+      return await work();
     } catch (error) {
       throw await this.#conclude(asRefusal(error));
     } finally {
-      this.#running.done();
+      running.done();
     }
-  }
-
-  async #produce(given: Parameters): Promise<SignedResponse> {
-    const [hooks, exchange] = [this.#hooks, this.#exchange];
-    // Plugins may change what is asked.
-    const parameters = (await hooks.ask('onBeforeApiCall', given, exchange)) ?? given;
-    // Ask the upstream.
-    const fetched = await hooks.ask('callApi', parameters, exchange);
-    if (fetched === undefined) throw at('callApi', refusals.internal('nothing calls the API'));
-    // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await hooks.ask('onAfterApiCall', fetched, parameters, exchange)) ?? fetched;
-    if (response.status < 200 || response.status > 299)
-      throw at('onAfterApiCall', refusals.upstreamStatus(response.status));
-    this.#assertOpen();
-    await hooks.ask('fetched', response, exchange);
-    return this.#sign(response);
-  }
-
-  /** Keeps it for others. */
-  #store(response: SignedResponse): Awaitable<void> {
-    this.#assertOpen();
-    return this.#hooks.ask('store', response, this.#exchange);
-  }
-
-  async #sign(response: ApiResponse): Promise<SignedResponse> {
-    const [hooks, exchange] = [this.#hooks, this.#exchange];
-    // What is signed, and what is shown?
-    const encoded = await hooks.ask('encode', response, exchange);
-    const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
-    // Only bytes that are shown as they are signed may still change.
-    const isShown = value === bytes;
-    const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
-    const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
-    // Vouch for it.
-    this.#assertOpen();
-    const endpointId = exchange.endpoint.id;
-    const timestamp = Math.floor(this.#runtime.now() / 1000);
-    const signed = await hooks.ask('sign', Object.freeze({ endpointId, timestamp, data, isHash: !isShown }), exchange);
-    const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
-    // Have somebody else vouch for the upstream.
-    const proof = await hooks.ask('prove', exchange);
-    const shown = isShown ? data : value;
-    return this.#runtime.serialize({ node, signature, beside, endpointId, timestamp, field, value: shown, proof });
-  }
-
-  /** A mode may have given up without waiting: what was refused is neither signed nor kept. */
-  #assertOpen(): void {
-    if (this.#isSettled) throw at('sign', refusals.internal('the request has ended'));
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */
   async #conclude(refusal: Refusal): Promise<Refusal> {
     if (refusal === this.#refusal) return refusal;
     const exchange = this.#exchange;
+    const { hooks, runtime } = this.#pipeline;
+    this.#hasEnded = true;
     if (this.#refusal !== undefined) {
       // A mode answers in its own words; who is told later hears what the client heard.
       this.#refusal = refusal;
-      if (!exchange.abandoned) this.#runtime.failed(exchange, refusal);
+      if (!exchange.abandoned) runtime.failed(exchange, refusal);
       return refusal;
     }
     const { abandoned } = exchange;
     await this.#settle(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    this.#refusal = abandoned ? at(refusal.stage ?? 'deliver', refusals.abandoned()) : refusal;
+    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'deliver') : refusal;
     if (abandoned) return this.#refusal;
-    this.#runtime.failed(exchange, refusal);
+    runtime.failed(exchange, refusal);
     this.#later(() => {
       const last = this.#refusal ?? refusal;
-      if (last.failure && last.stage !== undefined)
-        this.#watch(this.#hooks.ask('onError', last, this.#request.id, exchange));
+      if (last.failure && last.stage !== undefined) this.#watch(hooks.ask('onError', last, this.#request.id, exchange));
     });
     return refusal;
   }
 
   #settle(outcome: Outcome): Awaitable<void> {
-    if (this.#isSettled) return undefined;
-    this.#isSettled = true;
-    return this.#hooks.ask('settle', Object.freeze(outcome), this.#exchange);
+    if (!control.settle(this.#exchange)) return undefined;
+    return this.#pipeline.hooks.ask('settle', Object.freeze(outcome), this.#exchange);
   }
 
   /** Does what must not delay the response. */
   #later(task: () => void): void {
-    if (this.#isDetached) this.#watch(immediate().then(task));
+    if (this.#isUntied) this.#watch(immediate().then(task));
     else this.#request.later(task);
   }
 
-  /** Keeps the service from ending before a task does. */
+  /** Counts the task as running, so that a stop waits for it. */
   async #watch(task: Awaitable<unknown>): Promise<void> {
-    this.#running.add();
+    const { running } = this.#pipeline.hooks;
+    running.add();
     try {
       await task;
     } finally {
-      this.#running.done();
+      running.done();
     }
   }
+}
+
+function isStream(body: HttpResponse['body']): body is BodyStream {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }

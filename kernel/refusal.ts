@@ -1,5 +1,4 @@
 import { plainObject } from './plain-json.ts';
-import type { HttpResponse } from './values.ts';
 
 /** Symbol that marks a refusal across module copies: a plugin may load another copy of the SDK than the service did. */
 const brand: unique symbol = Symbol.for('signed-data-proxy.refusal');
@@ -11,6 +10,8 @@ export interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** What really happened, for the log only; it never reaches a client. */
   readonly reason?: string | undefined;
+  /** The HTTP status of the upstream, where that is why; for those who call it again. */
+  readonly upstreamStatus?: number | undefined;
   /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
   readonly failure?: boolean;
   /** `true` where a plugin or the service itself is to blame, whatever the status: operators hear of it. */
@@ -29,6 +30,7 @@ export class Refusal extends Error {
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly reason: string | undefined;
+  readonly upstreamStatus: number | undefined;
   readonly failure: boolean;
   readonly fault: boolean;
   readonly stage: string | undefined;
@@ -47,6 +49,7 @@ export class Refusal extends Error {
     this.body = options.body ?? { error: message };
     this.headers = options.headers ?? {};
     this.reason = options.reason;
+    this.upstreamStatus = options.upstreamStatus;
     this.failure = options.failure ?? true;
     this.fault = options.fault ?? status >= 500;
     this.stage = options.stage;
@@ -76,6 +79,8 @@ export const refusals = {
     new Refusal(403, `Plugin "${plugin}" budget exhausted`, { reason, fault: true }),
   /** The client is gone and reads no answer; 499 is what access logs commonly show for it. */
   abandoned: () => new Refusal(499, 'Client closed request', { failure: false }),
+  /** The mode answered in its own words, without asking for an answer to sign. */
+  unanswered: () => new Refusal(500, 'Internal server error', { reason: 'the mode has not run', failure: false }),
   internal: (reason: string) => new Refusal(500, 'Internal server error', { reason }),
 };
 
@@ -87,60 +92,46 @@ function settled(refusal: Refusal): Refusal {
   return refusal;
 }
 
-/**
- * The refusal that was thrown: read once, checked and frozen. Total: what is thrown may carry the brand and be no refusal
- * in truth, throw when it is read, or change later.
- * @returns nothing for anything else.
- */
-export function readRefusal(error: unknown): Refusal | undefined {
-  try {
-    return isRefusal(error) ? read(error) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** @throws where it is none that could be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
-  const { status, message, body, headers, reason, failure, fault } = error;
+  const { status, message, body, headers, reason, upstreamStatus, failure, fault } = error;
   const text = String(message);
   return settled(
     new Refusal(status, text, {
       body: plainObject(body ?? { error: text }),
       headers: Object.freeze({ ...headers }),
       reason: reason === undefined ? undefined : String(reason),
+      upstreamStatus: typeof upstreamStatus === 'number' ? upstreamStatus : undefined,
       failure: failure !== false,
       fault: fault === true,
     }),
   );
 }
 
-/** @returns a bare 500 for what is no refusal; its reason keeps the original text for the log. */
-export function asRefusal(error: unknown): Refusal {
+/**
+ * The refusal that was thrown: read once, checked and frozen. Total: what is thrown may carry the brand and be no refusal in
+ * truth, throw when it is read, or change later.
+ * @param stage that refused; an inner one that is named already stays.
+ * @param unlike makes one of what is none; without it a bare 500, whose reason keeps the original text for the log.
+ */
+export function asRefusal(error: unknown, stage?: string, unlike = refusals.internal): Refusal {
+  const refusal = refusalOf(error, unlike);
+  if (stage === undefined || refusal.stage !== undefined) return refusal;
+  return settled(new Refusal(refusal.status, refusal.message, { ...refusal, stage }));
+}
+
+function refusalOf(error: unknown, unlike: (reason: string) => Refusal): Refusal {
   try {
     if (isRefusal(error)) return read(error);
   } catch (fault) {
-    return settled(refusals.internal(`${describe(error)} (thrown as a refusal, and none: ${messageOf(fault)})`));
+    return settled(unlike(`${describe(error)} (thrown as a refusal, and none: ${messageOf(fault)})`));
   }
-  return settled(refusals.internal(describe(error)));
-}
-
-/** What a client gets for what was thrown. */
-export function responseTo(error: unknown): HttpResponse {
-  const { status, headers, body } = asRefusal(error);
-  return { status, headers, body: JSON.stringify(body) };
+  return settled(unlike(describe(error)));
 }
 
 function messageOf(error: unknown): string {
   return describe(error instanceof Error ? error.message : error);
-}
-
-/** The refusal with the stage that refused: the innermost is the one to name. */
-export function at(stage: string, error: unknown): Refusal {
-  const refusal = asRefusal(error);
-  if (refusal.stage !== undefined) return refusal;
-  return settled(new Refusal(refusal.status, refusal.message, { ...refusal, stage }));
 }
 
 /** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */

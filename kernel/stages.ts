@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts';
-import type { ApiResponse, AroundCall, Awaitable, Call, Values } from './values.ts';
+import type { ApiResponse, Awaitable, Call, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
@@ -89,6 +89,31 @@ export type ArgsOf<N extends StageName> = [...ValuesOf<Row<N>['takes']>, exchang
 export type ResultOf<N extends StageName> = Row<N> extends { readonly returns: infer R } ? ValueOf<R> : void;
 type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
+
+/** What a function of an onion gets beside the stage's arguments. */
+export interface AroundCall<V, R> extends Call {
+  /**
+   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
+   * @param value in place of the one that the function got.
+   * @throws Refusal, as the client would get it.
+   */
+  next(value?: V): Promise<R>;
+  /**
+   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them:
+   * it runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
+   * Waiting is charged to nobody.
+   * @param key of this plugin and stage.
+   * @throws Refusal
+   */
+  share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
+}
+
+/** What shared work is done with. */
+export interface Flight<V, R> extends Call {
+  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
+  readonly exchange: Exchange;
+  next(value?: V): Promise<R>;
+}
 
 /** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
 export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : Call;

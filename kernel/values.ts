@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Exchange } from './exchange.ts';
 import type { Refusal } from './refusal.ts';
 
 export type Hex = `0x${string}`;
@@ -132,7 +131,10 @@ export interface Signed {
 }
 
 /** All that a signed answer consists of. */
-export interface SignedParts extends Signed, Omit<SignRequest, 'data' | 'isHash' | 'requestHash'>, Omit<Encoded, 'bytes'> {
+export interface SignedParts
+  extends Signed,
+    Omit<SignRequest, 'data' | 'isHash' | 'requestHash'>,
+    Omit<Encoded, 'bytes'> {
   readonly proof: Proof | undefined;
 }
 
@@ -152,31 +154,6 @@ export type Outcome =
 export interface Call {
   /** Aborts when the plugin's budget ends or the client disconnects. */
   readonly signal: AbortSignal;
-}
-
-/** What a function of an onion gets beside the stage's arguments. */
-export interface AroundCall<V, R> extends Call {
-  /**
-   * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
-   * @param value in place of the one that the function got.
-   * @throws Refusal, as the client would get it.
-   */
-  next(value?: V): Promise<R>;
-  /**
-   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them:
-   * it runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
-   * Waiting is charged to nobody.
-   * @param key of this plugin and stage.
-   * @throws Refusal
-   */
-  share(key: string, work: (flight: Flight<V, R>) => Awaitable<R>): Promise<R>;
-}
-
-/** What shared work is done with. */
-export interface Flight<V, R> extends Call {
-  /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
-  readonly exchange: Exchange;
-  next(value?: V): Promise<R>;
 }
 
 /** What stages take and return, by the names under which the table of stages speaks of it. */

@@ -9,9 +9,11 @@ export { isRefusal, Refusal, type RefusalOptions } from '../kernel/refusal.ts';
 export type { Plugin, Route } from '../kernel/registry.ts';
 export {
   type ArgsOf,
+  type AroundCall,
   type AroundStage,
   type ContextStage,
   type Contracts,
+  type Flight,
   type HookStage,
   type ResultOf,
   type StageFn,
@@ -21,7 +23,6 @@ export {
 } from '../kernel/stages.ts';
 export type {
   ApiResponse,
-  AroundCall,
   AuthMethod,
   Awaitable,
   BodyStream,
@@ -29,7 +30,6 @@ export type {
   CheckedJson,
   Encoded,
   Endpoint,
-  Flight,
   Headers,
   HttpRequest,
   HttpResponse,
