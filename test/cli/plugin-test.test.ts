@@ -10,7 +10,7 @@ import { definitions } from '../../cli/service.ts';
 import { definePlugin, type PublicHooks } from '../../plugins-sdk/index.ts';
 import { type Ended, folderWith, PACKAGE_ROOT, runCli } from './run.ts';
 
-const TEMPLATE = join(PACKAGE_ROOT, 'cli/plugin/template/my-plugin.ts');
+const TEMPLATE = join(PACKAGE_ROOT, 'cli/plugin/template/hooks/my-plugin.ts');
 
 /** What was printed, without the times that nobody can know. */
 function untimed({ stdout }: Ended): string[] {
