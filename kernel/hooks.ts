@@ -159,12 +159,12 @@ export class Hooks {
     stage: N,
     ...args: ArgsOf<N>
   ): Awaitable<ResultOf<N> | undefined> {
-    return this.askAny(stage, '', args);
+    return this.askFor(stage, '', ...args);
   }
 
-  /** Asks the plugin that is registered for an auth type, a mode or a route. @throws Refusal */
-  askFor<N extends VariantStage>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
-    return this.askAny(stage, variant, args);
+  /** Asks the plugins that are registered for an auth type, a mode or a route; for '' those of other stages. @throws Refusal */
+  askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
+    return this.#ask(stage, variant, args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
   }
 
   /** Asks an onion, in which something is inside the innermost plugin, too. @throws Refusal */
@@ -176,12 +176,6 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     if (!this.isTapped(stage)) return innermost(value, exchange);
     return this.#ask(stage, '', [value, exchange, innermost], exchange) as Awaitable<ResultOf<N>>;
-  }
-
-  /** Asks the plugins of any stage. @throws Refusal */
-  askAny<N extends StageName>(stage: N, variant: string, args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined>;
-  askAny(stage: StageName, variant: string, args: readonly unknown[]): unknown {
-    return this.#ask(stage, variant, args, args[args.length - 1] as Exchange);
   }
 
   #ask(stage: StageName, variant: string, args: readonly unknown[], exchange: Exchange): unknown {

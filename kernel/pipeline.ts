@@ -149,32 +149,39 @@ class RequestLifecycle {
   }
 
   /** @throws Refusal */
-  serve(): Promise<HttpResponse> {
-    return this.#concluding(async () => {
-      const { hooks } = this.#pipeline;
-      const exchange = this.#exchange;
-      const { id, httpRequest } = this.#request;
-      // Which endpoint is meant?
-      const endpoint = await hooks.ask('resolve', id, exchange);
-      control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
-      // What does the client say?
-      const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
-      if (sent !== undefined) control.receive(exchange, sent);
-      // May a plugin reject it?
-      const rejection = await hooks.ask('onHttpRequest', exchange);
-      if (rejection !== undefined) refuse('onHttpRequest', rejection);
-      // Who is asking?
-      await this.#authenticate(exchange.endpoint.auth);
-      // What is asked? From here on, this one value says it.
-      const parameters = (await hooks.ask('validate', exchange.parameters, exchange)) ?? exchange.parameters;
-      const variation = (await hooks.ask('vary', '', exchange)) ?? '';
-      const prepared = await hooks.ask('prepare', parameters, variation, exchange);
-      const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
-      // The mode decides when the rest runs and how the answer travels.
-      const { mode } = exchange.endpoint;
-      const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
-      return this.#delivered(response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`)));
-    });
+  async serve(): Promise<HttpResponse> {
+    try {
+      return await this.#concluding(() => this.#respond());
+    } catch (error) {
+      this.#hasEnded = true;
+      throw error;
+    }
+  }
+
+  async #respond(): Promise<HttpResponse> {
+    const { hooks } = this.#pipeline;
+    const exchange = this.#exchange;
+    const { id, httpRequest } = this.#request;
+    // Which endpoint is meant?
+    const endpoint = await hooks.ask('resolve', id, exchange);
+    control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
+    // What does the client say?
+    const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
+    if (sent !== undefined) control.receive(exchange, sent);
+    // May a plugin reject it?
+    const rejection = await hooks.ask('onHttpRequest', exchange);
+    if (rejection !== undefined) refuse('onHttpRequest', rejection);
+    // Who is asking?
+    await this.#authenticate(exchange.endpoint.auth);
+    // What is asked? From here on, this one value says it.
+    const parameters = (await hooks.ask('validate', exchange.parameters, exchange)) ?? exchange.parameters;
+    const variation = (await hooks.ask('vary', '', exchange)) ?? '';
+    const prepared = await hooks.ask('prepare', parameters, variation, exchange);
+    const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
+    // The mode decides when the rest runs and how the answer travels.
+    const { mode } = exchange.endpoint;
+    const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
+    return this.#delivered(response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`)));
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
@@ -213,7 +220,7 @@ class RequestLifecycle {
     const leave = { handleEvent: () => control.disconnect(exchange) };
     if (client.aborted) leave.handleEvent();
     client.addEventListener('abort', leave);
-    const run = new RequestLifecycle(this.#pipeline, { ...this.#request, id: this.#request.id, exchange });
+    const run = new RequestLifecycle(this.#pipeline, { exchange, id: this.#request.id, later: (task) => task() });
     run.#isUntied = true;
     return run.#answer(question).finally(() => client.removeEventListener('abort', leave));
   }
@@ -267,7 +274,6 @@ class RequestLifecycle {
     if (refusal === this.#refusal) return refusal;
     const exchange = this.#exchange;
     const { hooks, runtime } = this.#pipeline;
-    this.#hasEnded = true;
     if (this.#refusal !== undefined) {
       // A mode answers in its own words; who is told later hears what the client heard.
       this.#refusal = refusal;

@@ -8,20 +8,20 @@ const ABOUT: { readonly [N in StageName]: string } = {
   read: 'what the client sent: the parameters, parsed',
   onHttpRequest: 'may the request go on',
   authenticate: 'does the client pass this method; one function for each auth type',
-  validate: 'are the parameters sound, and what are they with their defaults',
+  validate: 'what is asked, before it is checked: operators’ functions come first, and built-in ones check what they leave',
+  vary: 'a text that becomes part of every key; registered beside `hooks`',
+  prepare: 'the question: all that is asked, as one value that nothing changes any more',
   deliver: 'when the rest of the pipeline runs and how its answer travels; one function for each mode',
-  lookup: 'is the answer known already',
+  answer: 'the signed answer: `next` makes it, and `share` makes it once for all who wait',
   onBeforeApiCall: 'the parameters that go upstream',
-  callApi: 'what the upstream says',
+  callApi: 'what the upstream says: `next` sends the request',
   onAfterApiCall: 'what the upstream said, to be changed',
-  fetched: 'what will be encoded is known',
   encode: 'what is signed and what is shown of it',
   encrypt: 'what is signed instead of the encoded bytes',
   onBeforeSign: 'the bytes that are signed',
   sign: 'the signature; it is checked before anybody sees it',
   prove: 'somebody else’s word for the upstream',
-  release: 'may the signed answer go out; a refusal here leaves it neither kept nor seen',
-  store: 'an answer that others may get, too',
+  release: 'may the signed answer go out; all are asked, and after a refusal its client does not see it',
   settle: 'the outcome is certain and nobody has seen it',
   respond: 'headers of any response',
   onResponseSent: 'a signed answer is on its way',
@@ -31,6 +31,7 @@ const ABOUT: { readonly [N in StageName]: string } = {
 const KINDS: Readonly<Record<Kind, string>> = {
   gate: 'the first function that says something decides',
   pick: 'the first function that has a result provides it',
+  around: 'each function has the next one inside it, operators’ outside and built-in ones inside',
   map: 'each function gets what the one before returned',
   watch: 'all functions are told; what they return is ignored',
 };
@@ -49,11 +50,14 @@ function declaration(source: string, name: string): string | undefined {
 
 /** `sign(signRequest: SignRequest, exchange: Exchange, call: Call): Signed | undefined`. */
 function signature(name: StageName, types: ReadonlyMap<string, string>): string {
-  const { takes, returns, context, variants } = stageOf(name);
+  const { kind, takes, returns, context, variants } = stageOf(name);
   if (context) return `${name}(context)  // see "Hooks" in plugins.md`;
   const given = takes.map((value) => `${value}: ${types.get(value)}`);
   const result = returns === undefined ? 'void' : `${types.get(returns)} | undefined`;
-  const args = [...given, 'exchange: Exchange', 'call: Call'].join(', ');
+  if (name === 'vary') return 'vary(exchange: Exchange, call: Call): Awaitable<string | undefined>';
+  const value = types.get(takes[0] ?? '');
+  const call = kind === 'around' ? `AroundCall<${value}, ${types.get(returns ?? '')}>` : 'Call';
+  const args = [...given, 'exchange: Exchange', `call: ${call}`].join(', ');
   const label = variants === undefined ? name : `${name}[${variants}]`;
   return `${label}(${args}): Awaitable<${result}>`;
 }

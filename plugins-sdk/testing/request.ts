@@ -130,7 +130,7 @@ export class TestRequest {
     const given: unknown[] = name === 'authenticate' ? [this.#known(asked[0])] : asked;
     return this.#outcome(name, async () => {
       // The type of `input` has just said what the stage takes.
-      const result = await this.#hooks.askAny(name, variant, [...given, this.#exchange] as unknown as ArgsOf<N>);
+      const result = await this.#hooks.askFor(name, variant, ...([...given, this.#exchange] as unknown as ArgsOf<N>));
       return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
     });
   }
