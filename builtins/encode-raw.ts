@@ -47,7 +47,7 @@ export const encodeRaw = definePlugin({
   }),
   setup: () => ({
     hooks: {
-      encode: async (response, { endpoint }) => {
+      encode: async (response, _, { endpoint }) => {
         if (keys.encoding.of(endpoint) !== undefined) return undefined;
         try {
           return await encode(response);

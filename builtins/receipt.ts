@@ -1,28 +1,19 @@
 import {
-  CanonicalJsonError,
   type CheckContext,
   type DescribedService,
   declaredParameters,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
-  type Exchange,
   error,
   type Finding,
-  type Hex,
   isCovered,
-  jcs,
-  keccak256,
   keys,
   type OpenApiPart,
   objectSchema,
-  type Parameters,
-  Refusal,
   receiptKey,
   refTo,
-  requestHash,
   reservedParameters,
-  toHex,
 } from '../plugins-sdk/index.ts';
 
 /** An endpoint, be it identified or not. */
@@ -42,32 +33,6 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
     const message = `another parameter is named "${name}": a receipt cannot tell whether this was sent`;
     return [error(`${at}.default`, message)];
   });
-}
-
-/** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
-function hashOf(parameters: Parameters): Hex {
-  return toHex(keccak256(Buffer.from(jcs({ parameters }), 'utf8')));
-}
-
-function hasHash(parameters: Parameters): boolean {
-  try {
-    return hashOf(parameters) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** @throws Refusal 400 for a value that has no canonical JSON, such as one with a lone surrogate. */
-function hashOfRequest(declared: Parameters, reserved: readonly string[], { parameters }: Exchange): Hex {
-  const asked = { ...declared, ...Object.fromEntries(reserved.map((name) => [name, parameters[name] ?? null])) };
-  try {
-    return hashOf(asked);
-  } catch (cause) {
-    if (!(cause instanceof CanonicalJsonError)) throw cause;
-    const [name = ''] = Object.entries(asked).find(([key, value]) => !hasHash({ [key]: value })) ?? [];
-    const message = reserved.includes(name) ? `Invalid \`${name}\` request parameter` : `Invalid parameter: ${name}`;
-    throw new Refusal(400, message, { reason: cause.message });
-  }
 }
 
 function describe({ endpoints }: DescribedService): OpenApiPart {
@@ -113,7 +78,7 @@ function recommend(endpoints: readonly Endpoint[]): string | undefined {
   );
 }
 
-/** Has each answer carry a signed receipt of what was asked: it leaves the hash of the parameters, and whoever signs the answer signs that too. */
+/** Has each answer carry a signed receipt of what was asked: the question has its hash, and whoever signs the answer signs that too. */
 export const receipt = definePlugin({
   name: 'receipt',
   budget: 'none',
@@ -121,17 +86,5 @@ export const receipt = definePlugin({
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
   openapi: describe,
-  setup({ endpoints }) {
-    const asking = endpoints.filter((endpoint) => receiptKey.of(endpoint) === true);
-    if (asking.length === 0) return {};
-    const reservedAt = new Map(asking.map((endpoint) => [endpoint, reservedParameters(endpoint)]));
-    return {
-      hooks: {
-        validate: (parameters, exchange) => {
-          const reserved = reservedAt.get(exchange.endpoint);
-          if (reserved !== undefined) requestHash.set(exchange, hashOfRequest(parameters, reserved, exchange));
-        },
-      },
-    };
-  },
+  setup: () => ({}),
 });

@@ -1,4 +1,5 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
+import type { GuardOptions } from '../kernel/guard.ts';
 import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
@@ -6,6 +7,7 @@ import type { Background } from '../plugins-sdk/background.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
+import { modesOf } from '../plugins-sdk/modes.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
@@ -31,14 +33,16 @@ export interface Surroundings
     | 'needsState'
   > {
   readonly meters: MeterSet;
+  /** Whose signatures answers have. */
+  readonly signers: readonly Address[];
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
   readonly background: Pick<Background, 'add'>;
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, surroundings: Surroundings): ObservedPlugins {
-  const { log, meters, ask, background } = surroundings;
+export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
+  const { log, meters, ask, background, now } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
@@ -75,9 +79,9 @@ export function assemble(loaded: LoadedConfig, surroundings: Surroundings): Obse
     warnOfSigning(choice, plugin, loaded, surroundings);
     return { name, budget, clock, credentials: definition.credentials, fallback: !operator, plugin };
   });
-  const plugins = createPluginSet(registrations, ({ plugin, stage, requestId, error }) => {
+  const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
-  });
+  const plugins = createPluginSet(registrations, complain, { signers, now });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
   return plugins;
@@ -127,7 +131,7 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
       member: 'modes',
       stage: 'deliver',
       verb: 'delivers',
-      of: ({ modes = [] }: Definition) => modes,
+      of: modesOf,
       used: endpoints.map(({ mode }) => mode),
     },
   ] as const;
@@ -168,7 +172,7 @@ function warnOfSigning(
   { definition, operator }: PluginChoice,
   { hooks = {} }: Behaviour,
   loaded: LoadedConfig,
-  { log }: Surroundings,
+  { log }: Pick<Surroundings, 'log'>,
 ): void {
   const warning = `${definition.name}: ${signingHooks(hooks).join(', ')}`;
   const known = loaded.warnings.some(({ message }) => message === warning);

@@ -4,12 +4,12 @@ import { HttpHandler } from '../http/handler.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { describe } from '../kernel/refusal.ts';
 import { type PluginSet, RegistrationError } from '../kernel/registry.ts';
-import type { HttpResponse } from '../kernel/values.ts';
 import { WaitGroup } from '../kernel/wait-group.ts';
+import { madeHere } from '../plugins-sdk/answers.ts';
 import { Background } from '../plugins-sdk/background.ts';
-import { contracts } from '../plugins-sdk/contracts.ts';
+import { httpResponseOf } from '../plugins-sdk/contracts.ts';
 import type { Log } from '../plugins-sdk/define.ts';
-import { type ConnectionLimits, randomId, SignedResponse } from '../plugins-sdk/index.ts';
+import { type ConnectionLimits, randomId } from '../plugins-sdk/index.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../plugins-sdk/meters.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
 import { ask } from './ask.ts';
@@ -91,8 +91,7 @@ export class Generation {
         },
       });
       const { now } = surroundings;
-      const pipeline = new Pipeline(plugins.hooks, { now, serialize: SignedResponse.of, failed });
-      const check = (response: HttpResponse) => contracts.results.httpResponse(response, []);
+      const pipeline = new Pipeline(plugins.hooks, { now, serialize: madeHere, failed });
       const closed = this.#requests.done;
       this.#plugins = plugins;
       this.#pipeline = pipeline;
@@ -101,7 +100,7 @@ export class Generation {
         observer: plugins.observer,
         pipeline,
         newId: randomId,
-        check,
+        check: httpResponseOf,
         failed,
         closed,
       });

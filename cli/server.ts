@@ -218,11 +218,13 @@ export class Server {
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const node = signerAddressOf(loaded);
+    const next = this.#signers.inUse(loaded.config)?.next?.signer.address;
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#place?.workers];
     const lastReload = () => this.#lastReload;
     const surroundings = {
       node,
+      signers: next === undefined ? [node] : [node, next],
       log,
       now: Date.now,
       meters,

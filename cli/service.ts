@@ -134,6 +134,7 @@ export async function describeService({
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
   const set = assemble(loaded, {
     node,
+    signers: [node],
     log,
     now: Date.now,
     states,

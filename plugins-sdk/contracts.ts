@@ -1,13 +1,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
-import { requestHash } from './context-keys.ts';
+import { requireAnswer, type Vouchers } from './answers.ts';
 import { type Hex, isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
-import { SentJson } from './json/plain.ts';
-import { STEP, type Steps } from './json/turns.ts';
 import { JsonText } from './json-text.ts';
 import {
-  type ApiResponse,
   type Contracts,
   type Encoded,
   type Endpoint,
@@ -15,14 +12,19 @@ import {
   type Headers,
   type HttpResponse,
   type Json,
+  type OutgoingRequest,
   type Parameters,
   plainObject,
+  type Question,
   type Signed,
   type SignRequest,
   WrongShape,
 } from './kernel.ts';
 import { isFiniteJson } from './numbers.ts';
-import { copyInSteps, deepFreeze, publicHooks } from './public-hooks.ts';
+import { outgoingOf } from './outgoing.ts';
+import { deepFreeze, publicHooks } from './public-hooks.ts';
+import { AskedQuestion } from './question.ts';
+import { readResponse } from './read-response.ts';
 import { isChecked, requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 
@@ -124,7 +126,7 @@ function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
 }
 
 /** A response as it was when it was returned; what is sent as JSON is JSON. */
-function httpResponseOf(value: unknown): HttpResponse {
+export function httpResponseOf(value: unknown): HttpResponse {
   const { status, headers: given, body } = membersOf(value);
   ensure(isInteger(status) && status >= 200 && status <= 599);
   const headers = given === undefined ? undefined : headersOf(given);
@@ -190,52 +192,80 @@ function encodedOf(value: unknown): Encoded {
   return { bytes, field, value: JsonText.stringify(shown) };
 }
 
-function responseOf(value: unknown): ApiResponse | Steps<ApiResponse> {
-  // To read all of its members would be to parse it.
-  if (LongResponse.is(value)) return value;
-  const { status, data, text } = membersOf(value);
-  ensure(isInteger(status) && data !== undefined && (text === undefined || isString(text)));
-  if (text === undefined || text.length > STEP)
-    return copyInSteps(status, text === undefined ? data : new SentJson(text));
-  return Object.freeze({ status, data: data as Json, text });
-}
-
 /** What stands beside a signature cannot take the place of what was signed. */
 const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData']);
 
 /** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
-function signedOf(value: unknown, [request, exchange]: readonly unknown[]): Signed {
+function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const { node, signature, beside } = membersOf(value);
   ensure(isHex(node) && node !== '0x' && isHex(signature) && signature !== '0x');
   const further = beside === undefined ? undefined : plainObject(membersOf(beside));
-  const asked = requestHash.get(exchange as Exchange);
+  const request = given as SignRequest;
+  const asked = request.requestHash;
   const { receipt, signatures = [] } = further ?? {};
   for (const name of Object.keys(further ?? {}))
     ensure(!SHOWN.has(name) && (name !== 'receipt' || asked !== undefined), `the field ${name} has another meaning`);
   if (asked !== undefined) ensure(isRecord(receipt), 'the endpoint has receipts, and the plugin that signs made none');
   ensure(Array.isArray(signatures) && signatures.every(isRecord), 'signatures is no list of objects');
   const signed = further === undefined ? { node, signature } : { node, signature, beside: further as Signed['beside'] };
-  requireSigned(signed, request as SignRequest, asked);
+  requireSigned(signed, request, asked);
   return signed;
 }
 
+/** Characters of what one plugin varies a question by. */
+const MAX_VARIATION = 4096;
+
+/** Each plugin's text joins those before it: none can take the place of another's. */
+function variationOf(value: unknown, [before]: readonly unknown[], plugin: string): string {
+  ensure(isString(value), 'a variation must be a text');
+  ensure(value.length <= MAX_VARIATION, `a variation must have at most ${MAX_VARIATION} characters`);
+  return `${String(before)}\n${JSON.stringify([plugin, value])}`;
+}
+
+function questionOf(value: unknown): AskedQuestion {
+  ensure(AskedQuestion.is(value), 'a question must be a new AskedQuestion of the SDK');
+  return value;
+}
+
+/** The same question, perhaps asked otherwise. */
+function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestion {
+  if (value === given) return value as AskedQuestion;
+  if (!AskedQuestion.is(value) || !AskedQuestion.isSame(value, given as AskedQuestion))
+    throw new WrongShape('next takes the question that the function got, or one that its "with" made');
+  return value;
+}
+
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
-export const contracts: Contracts = {
-  contexts: publicHooks,
-  // One that is parsed when it is looked at is frozen then.
-  protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
-  results: {
-    allowed: yes,
-    endpoint: endpointOf,
-    parameters: parametersOf,
-    httpResponse: httpResponseOf,
-    signedResponse: signedResponseOf,
-    response: responseOf,
-    encoded: encodedOf,
-    data: ciphertext,
-    signed: signedOf,
-    proof: (value) => plainObject(membersOf(value)),
-    headers: headersAfter,
-  },
-};
+export function contractsFor(vouchers: Vouchers): Contracts {
+  return {
+    contexts: publicHooks,
+    // One that is parsed when it is looked at is frozen then.
+    protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
+    inputs: {
+      answer: sameQuestion,
+      callApi: (value, [given]) => (value === given ? (value as OutgoingRequest) : outgoingOf(value, 'the request')),
+    },
+    results: {
+      allowed: yes,
+      released: (value) => void yes(value),
+      endpoint: endpointOf,
+      parameters: parametersOf,
+      variation: variationOf,
+      question: questionOf,
+      httpResponse: httpResponseOf,
+      signedResponse: (value, [question, exchange]) => {
+        const answer = signedResponseOf(value);
+        const { requestHash } = question as Question;
+        requireAnswer(answer, { endpointId: (exchange as Exchange).endpoint.id, requestHash }, vouchers);
+        return answer;
+      },
+      response: (value, [given]) => readResponse(value, given),
+      encoded: encodedOf,
+      data: ciphertext,
+      signed: signedOf,
+      proof: (value) => plainObject(membersOf(value)),
+      headers: headersAfter,
+    },
+  };
+}

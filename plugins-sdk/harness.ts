@@ -26,6 +26,7 @@
 import type { Definition, SimplePlugin } from './define.ts';
 import { createHarness, type HarnessOptions, type PluginHarness } from './testing/plugin-harness.ts';
 
+export { testQuestion } from './testing/around.ts';
 export type * from './testing/inputs.ts';
 export { TestRequest } from './testing/request.ts';
 export type * from './testing/service.ts';

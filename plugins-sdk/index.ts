@@ -1,6 +1,5 @@
 /** All that a plugin may import. */
 
-export { answerKey } from './answer-key.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './canonical-text.ts';
@@ -40,7 +39,9 @@ export { optionalPackage } from './optional-package.ts';
 export * from './prepare.ts';
 export * from './probes.ts';
 export * from './public-hooks.ts';
+export { AskedQuestion, type QuestionParts } from './question.ts';
 export { randomId } from './random-id.ts';
+export { requestHashOf } from './request-hash.ts';
 export { type Release, Semaphore, SlotTimeout } from './semaphore.ts';
 export * from './signatures.ts';
 export type { Signer } from './signer.ts';

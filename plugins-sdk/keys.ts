@@ -92,6 +92,11 @@ export const keys = {
   ),
 };
 
+/** The URL of an endpoint's upstream, without a slash at its end. */
+export function baseUrl(endpoint: Pick<Endpoint, 'own' | 'shared'>): string {
+  return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
+}
+
 /** Whether a receipt covers a declared parameter: one that clients may give, and everyone may know. */
 export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>): boolean {
   return fixed === undefined && secret !== true;

@@ -3,7 +3,8 @@ import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/observer.ts';
 import { describe } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError, Registry, type Route } from '../kernel/registry.ts';
-import { contracts } from './contracts.ts';
+import type { Vouchers } from './answers.ts';
+import { contractsFor } from './contracts.ts';
 import { observeAll } from './observe-all.ts';
 
 /** Plugins that are ready to serve, and one observer that tells those of all of them. */
@@ -14,14 +15,16 @@ export interface ObservedPlugins extends PluginSet {
 /**
  * Registers plugins, the first first.
  * @param complain told of every failure after which a request goes on.
+ * @param vouchers whose answers pass that no request of this process has made; default none.
  * @throws RegistrationError
  */
 export function createPluginSet(
   registrations: readonly Registration[],
   complain: GuardOptions['complain'],
+  vouchers: Vouchers = { signers: [], now: Date.now },
 ): ObservedPlugins {
   const observer: Observer = {};
-  const registry = new Registry({ contracts, complain, observer });
+  const registry = new Registry({ contracts: contractsFor(vouchers), complain, observer });
   for (const registration of registrations) {
     register(registry, registration);
     for (const route of registration.plugin.routes ?? []) checkRoute(registration.name, route);

@@ -11,6 +11,7 @@ import {
   type Contracts,
   type Exchange,
   type Json,
+  type OutgoingRequest,
   type Parameters,
   Refusal,
   WrongShape,
@@ -167,14 +168,14 @@ export function takeResponse(result: unknown, current: ApiResponse): Steps<ApiRe
   const data = member(result, 'data', ['status']);
   const { status = current.status } = isRecord(result) ? result : {};
   if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
-  return copyInSteps(status, data);
+  return copyInSteps(status, data, current.request);
 }
 
 /** An answer of a plugin's own: a copy that is plain JSON, in steps where it is large. @throws WrongShape */
-export function* copyInSteps(status: number, data: unknown): Steps<ApiResponse> {
+export function* copyInSteps(status: number, data: unknown, request?: OutgoingRequest): Steps<ApiResponse> {
   const text = data instanceof SentJson ? data.text : yield* plainText(data);
-  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text));
-  return { data: JSON.parse(text), status };
+  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text), request);
+  return { data: JSON.parse(text), status, ...(request && { request }) };
 }
 
 /** Reads what `onBeforeSign` returned. */
@@ -258,7 +259,7 @@ export const publicHooks: Contracts['contexts'] = {
     accept: takeData,
   },
   onResponseSent: {
-    context: ([status, exchange], call) =>
+    context: ([status, _, exchange], call) =>
       contextOf<ResponseSentContext>(exchange, call, { duration: exchange.elapsed(), status }),
     accept: () => undefined,
   },

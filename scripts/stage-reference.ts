@@ -74,8 +74,8 @@ function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** @param values the text of `kernel/values.ts`. @returns Markdown: the stages in their order, then the types. */
-export function stageReference(values: string): string {
+/** @param values the text of `kernel/values.ts`. @param table that of `kernel/stages.ts`. @returns Markdown: the stages in their order, then the types. */
+export function stageReference(values: string, table: string): string {
   const types = typesOf(values);
   const stages = stageNames.map((name) => {
     const stage = stageOf(name);
@@ -84,5 +84,6 @@ export function stageReference(values: string): string {
   const named = [...values.matchAll(/^export (?:interface|type) (\w+)/gm)].flatMap(([, name = '']) =>
     name === 'Values' ? [] : [declaration(values, name) ?? ''],
   );
-  return `## Stages\n\n${stages.join('\n')}\n## Types\n\n\`\`\`text\n${named.join('\n\n')}\n\`\`\`\n`;
+  const calls = ['AroundCall', 'Flight'].map((name) => declaration(table, name) ?? '');
+  return `## Stages\n\n${stages.join('\n')}\n## Types\n\n\`\`\`text\n${[...named, ...calls].join('\n\n')}\n\`\`\`\n`;
 }

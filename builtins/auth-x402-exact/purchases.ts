@@ -14,6 +14,8 @@ export interface Purchase {
   readonly offer: Offer;
   /** Whether the facilitator has been, or is about to be, asked to settle it. */
   isSettling: boolean;
+  /** What was paid for is the request, however many answers its mode gives. */
+  isSettled: boolean;
 }
 
 export interface PurchasesOptions {
@@ -59,7 +61,7 @@ export class Purchases {
       const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
       if (reason !== undefined) throw offer.refusal(reason);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      return { ticket, payment, facilitator, offer, isSettling: false };
+      return { ticket, payment, facilitator, offer, isSettling: false, isSettled: false };
     } catch (error) {
       await holds.release(ticket);
       throw toldOf(error);
@@ -72,12 +74,14 @@ export class Purchases {
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
   async settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
+    if (purchase.isSettled) return;
     purchase.isSettling = true;
     await this.#begin(purchase, isTooLate);
     const fields = detailsOf(purchase, exchange, 'the service has ended');
     const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
     try {
       await this.#settle(purchase, exchange);
+      purchase.isSettled = true;
     } finally {
       isKnown();
     }

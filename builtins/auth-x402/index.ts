@@ -21,7 +21,6 @@ import {
   type Services,
   type StateArea,
   StateKey,
-  sentRequest,
 } from '../../plugins-sdk/index.ts';
 import { Holds } from '../../plugins-sdk/payment-holds.ts';
 import { type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
@@ -85,9 +84,12 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
   }
 }
 
+/** Stages before the upstream is asked, and the one at which it is. */
+const UNTIL_THE_CALL = new Set(['validate', 'vary', 'prepare', 'deliver', 'answer', 'onBeforeApiCall', 'callApi']);
+
 /** Whether the request was refused for want of room before the upstream was asked, so that nothing was done for the payment. */
-function wantsRoom({ status }: Refusal, exchange: Exchange): boolean {
-  return status === 503 && sentRequest.get(exchange) === undefined;
+function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
+  return status === 503 && upstreamStatus === undefined && UNTIL_THE_CALL.has(stage);
 }
 
 const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
@@ -96,6 +98,8 @@ const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
 interface Redeemed {
   readonly ticket: Ticket;
   readonly lost: DebtLine;
+  /** What became of it. It is spent with the first answer, and buys all of its request. */
+  fate: 'held' | 'spent' | 'returned';
   /** To be called once its payer has an answer, or the payment back. */
   answered(): void;
 }
@@ -122,7 +126,7 @@ export const authX402 = definePlugin({
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: Log) {
   const refund = async ({ ticket, lost }: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(ticket, !wantsRoom(refusal, exchange), lost);
+    const given = await redemptions.refund(ticket, !wantsRoom(refusal), lost);
     counted({ outcome: given ? 'refunded' : 'kept' }, 1);
     if (!given) log.warn('a payment was not given back once more', { requestId: exchange.requestId });
   };
@@ -132,7 +136,8 @@ function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: 
     // A request is counted once, however many payments its endpoint accepts.
     if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
-    if (payment === undefined) return undefined;
+    if (payment?.fate !== 'held') return undefined;
+    payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
     return undefined;
@@ -177,7 +182,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     };
     const lost = { message: LOST, fields: { requestId: exchange.requestId, transaction: proof.txHash, payer: signer } };
     const ticket = await redemptions.redeem({ payment, lost, verify, isOver });
-    redeemed.set(exchange, { ticket, lost, answered: debts.owe(lost) });
+    redeemed.set(exchange, { ticket, lost, fate: 'held', answered: debts.owe(lost) });
     counted({ outcome: 'redeemed' }, 1);
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
@@ -192,6 +197,11 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     await redeem(method, proof, exchange, call);
     return true;
   };
-  const hooks = { authenticate: { x402: authenticate }, settle: settlement(redemptions, counted, log) };
+  /** A mode may go on after a refusal. */
+  const release = (_: unknown, exchange: Exchange): undefined => {
+    if (redeemed.get(exchange)?.fate === 'returned')
+      throw new Refusal(402, 'Payment required', { reason: 'the payment was given back', failure: false });
+  };
+  const hooks = { authenticate: { x402: authenticate }, release, settle: settlement(redemptions, counted, log) };
   return { start: () => redemptions.start(), stop: () => client.close(), hooks };
 }

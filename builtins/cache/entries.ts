@@ -15,18 +15,6 @@ export interface Found<V> {
   readonly ttl: number;
 }
 
-/** Cached answers. Answers may be promises (a shared engine) or not (in memory): await them. */
-export interface Cache<V> {
-  get(key: string): Found<V> | undefined | Promise<Found<V> | undefined>;
-  /**
-   * Stores a value, in place of the one that its key had.
-   *
-   * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
-   *   key has no value then.
-   */
-  set(key: string, value: V, terms: CacheTerms): boolean | Promise<boolean>;
-}
-
 export interface CacheEntriesOptions {
   /** Most entries held; 10,000 by default. */
   readonly entries?: number;
@@ -54,7 +42,7 @@ const LARGEST_PART = 1 / 8;
 const BYTES_PER_CODE_UNIT = 2;
 
 /** Cached answers in memory, bounded by number and by bytes; the least recently used make room. */
-export class CacheEntries<V> implements Cache<V> {
+export class CacheEntries<V> {
   readonly #maxEntries: number;
   readonly #maxBytes: number;
   readonly #elapsed: () => number;
@@ -99,6 +87,12 @@ export class CacheEntries<V> implements Cache<V> {
     return { value: entry.value, ttl };
   }
 
+  /**
+   * Stores a value, in place of the one that its key had.
+   *
+   * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
+   *   key has no value then.
+   */
   set(key: string, value: V, { ttl, size }: CacheTerms): boolean {
     const now = this.#elapsed();
     const present = this.#entries.get(key);

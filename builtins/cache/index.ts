@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
 import {
   addAnswerHeaders,
-  answerKey,
-  ContextKey,
   configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
   type Finding,
+  type Flight,
   keys,
   type Meters,
   millisecondsSchema,
   perEndpoint,
+  type Question,
   type Services,
   type SignedResponse,
   StateKey,
@@ -20,9 +20,8 @@ import {
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { type Cache, CacheEntries, type Found } from './entries.ts';
+import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
-import { type Miss, SharedMisses } from './shared-misses.ts';
 import { collapsed, hit, missed } from './status.ts';
 
 const cacheKey = configKey(
@@ -73,19 +72,18 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(`${path}.encoding.path`, message)];
 }
 
-const MISSES =
-  'Look-ups of answers that may be cached: hit, miss, shared with a request under way, or abandoned while waiting for one';
+const LOOKUPS = 'Look-ups of answers that may be cached: hit, miss, or shared with a request under way';
 
 /** Counts look-ups, and says in the answer's headers what they came to. */
 function lookupsIn(meters: Meters) {
-  const initial = ['hit', 'miss', 'shared', 'abandoned'].map((outcome) => ({ outcome }));
-  const lookups = meters.counter({ name: 'cache_lookups_total', help: MISSES, labels: ['outcome'], initial });
+  const initial = ['hit', 'miss', 'shared'].map((outcome) => ({ outcome }));
+  const lookups = meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
   return {
     hit: (exchange: Exchange, ttl: number) => {
       lookups({ outcome: 'hit' }, 1);
       addAnswerHeaders(exchange, hit(ttl));
     },
-    miss: (exchange: Exchange, outcome: Miss) => {
+    miss: (exchange: Exchange, outcome: 'miss' | 'shared') => {
       lookups({ outcome }, 1);
       addAnswerHeaders(exchange, outcome === 'shared' ? collapsed : missed);
     },
@@ -97,7 +95,7 @@ const BORROWED = 1000;
 
 interface CacheOptions {
   readonly replicas: ReplicaAnswers | undefined;
-  readonly entries: Cache<SignedResponse>;
+  readonly entries: CacheEntries<SignedResponse>;
   readonly meters: Meters;
   /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
   maxAge(endpoint: Endpoint): number;
@@ -105,45 +103,64 @@ interface CacheOptions {
   version(endpoint: Endpoint): string;
 }
 
-function hooksOf({ entries, meters, maxAge, version, replicas }: CacheOptions): Taps {
-  const key = new ContextKey<string>('cache key');
+type Work = Flight<Question, SignedResponse>;
+
+/** A look-up that found nothing in this process. */
+interface Miss {
+  readonly key: string;
+  readonly question: Question;
+  readonly exchange: Exchange;
+}
+
+function answering({ entries, meters, maxAge, version, replicas }: CacheOptions): NonNullable<Taps['answer']> {
   const lookups = lookupsIn(meters);
-  const keep = (text: string, answer: SignedResponse, ttl: number) =>
-    entries.set(text, answer, { ttl, size: answer.json.length * 2 });
-  const borrowed = (exchange: Exchange, { value, ttl }: Found<SignedResponse>, text: string) => {
-    lookups.hit(exchange, ttl);
-    keep(text, value, Math.min(ttl, BORROWED));
+  const keep = (key: string, answer: SignedResponse, ttl: number) =>
+    entries.set(key, answer, { ttl, size: answer.json.length * 2 });
+  /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
+  const make = async ({ key, exchange }: Miss, flight: Work) => {
+    lookups.miss(exchange, 'miss');
+    const answer = await flight.next();
+    const isWhole = !flight.exchange.abandoned;
+    if (isWhole) keep(key, answer, maxAge(exchange.endpoint));
+    return { answer, isWhole };
   };
-  const misses = new SharedMisses({ hit: borrowed, miss: lookups.miss }, replicas);
-  const answerFrom = (found: Found<SignedResponse> | undefined, text: string, exchange: Exchange) => {
-    if (found === undefined) return misses.join(text, maxAge(exchange.endpoint), exchange);
-    lookups.hit(exchange, found.ttl);
-    return found.value;
+  const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
+    const { key, exchange } = miss;
+    const ttl = maxAge(exchange.endpoint);
+    const { found, lock } = await others.search(key, ttl, miss.question, flight.exchange);
+    if (found !== undefined) {
+      lookups.hit(exchange, found.ttl);
+      keep(key, found.value, Math.min(found.ttl, BORROWED));
+      return found.value;
+    }
+    let isStored = false;
+    try {
+      const { answer, isWhole } = await make(miss, flight);
+      if (isWhole) lock?.store(answer, ttl);
+      isStored = isWhole;
+      return answer;
+    } finally {
+      // What is stored lets go of the lock by itself.
+      if (!isStored) lock?.release();
+    }
   };
-  return {
-    lookup: (_, exchange) => {
-      if (maxAge(exchange.endpoint) === 0) return undefined;
-      const text = version(exchange.endpoint) + answerKey(exchange);
-      key.set(exchange, text);
-      const found = entries.get(text);
-      return found instanceof Promise
-        ? found.then((late) => answerFrom(late, text, exchange))
-        : answerFrom(found, text, exchange);
-    },
-    // The first built-in at this stage, only to learn that the upstream has answered.
-    encode: (_, exchange) => {
-      misses.answered(exchange);
-      return undefined;
-    },
-    store: async (answer, exchange) => {
-      const text = key.get(exchange);
-      // A client that leaves ends the work on its answer, which may then lack the proof that others want.
-      if (text === undefined || exchange.abandoned) return;
-      const ttl = maxAge(exchange.endpoint);
-      await keep(text, answer, ttl);
-      misses.store(answer, ttl, exchange);
-    },
-    settle: (outcome, exchange) => misses.settle(outcome, exchange),
+  return (question, exchange, { share }) => {
+    if (maxAge(exchange.endpoint) === 0) return undefined;
+    const key = version(exchange.endpoint) + question.key;
+    const found = entries.get(key);
+    if (found !== undefined) {
+      lookups.hit(exchange, found.ttl);
+      return found.value;
+    }
+    const miss = { key, question, exchange };
+    let isFirst = false;
+    const answer = share(key, (flight) => {
+      isFirst = true;
+      return replicas === undefined ? make(miss, flight).then((made) => made.answer) : find(replicas, miss, flight);
+    });
+    // The work has begun by now, if it is this request's.
+    if (!isFirst) lookups.miss(exchange, 'shared');
+    return answer;
   };
 }
 
@@ -162,7 +179,7 @@ export const cache = definePlugin({
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);
     const version = perEndpoint(endpoints, versions({ node, config }));
-    const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), now) : undefined;
-    return { hooks: hooksOf({ entries, meters, maxAge, version, replicas }) };
+    const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), { node, now }) : undefined;
+    return { hooks: { answer: answering({ entries, meters, maxAge, version, replicas }) } };
   },
 });

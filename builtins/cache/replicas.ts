@@ -1,5 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
-import { type AbortSource, randomId, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import { requireAnswer, type Wanted } from '../../plugins-sdk/answers.ts';
+import {
+  DEFAULT_TIMEOUT,
+  type Exchange,
+  keys,
+  type Question,
+  randomId,
+  SignedResponse,
+  type StateArea,
+} from '../../plugins-sdk/index.ts';
 import type { Found } from './entries.ts';
 
 /** Milliseconds after which the lock of a process that died is free, and between two renewals of one that lives. */
@@ -21,58 +30,56 @@ export interface Lock {
 export interface Search {
   readonly found?: Found<SignedResponse>;
   readonly lock?: Lock;
-  /** Milliseconds for which another process was waited for. */
-  readonly waited: number;
 }
+
+/** What is asked of an endpoint, by those who wait for its answer. */
+type Asking = Pick<Exchange, 'endpoint' | 'client'>;
+
+/** How many timeouts of a call other processes are waited for: as long as one of theirs may take, with its wait for a slot. */
+const PATIENCE = 2;
 
 const lockOf = (key: string) => `lock ${key}`;
 
 /** Cached answers of all processes that share an engine: of those that miss one together, one asks the upstream. */
 export class ReplicaAnswers {
   readonly #area: StateArea;
+  readonly #node: string;
   readonly #now: () => number;
   /** What this process has in the engine, the oldest first. */
   readonly #stored = new Map<string, { readonly until: number; readonly size: number }>();
   #bytes = 0;
 
-  /** @param now epoch milliseconds. */
-  constructor(area: StateArea, now: () => number) {
+  /** @param service whose answers they are, and its clock in epoch milliseconds. */
+  constructor(area: StateArea, service: { readonly node: string; now(): number }) {
     this.#area = area;
-    this.#now = now;
+    this.#node = service.node;
+    this.#now = () => service.now();
   }
 
   /**
    * @param key of the answer; that of another signer or config is another one.
    * @param maxAge milliseconds that answers are kept.
-   * @param patience milliseconds to wait for another process.
    */
-  async search(key: string, maxAge: number, patience: number, client: AbortSource): Promise<Search> {
+  async search(
+    key: string,
+    maxAge: number,
+    { requestHash }: Pick<Question, 'requestHash'>,
+    { endpoint, client }: Asking,
+  ): Promise<Search> {
+    const patience = PATIENCE * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
     const began = performance.now();
-    const waited = () => performance.now() - began;
+    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, requestHash });
     try {
-      for (let waits = false; ; waits = true) {
-        const found = this.#found(await this.#area.get(key), maxAge);
-        if (found !== undefined) return { found, waited: waited() };
+      for (;;) {
+        const found = await look();
+        if (found !== undefined) return { found };
         const lock = await this.#lock(key);
-        if (lock !== undefined) return await this.#again(key, maxAge, lock, waits ? waited() : 0);
-        if (waited() >= patience || client.aborted) return { waited: waited() };
+        if (lock !== undefined) return await again(look, lock);
+        if (performance.now() - began >= patience || client.aborted) return {};
         await setTimeout(LOOK);
       }
     } catch {
-      return { waited: waited() };
-    }
-  }
-
-  /** Another process may have stored the answer and let go of the lock since the look before. */
-  async #again(key: string, maxAge: number, lock: Lock, waited: number): Promise<Search> {
-    try {
-      const found = this.#found(await this.#area.get(key), maxAge);
-      if (found === undefined) return { lock, waited };
-      lock.release();
-      return { found, waited };
-    } catch (error) {
-      lock.release();
-      throw error;
+      return {};
     }
   }
 
@@ -111,14 +118,38 @@ export class ReplicaAnswers {
     return true;
   }
 
-  /** How old it is, its maker's clock says, which may differ from this one's; that it is not too old, the engine's does. */
-  #found(text: string | undefined, maxAge: number): Found<SignedResponse> | undefined {
+  /**
+   * How old it is, its maker's clock says, which may differ from this one's; that it is not too old, the engine's does. One that is
+   * no answer to this question, or of this clock's future, counts as none.
+   */
+  #found(text: string | undefined, maxAge: number, wanted: Wanted): Found<SignedResponse> | undefined {
     if (text === undefined) return undefined;
     const [madeAt = ''] = text.split(' ', 1);
     const left = maxAge - (this.#now() - Number(madeAt));
-    return {
-      value: SignedResponse.parse(text.slice(madeAt.length + 1)),
-      ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge),
-    };
+    const value = this.#answerIn(text.slice(madeAt.length + 1), wanted);
+    return value && { value, ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge) };
+  }
+
+  #answerIn(json: string, wanted: Wanted): SignedResponse | undefined {
+    try {
+      const answer = SignedResponse.parse(json);
+      requireAnswer(answer, wanted, { signers: [this.#node], now: this.#now });
+      return answer;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Another process may have stored the answer and let go of the lock since the look before. */
+async function again(look: () => Promise<Search['found']>, lock: Lock): Promise<Search> {
+  try {
+    const found = await look();
+    if (found === undefined) return { lock };
+    lock.release();
+    return { found };
+  } catch (error) {
+    lock.release();
+    throw error;
   }
 }

@@ -9,6 +9,7 @@ import {
   JsonLimitError,
   LongResponse,
   MAX_JSON_DEPTH,
+  type OutgoingRequest,
   Refusal,
 } from '../../plugins-sdk/index.ts';
 import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
@@ -20,27 +21,32 @@ const BLANK = /^[ \t\r\n]*$/;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The refusal when the call failed; the reason is for the log. */
-export function failed(reason: string): Refusal {
-  return new Refusal(502, 'API call failed', { reason });
+export function failed(reason: string, upstreamStatus?: number): Refusal {
+  return new Refusal(502, 'API call failed', { reason, upstreamStatus });
 }
 
-/** @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle. */
-export function accept({ status, body }: BoundedResponse): Awaitable<ApiResponse> {
-  if (status < 200 || status > 299) throw failed(`upstream status ${status}`);
+/**
+ * @param request that was answered.
+ * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
+ */
+export function accept({ status, body }: BoundedResponse, request: OutgoingRequest): Awaitable<ApiResponse> {
+  if (status < 200 || status > 299) throw failed(`upstream status ${status}`, status);
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
-  return bytes.length > STEP ? readLong(status, bytes) : read(status, bytes);
+  return bytes.length > STEP ? readLong(status, bytes, request) : { status, ...read(bytes), request };
 }
 
-function read(status: number, bytes: Buffer): ApiResponse {
+function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
-  if (BLANK.test(text)) return { status, data: null, text: '' };
+  if (BLANK.test(text)) return blank;
   if (isDeeperThan(bytes, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
   const data = parse(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
-  return { status, data, text };
+  return { data, text };
 }
+
+const blank = { data: null, text: '' };
 
 function parse(text: string): Json {
   try {
@@ -50,10 +56,10 @@ function parse(text: string): Json {
   }
 }
 
-async function readLong(status: number, bytes: Buffer): Promise<ApiResponse> {
-  if (BLANK.test(bytes.toString('latin1'))) return { status, data: null, text: '' };
+async function readLong(status: number, bytes: Buffer, request: OutgoingRequest): Promise<ApiResponse> {
+  if (BLANK.test(bytes.toString('latin1'))) return { status, ...blank, request };
   try {
-    return await inTurns(LongResponse.read(status, bytes));
+    return await inTurns(LongResponse.read(status, bytes, request));
   } catch (error) {
     throw failed(error instanceof JsonLimitError ? error.message : 'the body is no JSON');
   }

@@ -8,13 +8,13 @@ import {
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  encodingChoice,
   error,
   type Finding,
   inexactParameters,
   type Json,
   keys,
   LongResponse,
+  type Parameters,
   Refusal,
   toHex,
   warning,
@@ -150,13 +150,13 @@ function check(endpoint: EndpointDraft): Finding[] {
   }
 }
 
-function reservedText(field: Field, exchange: Exchange): string {
+function reservedText(field: Field, parameters: Parameters, exchange: Exchange): string {
   const name = `_${field}`;
-  const { parameters } = exchange;
   const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (value === undefined || value === null) throw new Refusal(400, `Endpoint requires \`${name}\` request parameter`);
   if (typeof value === 'string') return value;
-  const isExact = inexactParameters.get(exchange)?.has(name) !== true;
+  // A plugin may have replaced what the client sent.
+  const isExact = value !== exchange.parameters[name] || inexactParameters.get(exchange)?.has(name) !== true;
   if (field === 'times' && typeof value === 'number' && isExact) return String(value);
   throw new Refusal(400, `Invalid \`${name}\` request parameter`, {
     reason: isExact ? 'no string' : 'a rounded number',
@@ -164,9 +164,8 @@ function reservedText(field: Field, exchange: Exchange): string {
 }
 
 /** The plan of a request that chooses a part of it. @throws Refusal 400 */
-function choose({ pinned, delegated }: Prepared, exchange: Exchange): Plan {
-  const texts = delegated.map((field) => reservedText(field, exchange));
-  encodingChoice.set(exchange, texts);
+function choose({ pinned, delegated }: Prepared, parameters: Parameters, exchange: Exchange): Plan {
+  const texts = delegated.map((field) => reservedText(field, parameters, exchange));
   try {
     const chosen = delegated.map((field, index) => readField(field, texts[index] ?? '', 'requester'));
     return complete(Object.assign({}, pinned, ...chosen));
@@ -272,11 +271,12 @@ export const encodeAbiPlugin = definePlugin({
     const chosen = new ContextKey<Plan>('encoding plan');
     return {
       hooks: {
-        validate: (_, exchange) => {
+        validate: (parameters, exchange) => {
           const known = prepared.get(exchange.endpoint);
-          if (known !== undefined && known.plan === undefined) chosen.set(exchange, choose(known, exchange));
+          if (known !== undefined && known.plan === undefined)
+            chosen.set(exchange, choose(known, parameters, exchange));
         },
-        encode: (response, exchange) => {
+        encode: (response, _, exchange) => {
           const known = prepared.get(exchange.endpoint);
           if (known === undefined) return undefined;
           return encode(known.plan ?? chosen.require(exchange), response, known.delegated.includes('path'));

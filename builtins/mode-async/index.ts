@@ -44,10 +44,11 @@ async function endOf(run: Run, exchange: Exchange, log: Log): Promise<(store: Re
   }
 }
 
-/** @param id of the record. */
+/** @param id of the record. The rest of the pipeline runs at once: a mode must have begun it when it answers. */
 async function finish(store: Records, id: string, run: Run, exchange: Exchange, { log, debts }: Told): Promise<void> {
+  const ending = endOf(run, exchange, log);
   await store.processing(id);
-  const end = await endOf(run, exchange, log);
+  const end = await ending;
   const { requestId } = exchange;
   // It may be paid for: while the engine is away, a stop waits for its return.
   const written = debts.owe({ message: LOST, fields: { requestId } });

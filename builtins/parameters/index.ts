@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
+  AskedQuestion,
   type CheckContext,
+  canonicalJson,
   type DeclaredParameter,
   declaredParameters,
   definePlugin,
@@ -9,17 +13,20 @@ import {
   inexactParameters,
   type Json,
   keys,
+  type OutgoingRequest,
   type Parameters,
   perEndpoint,
+  type Question,
   Refusal,
-  type RequestParts,
+  receiptKey,
+  requestHashOf,
   reservedParameters,
-  resolvedParameters,
   strictKey,
 } from '../../plugins-sdk/index.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
-import { compilePlacement, type Placement } from './placement.ts';
+import { compileRequest } from './outgoing.ts';
+import type { Values } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
 import { type Misfit, parameterSchema } from './schema.ts';
 
@@ -45,16 +52,19 @@ function knownNames(endpoint: Endpoint): ReadonlySet<string> | undefined {
   return new Set([...free.map(({ name }) => name), ...reservedParameters(endpoint)]);
 }
 
+/** What is known of an endpoint before a request comes. */
 interface Prepared {
+  readonly id: string;
   readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
-  readonly placement: Placement;
+  /** Names of the reserved parameters that it takes. */
+  readonly reserved: readonly string[];
+  readonly hasReceipts: boolean;
+  request(values: Values): OutgoingRequest;
   /** By parameter; those without a schema take anything. */
   readonly misfits: readonly (Misfit | undefined)[];
   /** The names that a request may have; without it any. */
   readonly known: ReadonlySet<string> | undefined;
 }
-
-type Values = readonly (Json | undefined)[];
 
 /** `fixed`, else the client's value, else `default`; `null` counts as not given, except in a body. */
 function resolve({ declared }: Prepared, given: Parameters): Values {
@@ -72,10 +82,18 @@ function requireAll({ declared }: Prepared, values: Values): void {
   throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
 }
 
-/** Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. */
-function requireExact({ declared }: Prepared, exchange: Exchange): void {
+/**
+ * Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. A plugin may have
+ * replaced them since.
+ */
+function requireExact({ declared }: Prepared, given: Parameters, exchange: Exchange): void {
   const inexact = inexactParameters.get(exchange);
-  const wrong = inexact && declared.find(({ name, fixed }) => fixed === undefined && inexact.has(name));
+  const wrong =
+    inexact &&
+    declared.find(
+      ({ name, fixed }) =>
+        fixed === undefined && inexact.has(name) && isDeepStrictEqual(given[name], exchange.parameters[name]),
+    );
   if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
 }
 
@@ -97,9 +115,9 @@ function requireKnown({ known }: Prepared, given: Parameters): void {
 }
 
 /** @throws Refusal 400 for a value that does not fit its schema or its place */
-function placed(prepared: Prepared, values: Values): RequestParts {
+function requestOf(prepared: Prepared, values: Values): OutgoingRequest {
   requireFit(prepared, values);
-  return prepared.placement(values);
+  return prepared.request(values);
 }
 
 /** What plugins may see and change. */
@@ -116,28 +134,65 @@ function visibleOf({ declared }: Prepared, values: Values): Parameters {
   return Object.freeze(visible);
 }
 
-function validate(prepared: Prepared, exchange: Exchange): Parameters {
-  const { declared } = prepared;
-  requireKnown(prepared, exchange.parameters);
-  const values = resolve(prepared, exchange.parameters);
-  requireAll(prepared, values);
-  requireExact(prepared, exchange);
-  const parts = placed(prepared, values);
-  const visible = visibleOf(prepared, values);
-  resolvedParameters.set(exchange, {
-    values,
-    place: (changed) => {
-      if (changed === visible) return parts;
-      const given = resolve(prepared, changed);
-      const merged = given.map((value, index) => (declared[index]?.secret ? values[index] : value));
-      requireAll(prepared, merged);
-      return placed(prepared, merged);
-    },
-  });
-  return visible;
+function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
+  const sent = reserved.filter((name) => Object.hasOwn(given, name) && given[name] !== undefined);
+  return sent.length === 0 ? none : Object.freeze(Object.fromEntries(sent.map((name) => [name, given[name] ?? null])));
 }
 
-/** Resolves, checks and places the parameters of a request. */
+const none: Parameters = Object.freeze({});
+
+interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
+  readonly values: Values;
+  readonly variation: string;
+}
+
+/**
+ * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
+ * of base64url.
+ */
+function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved, requestHash }: Asked): string {
+  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
+  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
+  const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
+  // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
+  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n');
+  return hash('sha256', text + variation, 'base64url');
+}
+
+/** @throws Refusal 400 */
+function valuesOf(prepared: Prepared, given: Parameters, exchange: Exchange): Values {
+  requireKnown(prepared, given);
+  const values = resolve(prepared, given);
+  requireAll(prepared, values);
+  requireExact(prepared, given, exchange);
+  return values;
+}
+
+/** @throws Refusal 400 */
+function questionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
+  const values = valuesOf(prepared, given, exchange);
+  const request = requestOf(prepared, values);
+  const visible = visibleOf(prepared, values);
+  const reserved = reservedOf(prepared, given);
+  const requestHash = prepared.hasReceipts ? requestHashOf(visible, prepared.reserved, reserved) : undefined;
+  return new AskedQuestion({
+    parameters: visible,
+    reserved,
+    request,
+    requestHash,
+    key: () => keyOf(prepared, { values, variation, reserved, requestHash }),
+    requestFor: (changed) => {
+      if (changed === visible) return request;
+      const merged = resolve(prepared, changed).map((value, index) =>
+        prepared.declared[index]?.secret ? values[index] : value,
+      );
+      requireAll(prepared, merged);
+      return requestOf(prepared, merged);
+    },
+  });
+}
+
+/** Makes the question of a request's parameters: resolves, checks and places them. */
 export const parameters = definePlugin({
   name: 'parameters',
   budget: 'none',
@@ -156,12 +211,29 @@ export const parameters = definePlugin({
           return { ...rest, in: place, required, secret: rest.secret ?? false };
         },
       );
-      const placement = compilePlacement(keys.path.of(endpoint) ?? '', declared);
       const misfits = declared.map(({ schema, secret, fixed }) =>
         schema === undefined || fixed !== undefined ? undefined : parameterSchema({ schema, secret }, '').misfit,
       );
-      return { declared, placement, misfits, known: knownNames(endpoint) };
+      return {
+        id: endpoint.id,
+        declared,
+        misfits,
+        known: knownNames(endpoint),
+        reserved: reservedParameters(endpoint),
+        hasReceipts: receiptKey.of(endpoint) === true,
+        request: compileRequest(endpoint, declared),
+      };
     });
-    return { hooks: { validate: (_, exchange) => validate(prepared(exchange.endpoint), exchange) } };
+    return {
+      hooks: {
+        // Clients hear of these before they hear of reserved parameters.
+        validate: (given, exchange) => {
+          const known = prepared(exchange.endpoint);
+          if (known.reserved.length > 0) requestOf(known, valuesOf(known, given, exchange));
+        },
+        prepare: (parameters, variation, exchange) =>
+          questionOf(prepared(exchange.endpoint), parameters, variation, exchange),
+      },
+    };
   },
 });

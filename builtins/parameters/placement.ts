@@ -1,17 +1,24 @@
-import {
-  isHeaderValue,
-  type Json,
-  type Parameter,
-  plainDigits,
-  Refusal,
-  type RequestParts,
-} from '../../plugins-sdk/index.ts';
+import { isHeaderValue, type Json, type Parameter, plainDigits, Refusal } from '../../plugins-sdk/index.ts';
 import { hasDotSegment } from './dot-segments.ts';
+
+/** The parts of an upstream request that come from parameters. */
+export interface RequestParts {
+  /** Path template with every placeholder replaced by its percent-encoded value. */
+  readonly path: string;
+  /** `name=value` pairs, percent-encoded and joined; empty when there are none. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Value of the `Cookie` header. */
+  readonly cookie: string | undefined;
+  /** JSON text of the body. */
+  readonly body: string | undefined;
+}
 
 /** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
 export type Placement = (values: Values) => RequestParts;
 
-type Values = readonly (Json | undefined)[];
+/** Of all declared parameters, in the order of the config; `undefined` for one that has none. */
+export type Values = readonly (Json | undefined)[];
 
 interface Placeholder {
   readonly name: string;
@@ -22,7 +29,7 @@ interface Placeholder {
 /** Literal texts and placeholders in turn. */
 type Parts = readonly (string | Placeholder)[];
 
-type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
+export type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
 
 function invalid(name: string): Refusal {
   return new Refusal(400, `Invalid parameter: ${name}`);

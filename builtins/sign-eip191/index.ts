@@ -12,7 +12,6 @@ import {
   type Json,
   perEndpoint,
   receiptKey,
-  requestHash,
   type Services,
   type Signed,
   type SignerInUse,
@@ -94,7 +93,7 @@ class Signatures {
 
   of(request: SignRequest, exchange: Exchange): Signed | Promise<Signed> {
     const { endpoint } = exchange;
-    const { answer, receipt } = statementsOf(request, requestHash.get(exchange), this.#idOf(endpoint));
+    const { answer, receipt } = statementsOf(request, request.requestHash, this.#idOf(endpoint));
     const { statement, ...hashes } = receipt ?? {};
     const statements = statement === undefined ? [answer] : [answer, statement];
     const current = this.#current.sign(statements, exchange);

@@ -13,8 +13,7 @@ import {
   type Finding,
   keys,
   millisecondsSchema,
-  type SentRequest,
-  sentRequest,
+  type OutgoingRequest,
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
@@ -127,7 +126,11 @@ function isAmbiguous(url: string, body: string): boolean {
   return /\*|(\{|%7b){2}/i.test(url) || /\*|\{\{/.test(body);
 }
 
-type Prove = (request: SentRequest, matches: readonly ResponseMatch[], signal: AbortSignal) => Promise<ReclaimProof>;
+type Prove = (
+  request: OutgoingRequest,
+  matches: readonly ResponseMatch[],
+  signal: AbortSignal,
+) => Promise<ReclaimProof>;
 
 function prover(gateway: Gateway, attestors: ReadonlySet<string> | undefined, now: () => number): Prove {
   return async ({ url, method, headers, body = '' }, responseMatches, signal) => {
@@ -164,9 +167,14 @@ export const tlsProof = definePlugin({
       labels: ['outcome'],
       initial: ['attached', 'failed', 'abandoned'].map((outcome) => ({ outcome })),
     });
-    const attempt = async (exchange: Exchange, matches: readonly ResponseMatch[], signal: AbortSignal) => {
+    const attempt = async (
+      request: OutgoingRequest,
+      exchange: Exchange,
+      matches: readonly ResponseMatch[],
+      signal: AbortSignal,
+    ) => {
       try {
-        const attached = await prove(sentRequest.require(exchange), matches, signal);
+        const attached = await prove(request, matches, signal);
         counted({ outcome: 'attached' }, 1);
         return attached;
       } catch (failure) {
@@ -183,9 +191,9 @@ export const tlsProof = definePlugin({
     return {
       stop: () => client.close(),
       hooks: {
-        prove: (exchange, call) => {
+        prove: (request, exchange, call) => {
           const matches = patterns.get(exchange.endpoint);
-          return matches && attempt(exchange, matches, call.signal);
+          return matches && attempt(request, exchange, matches, call.signal);
         },
       },
     };

@@ -6,8 +6,9 @@ import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import type { Plugin, PluginSet, Registration } from '../../kernel/registry.ts';
 import { stages } from '../../kernel/stages.ts';
+import { madeHere } from '../../plugins-sdk/answers.ts';
 import type { Definition, EndpointDraft, Log, Services } from '../../plugins-sdk/define.ts';
-import { type Exchange, publicHooks, SignedResponse } from '../../plugins-sdk/index.ts';
+import { type Exchange, publicHooks } from '../../plugins-sdk/index.ts';
 import { createPluginSet } from '../../plugins-sdk/plugin-set.ts';
 import { checkBehaviour } from '../../plugins-sdk/shape.ts';
 import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
@@ -101,7 +102,7 @@ function observerOf(trace: Trace, name: string): Observer {
 async function pass({ hooks }: PluginSet, record: RecordedRequest, endpoint: Endpoint, trace: Trace): Promise<void> {
   const { parameters, headers, ip, error: { status = 502, message = 'API call failed' } = {} } = record;
   const newExchange = (): Exchange => exchangeOf({ parameters: parameters ?? {}, headers, ip });
-  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: SignedResponse.of, failed: () => undefined });
+  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const tasks: (() => void)[] = [];
   try {
     await pipeline.serve({ exchange: newExchange(), id: endpoint.id, later: (task) => tasks.push(task) });

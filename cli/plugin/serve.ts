@@ -39,8 +39,11 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   await signers.open(loaded, variables);
   const shared = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
   let phase: Phase = 'starting';
+  const node = signerAddressOf(loaded);
+  const next = signers.inUse(loaded.config)?.next?.signer.address;
   const surroundings = {
-    node: signerAddressOf(loaded),
+    node,
+    signers: next === undefined ? [node] : [node, next],
     log,
     now: Date.now,
     meters: new MeterRegistry(() => undefined),
@@ -77,7 +80,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   };
   return {
     ...asked(server, loaded.endpoints),
-    signer: surroundings.node,
+    signer: node,
     log: lines,
     stop: () => {
       stopped ??= stop();

@@ -1,8 +1,22 @@
 import type { Endpoint } from '../../kernel/values.ts';
 import type { Taps } from '../../plugins-sdk/define.ts';
-import { type ApiResponse, type Hex, type Json, JsonText, type Parameters } from '../../plugins-sdk/index.ts';
+import {
+  type ApiResponse,
+  AskedQuestion,
+  type Hex,
+  type Json,
+  JsonText,
+  type OutgoingRequest,
+  type Parameters,
+} from '../../plugins-sdk/index.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
 import type { RecordedRequest } from './record.ts';
+
+/** Nobody sends it. */
+const REQUEST: OutgoingRequest = Object.freeze({
+  ...{ method: 'GET', url: 'http://upstream.invalid/', body: undefined },
+  headers: Object.freeze({}),
+});
 
 const NOBODY: Hex = `0x${'00'.repeat(20)}`;
 
@@ -24,11 +38,9 @@ export class StandIns {
     this.hooks = {
       resolve: () => endpoint,
       authenticate: { free: () => true },
+      prepare: (parameters) => this.#question(parameters),
       deliver: { [endpoint.mode]: async (run) => ({ status: 200, body: await run() }) },
-      callApi: (parameters) => {
-        this.asked = parameters;
-        return this.given;
-      },
+      callApi: () => this.given,
       onAfterApiCall: ({ response }) => {
         this.answered = { data: response.data, status: response.status };
       },
@@ -44,5 +56,15 @@ export class StandIns {
         return checked({ node: NOBODY, signature: '0x00' });
       },
     };
+  }
+  /** Shows with which parameters it is asked at last. */
+  #question(parameters: Parameters): AskedQuestion {
+    this.asked = parameters;
+    const requestFor = (changed: Parameters) => {
+      this.asked = changed;
+      return REQUEST;
+    };
+    const none = { reserved: {}, requestHash: undefined, key: () => '' };
+    return new AskedQuestion({ parameters, request: REQUEST, requestFor, ...none });
   }
 }

@@ -1,6 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
+import { modesOf } from '../../plugins-sdk/modes.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { errorAt } from '../findings.ts';
@@ -122,7 +123,7 @@ function plugin({ name }: Definition): string {
 
 function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
   return definitions.flatMap((definition) => {
-    return (definition.modes ?? []).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
+    return modesOf(definition).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
   });
 }
 

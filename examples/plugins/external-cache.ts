@@ -16,8 +16,6 @@
  * ```
  */
 import {
-  answerKey,
-  ContextKey,
   configKey,
   createHttpClient,
   definePlugin,
@@ -46,41 +44,36 @@ export default definePlugin({
   name: 'external-cache',
   configSchema,
   keys: [keep],
-  setup({ node, config }, { url, timeout = 250 }) {
+  setup({ node, config, log }, { url, timeout = 250 }) {
     const client = createHttpClient();
     const maxBytes = 4 * 1024 * 1024;
     // Another signer or another config is another answer.
     const version = JSON.stringify([node, config]);
-    const place = new ContextKey<string>('place in the store');
+    const find = async (place: string): Promise<SignedResponse | undefined> => {
+      const { status, body } = await client.request({ method: 'GET', url: place, timeout, maxBytes });
+      if (status !== 200 && status !== 404) throw new Error(`the store answered ${status}`);
+      return status === 200 ? SignedResponse.parse(body.toString()) : undefined;
+    };
+    const store = async (place: string, { json }: SignedResponse, maxAge: number): Promise<void> => {
+      const headers = { 'Cache-Control': `max-age=${maxAge}` };
+      const { status } = await client.request({ method: 'PUT', url: place, headers, body: json, timeout, maxBytes });
+      if (status >= 300) throw new Error(`the store answered ${status}`);
+    };
+    const complain = (error: unknown) => log.warn('the store failed', { error: String(error) });
     return {
       stop: () => client.close(),
       hooks: {
-        lookup: async (_, exchange) => {
-          if (keep.of(exchange.endpoint) === undefined) return undefined;
-          const key = toHex(keccak256(new TextEncoder().encode(version + answerKey(exchange))));
-          const target = `${url}/${key.slice(2)}`;
-          place.set(exchange, target);
-          const request = { method: 'GET', url: target, timeout, maxBytes, signal: exchange.client };
-          const { status, body } = await client.request(request);
-          if (status === 404) return undefined;
-          if (status !== 200) throw new Error(`the store answered ${status}`);
-          return SignedResponse.parse(body.toString());
-        },
-        // Called for answers that were made just now.
-        store: async ({ json }, exchange) => {
-          const target = place.get(exchange);
+        answer: async (question, exchange, { next }) => {
+          const maxAge = keep.of(exchange.endpoint);
+          if (maxAge === undefined) return undefined;
+          const key = toHex(keccak256(new TextEncoder().encode(version + question.key)));
+          const place = `${url}/${key.slice(2)}`;
+          const known = await find(place).catch(complain);
+          if (known) return known;
+          const answer = await next();
           // A client that left may have ended the work on the answer: it may lack a proof.
-          if (target === undefined || exchange.abandoned) return;
-          const headers = { 'Cache-Control': `max-age=${keep.of(exchange.endpoint)}` };
-          const { status } = await client.request({
-            method: 'PUT',
-            url: target,
-            headers,
-            body: json,
-            timeout,
-            maxBytes,
-          });
-          if (status >= 300) throw new Error(`the store answered ${status}`);
+          if (!exchange.abandoned) await store(place, answer, maxAge).catch(complain);
+          return answer;
         },
       },
     };

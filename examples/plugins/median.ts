@@ -26,7 +26,6 @@ import {
   definePlugin,
   millisecondsSchema,
   Refusal,
-  resolvedParameters,
   Type,
 } from 'signed-data-proxy/plugins-sdk';
 
@@ -70,18 +69,18 @@ export default definePlugin({
     return {
       stop: () => client.close(),
       hooks: {
-        callApi: async (parameters, exchange) => {
+        callApi: async ({ url: asked }, exchange) => {
           const configured = medianKey.of(exchange.endpoint);
           if (configured === undefined) return undefined;
           const { urls, member, timeout = 5000 } = configured;
-          const { query } = resolvedParameters.require(exchange).place(parameters);
-          const asked = urls.map(async (url) => {
-            const request = { method: 'GET', url: query === '' ? url : `${url}?${query}`, timeout, maxBytes: 65_536 };
+          const { search } = new URL(asked);
+          const calls = urls.map(async (url) => {
+            const request = { method: 'GET', url: url + search, timeout, maxBytes: 65_536 };
             const { status, body } = await client.request({ ...request, signal: exchange.client });
             if (status !== 200) throw new Error(`status ${status}`);
             return numberIn(body, member);
           });
-          const results = await Promise.allSettled(asked);
+          const results = await Promise.allSettled(calls);
           const numbers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
           if (numbers.length * 2 <= urls.length) {
             const why = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));

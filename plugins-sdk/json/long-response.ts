@@ -1,6 +1,6 @@
 import { canonicalJson } from '../canonical-json.ts';
 import { type JsonText, trustedJson } from '../json-text.ts';
-import type { ApiResponse, Json } from '../kernel.ts';
+import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
 import { type LongContainer, partsOf } from './parts.ts';
 import { PartsReader } from './read.ts';
@@ -12,6 +12,7 @@ import { inTurns, type Steps } from './turns.ts';
  */
 export class LongResponse implements ApiResponse {
   readonly status: number;
+  readonly request: OutgoingRequest | undefined;
   readonly #bytes: Buffer;
   /** Nothing where JSON.parse is quick, as with a long text in few values. */
   readonly #root: LongContainer | undefined;
@@ -19,10 +20,17 @@ export class LongResponse implements ApiResponse {
   #parsed: Promise<Json> | undefined;
   #data: Json | undefined;
 
-  private constructor(status: number, bytes: Buffer, root: LongContainer | undefined) {
+  private constructor(
+    status: number,
+    bytes: Buffer,
+    root: LongContainer | undefined,
+    request: OutgoingRequest | undefined,
+  ) {
     this.status = status;
+    this.request = request;
     this.#bytes = bytes;
     this.#root = root;
+    Object.freeze(this);
   }
 
   static is(value: unknown): value is LongResponse {
@@ -31,10 +39,11 @@ export class LongResponse implements ApiResponse {
 
   /**
    * @param bytes well-formed UTF-8 without a byte order mark, at most 1 MiB
+   * @param request that was sent for it, where it was
    * @throws SyntaxError unless they are JSON; JsonLimitError beyond 256 levels and for a number too large for a double
    */
-  static *read(status: number, bytes: Buffer): Steps<LongResponse> {
-    return new LongResponse(status, bytes, yield* partsOf(bytes));
+  static *read(status: number, bytes: Buffer, request?: OutgoingRequest): Steps<LongResponse> {
+    return new LongResponse(status, bytes, yield* partsOf(bytes), request);
   }
 
   get text(): string {

@@ -1,7 +1,16 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { ArgsOf, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { ArgsOf, AroundStage, InnerStage, StageName, VariantStage } from '../../kernel/stages.ts';
 import type { Hex } from '../hex.ts';
-import type { Endpoint, Json, Parameters } from '../kernel.ts';
+import type {
+  ApiResponse,
+  Awaitable,
+  Endpoint,
+  Json,
+  OutgoingRequest,
+  Parameters,
+  Question,
+  SignedResponse,
+} from '../kernel.ts';
 
 /** What becomes of a request at one stage. */
 export type Outcome<Value> =
@@ -77,7 +86,34 @@ export interface ResponseSentInput {
   readonly status?: number | undefined;
   /** Milliseconds; default the time since the request was made. */
   readonly duration?: number | undefined;
+  /** Members of the signed answer; the others have values of a test's own. */
+  readonly answer?: Readonly<Record<string, Json>> | undefined;
 }
+
+/** What {@link testQuestion} makes a question of; default a GET without parameters. */
+export interface QuestionInput {
+  readonly parameters?: Parameters | undefined;
+  readonly reserved?: Parameters | undefined;
+  readonly request?: Partial<OutgoingRequest> | undefined;
+  readonly key?: string | undefined;
+  readonly requestHash?: Hex | undefined;
+}
+
+export interface AnswerInput {
+  readonly question?: Question | undefined;
+  /** What is inside; default an answer as the service signs it. What it throws, `next` of the plugin throws as a refusal. */
+  next?(question: Question): Awaitable<SignedResponse>;
+}
+
+export interface CallApiInput {
+  /** Default a GET of `https://api.example.com/`. */
+  readonly request?: Partial<OutgoingRequest> | undefined;
+  /** What is inside; default `null` with status 200. What it throws, `next` of the plugin throws as a refusal. */
+  next?(request: OutgoingRequest): Awaitable<ApiResponse>;
+}
+
+/** Stages that are run by their names: an onion has something inside, and so a function of its own. */
+export type NamedStage = Exclude<InnerStage, AroundStage>;
 
 export interface ErrorInput {
   /** What the client got; default 502. */

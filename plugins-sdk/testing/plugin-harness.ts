@@ -2,13 +2,15 @@ import type { Plugin } from '../../kernel/registry.ts';
 import { Background } from '../background.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from '../define.ts';
 import type { Hex } from '../hex.ts';
-import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
+import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import { createPluginSet } from '../plugin-set.ts';
 import { checkBehaviour } from '../shape.ts';
 import type {
   AfterApiCallInput,
+  AnswerInput,
   BeforeApiCallInput,
   BeforeSignInput,
+  CallApiInput,
   Complaint,
   ErrorInput,
   Outcome,
@@ -59,6 +61,7 @@ export async function createHarness(
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+    { signers: [services.node], now: () => services.now() },
   );
   const subject = { hooks, observer, taps, requested, complaints, background };
   const { keys, budget: limit } = options;
@@ -115,6 +118,16 @@ export class PluginHarness {
 
   onBeforeSign(input: RequestInput & BeforeSignInput = {}): Promise<Outcome<Hex>> {
     return this.request(input).onBeforeSign(input);
+  }
+
+  /** The stage `answer`, with something inside. */
+  answer(input: RequestInput & AnswerInput = {}): Promise<Outcome<SignedResponse>> {
+    return this.request(input).answer(input);
+  }
+
+  /** The stage `callApi`, with something inside. */
+  callApi(input: RequestInput & CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+    return this.request(input).callApi(input);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */

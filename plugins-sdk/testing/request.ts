@@ -6,7 +6,8 @@ import { asRefusal, describe, isRefusal, Refusal } from '../../kernel/refusal.ts
 import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
 import {
   type ArgsOf,
-  type InnerStage,
+  type AroundStage,
+  type AroundValue,
   type ResultOf,
   type StageName,
   stageNames,
@@ -14,16 +15,29 @@ import {
 } from '../../kernel/stages.ts';
 import type { Background } from '../background.ts';
 import type { Hex } from '../hex.ts';
-import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
+import type {
+  SignedResponse as Answer,
+  ApiResponse,
+  Awaitable,
+  Endpoint,
+  HttpResponse,
+  Json,
+  Parameters,
+} from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
 import { randomId } from '../random-id.ts';
+import { SignedResponse } from '../signed-response.ts';
 import { hint } from '../suggest.ts';
+import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import type {
   AfterApiCallInput,
+  AnswerInput,
   BeforeApiCallInput,
   BeforeSignInput,
+  CallApiInput,
   Complaint,
   ErrorInput,
+  NamedStage,
   Outcome,
   RequestInput,
   ResponseSentInput,
@@ -32,7 +46,10 @@ import type {
 } from './inputs.ts';
 import { testEndpoint } from './services.ts';
 
-const INNER: readonly string[] = stageNames.filter((name) => stageOf(name).context === undefined);
+const NAMED: readonly string[] = stageNames.filter((name) => {
+  const { context, kind } = stageOf(name);
+  return context === undefined && kind !== 'around';
+});
 
 /** The plugin that is tested, in its registry. */
 export interface Subject {
@@ -103,10 +120,11 @@ export class TestRequest {
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
-  async onResponseSent({ status = 200, duration }: ResponseSentInput = {}): Promise<void> {
+  async onResponseSent({ status = 200, duration, answer }: ResponseSentInput = {}): Promise<void> {
     this.#exchange.duration = duration;
     this.#respond(status);
-    await this.#hooks.ask('onResponseSent', status, this.#exchange);
+    const sent = SignedResponse.parse(JSON.stringify({ ...sample, endpointId: this.#endpointId, ...answer }));
+    await this.#hooks.ask('onResponseSent', status, sent, this.#exchange);
   }
 
   /** Resolves when the hook is done; the service does not wait for it. */
@@ -120,8 +138,8 @@ export class TestRequest {
    * Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`.
    * @throws TypeError when there is no such stage, or the plugin has no such variant of it.
    */
-  async stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
-    if (!INNER.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, INNER, 'they are')}`);
+  async stage<N extends NamedStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+    if (!NAMED.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, NAMED, 'they are')}`);
     const hasVariants = stageOf(name).variants !== undefined;
     const [variant, asked] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
     const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
@@ -132,6 +150,34 @@ export class TestRequest {
       // The type of `input` has just said what the stage takes.
       const result = await this.#hooks.askFor(name, variant, ...([...given, this.#exchange] as unknown as ArgsOf<N>));
       return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
+    });
+  }
+
+  /** The stage `answer`, with something inside. */
+  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<Outcome<Answer>> {
+    return this.#around('answer', question, next ?? ((asked) => signedAnswer(asked, this.#exchange.endpoint.id)));
+  }
+
+  /** The stage `callApi`, with something inside. */
+  callApi({ request, next = apiResponse }: CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+    return this.#around('callApi', outgoingFor(request), next);
+  }
+
+  #around<N extends AroundStage>(
+    name: N,
+    given: AroundValue<N>,
+    next: (value: AroundValue<N>) => Awaitable<ResultOf<N>>,
+  ): Promise<Outcome<ResultOf<N>>> {
+    const inner = async (value: AroundValue<N>) => {
+      try {
+        return await next(value);
+      } catch (error) {
+        throw asRefusal(error, name);
+      }
+    };
+    return this.#outcome(name, async () => {
+      const value = await this.#hooks.askAround(name, given, this.#exchange, inner);
+      return this.#hooks.isTapped(name) ? { value } : { passed: true };
     });
   }
 

@@ -4,20 +4,20 @@ import { startUpstream } from '../support/upstream.ts';
 import { configText } from './service-config.ts';
 import { startIn, urlOf } from './started.ts';
 
-/** Reads what a built-in has left in a slot of the SDK: nobody finds it there with another copy of the SDK. */
+/** Knows what a built-in has made with the SDK: with another copy of it nobody does. */
 const SOURCE = `
-import { definePlugin, resolvedParameters } from 'signed-data-proxy/plugins-sdk';
-const lookup = (parameters, exchange) => {
-  console.error(JSON.stringify(resolvedParameters.get(exchange)?.values));
+import { AskedQuestion, definePlugin } from 'signed-data-proxy/plugins-sdk';
+const answer = (question) => {
+  console.error(AskedQuestion.is(question) ? question.parameters.q : 'another copy');
 };
-export default definePlugin({ name: 'p', setup: () => ({ hooks: { lookup } }) });
+export default definePlugin({ name: 'p', setup: () => ({ hooks: { answer } }) });
 `;
 
 describe('a plugin of a service from source', { concurrency: 2 }, () => {
   for (const [name, source] of [
     ['p.mjs', SOURCE],
     ['by-itself.mjs', SOURCE.replace('signed-data-proxy/plugins-sdk', 'signed-data-proxy-plugins-sdk')],
-    ['p.ts', SOURCE.replace('(parameters, exchange)', '(parameters: any, exchange: any)')],
+    ['p.ts', SOURCE.replace('(question)', '(question: any)')],
   ] as const) {
     it(`shares the SDK with it: ${name}`, async (t) => {
       const upstream = await startUpstream({ '*': (_, res) => void res.end('{"price":1}') });
@@ -31,7 +31,7 @@ describe('a plugin of a service from source', { concurrency: 2 }, () => {
       assert.equal(status, 200);
       running.child.kill('SIGTERM');
       const { code, stderr } = await running.ended;
-      assert.deepEqual([code, stderr], [0, '["left"]\n']);
+      assert.deepEqual([code, stderr], [0, 'left\n']);
     });
   }
 });

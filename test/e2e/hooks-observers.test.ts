@@ -131,7 +131,7 @@ describe('onError fires for every request that a stage refused or failed (decisi
     ['nothing', {}, 'encode', 502, 'No value found at path: $.none'],
     ['down', {}, 'callApi', 502, 'API call failed'],
     ['down-stream', {}, 'callApi', 502, 'API call failed'],
-    ['needs', {}, 'validate', 400, 'Missing required parameter(s): q'],
+    ['needs', {}, 'prepare', 400, 'Missing required parameter(s): q'],
     ['keyed', {}, 'authenticate', 401, 'Missing X-Api-Key header'],
     ['paid-or-keyed', {}, 'authenticate', 401, 'Missing X-Api-Key header'],
   ];

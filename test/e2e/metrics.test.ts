@@ -107,17 +107,17 @@ describe('metrics', { concurrency: 4 }, () => {
         const stages = counts(found, 'stage_duration_seconds');
         assert.deepEqual(
           Object.entries(stages).filter(([stage]) =>
-            /^(admit|callApi|onAfterApiCall|sign|lookup|deliver) /.test(stage),
+            /^(admit|callApi|onAfterApiCall|sign|answer|deliver) /.test(stage),
           ),
           [
             ['admit silent', 7],
-            ['lookup silent', 6],
             ['callApi answered', 5],
             ['onAfterApiCall answered', 4],
             ['sign answered', 4],
+            ['answer answered', 5],
             ['deliver answered', 5],
-            ['lookup answered', 1],
             ['onAfterApiCall refused', 1],
+            ['answer refused', 2],
             ['deliver refused', 2],
             ['callApi refused', 1],
             ['admit refused', 1],
@@ -185,7 +185,7 @@ describe('metrics', { concurrency: 4 }, () => {
     const source = `${pluginTools}
       export default {
         name: 'greedy',
-        setup: () => ({ hooks: { lookup: () => block(30), onBeforeApiCall: () => undefined } }),
+        setup: () => ({ hooks: { validate: () => block(30), respond: () => undefined } }),
       };`;
     const { files, plugins } = pluginFiles({ greedy: source }, { greedy: { timeout: 10 } });
     const config = oneApi(upstream.url, { plain: {} }, { settings: { ...settings, plugins } });
@@ -195,19 +195,19 @@ describe('metrics', { concurrency: 4 }, () => {
         assert.equal(await ask(service, 'api/plain'), 403);
         const found = await scrapeAfter(service, 1);
         assert.deepEqual(found.happened('plugin_calls_total'), {
-          'greedy lookup exhausted': 1,
-          'greedy onBeforeApiCall exhausted': 1,
+          'greedy validate exhausted': 1,
+          'greedy respond exhausted': 1,
         });
         // The second call never began.
         const used = found.table('plugin_seconds_total');
-        assert.deepEqual(Object.keys(used), ['greedy lookup']);
-        assert.ok((used['greedy lookup'] ?? 0) >= 0.03, 'the plugin blocked for 30 ms');
+        assert.deepEqual(Object.keys(used), ['greedy validate']);
+        assert.ok((used['greedy validate'] ?? 0) >= 0.03, 'the plugin blocked for 30 ms');
         assert.deepEqual(found.table('plugin_budget_used_ratio_sum'), {
-          'greedy lookup': 1,
-          'greedy onBeforeApiCall': 1,
+          'greedy validate': 1,
+          'greedy respond': 1,
         });
         assert.equal(
-          found.value('plugin_budget_used_ratio_bucket', { plugin: 'greedy', stage: 'lookup', le: '0.99' }),
+          found.value('plugin_budget_used_ratio_bucket', { plugin: 'greedy', stage: 'validate', le: '0.99' }),
           0,
         );
       },

@@ -73,6 +73,7 @@ describe('what observers are told', () => {
       'onHttpRequest silent number',
       'authenticate answered number',
       'validate answered number',
+      'prepare answered number',
       'callApi answered number',
       'encode answered number',
       'onBeforeSign answered number',
@@ -95,6 +96,7 @@ describe('what observers are told', () => {
     await eventually(() => texts('call', 'stage').at(-1) === 'onError' || undefined, 'the last call');
     assert.deepEqual(texts('stage', 'stage', 'outcome').slice(5), [
       'validate answered',
+      'prepare answered',
       'callApi refused',
       'deliver refused',
       'respond answered',

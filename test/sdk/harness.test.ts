@@ -6,15 +6,7 @@ import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
 import * as testing from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
-import {
-  answerKey,
-  encodingChoice,
-  type Hex,
-  type Json,
-  perMethod,
-  Refusal,
-  resolvedParameters,
-} from '../../plugins-sdk/index.ts';
+import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 
@@ -409,7 +401,7 @@ describe('a definition', () => {
           sign: () => {
             throw new Error('no key');
           },
-          lookup: () => Promise.reject(new Error('no store')),
+          prove: () => Promise.reject(new Error('no store')),
         },
       };
     },
@@ -452,10 +444,10 @@ describe('a definition', () => {
     assert.deepEqual(await request.stage('authenticate', 'token', { ...method, token: 'b' }), {
       refused: { status: 401, message: 'Invalid token' },
     });
-    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }), {
+    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }, testing.testQuestion()), {
       value: { bytes: '0x01', field: 'data', value: '0x01' },
     });
-    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }), PASSED);
+    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }, testing.testQuestion()), PASSED);
     assert.deepEqual(await request.stage('encrypt', '0x01'), { value: '0x02' });
     assert.deepEqual(await request.stage('encrypt', '0x03'), PASSED);
     assert.deepEqual(harness.complaints, []);
@@ -474,7 +466,7 @@ describe('a definition', () => {
         message: 'the plugin has no "deliver" of "sync", there are no variants here',
       },
     );
-    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }), {
+    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }, testing.testQuestion()), {
       name: 'TypeError',
       message: 'there is no inner stage "encod", did you mean "encode"?',
     });
@@ -527,12 +519,12 @@ describe('a definition', () => {
     assert.deepEqual(await harness.request().stage('sign', request), {
       refused: { status: 500, message: 'Internal server error' },
     });
-    assert.deepEqual(await harness.request().stage('lookup', {}), PASSED);
+    assert.deepEqual(await harness.request().stage('prove', testing.testQuestion().request), PASSED);
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [
         ['sign', 'plugin "p": Error: no key'],
-        ['lookup', 'Error: no store'],
+        ['prove', 'Error: no store'],
       ],
     );
   });
@@ -675,39 +667,6 @@ describe('observers of the plugin', () => {
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [['observe', 'AssertionError [ERR_ASSERTION]: no']],
     );
-  });
-});
-
-describe('answerKey', () => {
-  it('is one for what makes the same answer', async () => {
-    const keys: string[] = [];
-    const harness = await testPlugin({
-      name: 'p',
-      setup: () => ({ hooks: { lookup: (_, exchange) => void keys.push(answerKey(exchange)) } }),
-    });
-    const keyOf = async (values: readonly (Json | undefined)[], choice?: readonly string[], id: Hex = '0x01') => {
-      const request = harness.request({ endpoint: testEndpoint({ id }) });
-      const { exchange } = request;
-      resolvedParameters.set(exchange, { values, place: () => assert.fail('nothing is sent') });
-      if (choice !== undefined) encodingChoice.set(exchange, choice);
-      await request.stage('lookup', {});
-      return keys.at(-1);
-    };
-    const first = await keyOf(['a', { x: 1, y: 2 }]);
-    assert.match(first ?? '', /^[\w-]{43}$/);
-    assert.equal(await keyOf(['a', { y: 2, x: 1 }]), first);
-    const others = [
-      await keyOf(['a', { x: 1, y: 3 }]),
-      await keyOf(['a', undefined]),
-      await keyOf(['a', null]),
-      await keyOf(['a', '']),
-      await keyOf([undefined, 'a']),
-      await keyOf(['a', { x: 1, y: 2 }], ['int256']),
-      await keyOf(['a', { x: 1, y: 2 }], ['uint256']),
-      await keyOf(['a', { x: 1, y: 2 }], undefined, '0x02'),
-      await keyOf(['x'.repeat(10_000)]),
-    ];
-    assert.equal(new Set([first, ...others]).size, 10);
   });
 });
 

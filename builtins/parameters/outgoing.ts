@@ -1,29 +1,5 @@
-import { DEFAULT_TIMEOUT, type Endpoint, keys, type RequestParts } from '../../plugins-sdk/index.ts';
-
-/** What of an upstream request is the same for all clients. */
-export interface Target {
-  readonly base: string;
-  readonly method: string;
-  readonly timeout: number;
-  headersOf(parts: RequestParts): Headers;
-}
-
-type Headers = Readonly<Record<string, string>>;
-
-export function baseUrl(endpoint: Pick<Endpoint, 'own' | 'shared'>): string {
-  return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
-}
-
-export function prepare(endpoint: Endpoint): Target {
-  const headers = keys.headers.of(endpoint) ?? {};
-  const path = keys.path.of(endpoint) ?? '';
-  return {
-    base: baseUrl(endpoint) + (/^([/?]|$)/.test(path) ? '' : '/'),
-    method: keys.method.of(endpoint) ?? 'GET',
-    timeout: keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT,
-    headersOf: compileHeaders({ headers, named: new Set(Object.keys(headers).map((name) => name.toLowerCase())) }),
-  };
-}
+import { baseUrl, type Endpoint, type Headers, keys, type OutgoingRequest } from '../../plugins-sdk/index.ts';
+import { compilePlacement, type Declared, type RequestParts, type Values } from './placement.ts';
 
 interface OwnHeaders {
   /** Names as configured, which win over a parameter's. */
@@ -59,7 +35,21 @@ function compileHeaders(own: OwnHeaders): (parts: RequestParts) => Headers {
   };
 }
 
-export function urlOf({ base }: Target, { path, query }: RequestParts): string {
-  if (query === '') return base + path;
-  return `${base}${path}${path.includes('?') ? '&' : '?'}${query}`;
+/** Makes the request that asks an endpoint's upstream, of one value per declared parameter. @throws Refusal 400 */
+export function compileRequest(endpoint: Endpoint, declared: readonly Declared[]): (values: Values) => OutgoingRequest {
+  const headers = keys.headers.of(endpoint) ?? {};
+  const template = keys.path.of(endpoint) ?? '';
+  const base = baseUrl(endpoint) + (/^([/?]|$)/.test(template) ? '' : '/');
+  const method = keys.method.of(endpoint) ?? 'GET';
+  const headersFor = compileHeaders({
+    headers,
+    named: new Set(Object.keys(headers).map((name) => name.toLowerCase())),
+  });
+  const place = compilePlacement(template, declared);
+  return (values) => {
+    const parts = place(values);
+    const { path, query, body } = parts;
+    const tail = query === '' ? '' : `${path.includes('?') ? '&' : '?'}${query}`;
+    return Object.freeze({ method, url: `${base}${path}${tail}`, headers: headersFor(parts), body });
+  };
 }

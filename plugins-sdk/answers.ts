@@ -1,0 +1,84 @@
+import { isRecord } from '../kernel/plain-json.ts';
+import { canonicalText } from './canonical-text.ts';
+import { type Hex, isHex, toHex } from './hex.ts';
+import { keccak256 } from './keccak.ts';
+import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from './kernel.ts';
+import { requireSigned } from './signed.ts';
+import { SignedResponse } from './signed-response.ts';
+
+/** Which answer is wanted. */
+export interface Wanted extends Pick<Question, 'requestHash'> {
+  readonly endpointId: Hex;
+}
+
+/** Whose answers pass, and by which clock. */
+export interface Vouchers {
+  readonly signers: readonly string[];
+  /** Epoch milliseconds. */
+  now(): number;
+}
+
+/** What is known of answers, so that their signatures are recovered from once at most, and never from those made here. */
+const known = new WeakMap<SignedResponse, Wanted>();
+
+/** For the kernel alone: an answer that was checked when it was signed. */
+export function madeHere(parts: SignedParts, { requestHash }: Pick<Question, 'requestHash'>): SignedResponse {
+  const answer = SignedResponse.of(parts);
+  known.set(answer, { endpointId: parts.endpointId, requestHash });
+  return answer;
+}
+
+function ensure(condition: boolean, why: string): asserts condition {
+  if (!condition) throw new WrongShape(`returned an answer ${why}`);
+}
+
+/** @throws WrongShape unless it is an answer of the service to what is asked, wherever it comes from. */
+export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
+  const { endpointId, requestHash } = known.get(answer) ?? check(answer, vouchers);
+  ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);
+  ensure(
+    wanted.requestHash === undefined || wanted.requestHash === requestHash,
+    requestHash === undefined ? 'without a receipt' : 'whose receipt is of another request',
+  );
+}
+
+function check(answer: SignedResponse, { signers, now }: Vouchers): Wanted {
+  const members: unknown = JSON.parse(answer.json);
+  ensure(isRecord(members), 'that is no object');
+  const { node, endpointId, timestamp, signature, receipt, signatures } = members;
+  ensure(isHex(node) && isHex(endpointId) && isHex(signature) && Number.isSafeInteger(timestamp), 'of the wrong shape');
+  const by = node.toLowerCase();
+  ensure(
+    signers.some((signer) => signer.toLowerCase() === by),
+    `signed by ${node}, which is no signer of the service`,
+  );
+  ensure(Number(timestamp) >= 0 && Number(timestamp) <= Math.floor(now() / 1000), `of the future: ${timestamp}`);
+  const requestHash = isRecord(receipt) && isHex(receipt.requestHash) ? receipt.requestHash : undefined;
+  try {
+    const request = { endpointId, timestamp: Number(timestamp), ...signedDataOf(members) };
+    requireSigned({ node, signature, beside: { receipt, signatures } as Signed['beside'] }, request, requestHash);
+  } catch (error) {
+    throw new WrongShape(`returned an answer that cannot be verified: ${reasonOf(error)}`);
+  }
+  const found = { endpointId, requestHash };
+  known.set(answer, found);
+  return found;
+}
+
+function reasonOf(error: unknown): string {
+  return String((isRefusal(error) ? error.reason : undefined) ?? (error instanceof Error ? error.message : error));
+}
+
+/** Members of an answer that do not show what was signed. */
+const BESIDE: ReadonlySet<string> = new Set([
+  ...['node', 'endpointId', 'timestamp', 'signature', 'receipt', 'signatures', 'proof'],
+]);
+
+/** Bytes are signed as they are shown, and of any other JSON the hash of its canonical text. */
+function signedDataOf(members: Readonly<Record<string, unknown>>): Pick<SignRequest, 'data' | 'isHash'> {
+  const field = ['data', 'rawData'].find((name) => Object.hasOwn(members, name));
+  const shown = field ?? Object.keys(members).find((name) => !BESIDE.has(name)) ?? '';
+  const value = members[shown];
+  if (field !== 'rawData' && isHex(value)) return { data: value, isHash: false };
+  return { data: toHex(keccak256(Buffer.from(canonicalText(value).json))), isHash: true };
+}

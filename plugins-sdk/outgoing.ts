@@ -1,0 +1,53 @@
+import { isRecord } from '../kernel/plain-json.ts';
+import { checkHeaderName, isHeaderValue } from './checks.ts';
+import { type Headers, type OutgoingRequest, WrongShape } from './kernel.ts';
+
+/** Checked copies: whoever hands one on has it looked at no more. */
+const known = new WeakSet<object>();
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+function ensure(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new WrongShape(what);
+}
+
+/**
+ * A frozen copy of a request that can be sent, to whatever origin. The texts show neither URL nor values: both may be secret.
+ * @param at what the request is called, for the error.
+ * @throws WrongShape
+ */
+export function outgoingOf(value: unknown, at: string): OutgoingRequest {
+  ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
+  if (known.has(value)) return value as unknown as OutgoingRequest;
+  const { method, url, headers, body } = value;
+  ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
+  ensure(
+    typeof url === 'string' && isCallable(url),
+    `${at}.url must be an absolute http or https URL without credentials and fragment`,
+  );
+  ensure(body === undefined || typeof body === 'string', `${at}.body must be a text, or absent`);
+  const copy = Object.freeze({ method, url, headers: headersOf(headers, `${at}.headers`), body });
+  known.add(copy);
+  return copy;
+}
+
+function isCallable(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return false;
+  return url.username === '' && url.password === '' && !text.includes('#');
+}
+
+function headersOf(value: unknown, at: string): Headers {
+  ensure(isRecord(value), `${at} must be an object of texts`);
+  const headers: Record<string, string> = {};
+  const names = new Set<string>();
+  for (const [name, text] of Object.entries(value)) {
+    const named = `${at}[${JSON.stringify(name)}]`;
+    ensure(typeof text === 'string' && isHeaderValue(text), `${named} must be a text that a header can carry`);
+    ensure(checkHeaderName('', name).length === 0, `${named} is no header that can be set`);
+    ensure(!names.has(name.toLowerCase()), `${named} is there twice: case does not count`);
+    names.add(name.toLowerCase());
+    headers[name] = text;
+  }
+  return Object.freeze(headers);
+}

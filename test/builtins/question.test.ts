@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parameters } from '../../builtins/parameters/index.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import { inexactParameters, type Parameters, type Question } from '../../plugins-sdk/index.ts';
+import { requestHashOf } from '../../verify/index.ts';
+
+const headers = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };
+
+const ENDPOINT = {
+  path: '/price/{pair}',
+  parameters: [
+    { name: 'pair', in: 'path', required: true },
+    { name: 'n' },
+    { name: 'filter', in: 'body' },
+    { name: 'key', in: 'header', fixed: 'hidden' },
+    { name: 'token', secret: true },
+    { name: 'page', default: 1 },
+  ],
+};
+
+async function prepareFor(own: Readonly<Record<string, unknown>>, id: `0x${string}` = `0x${'11'.repeat(32)}`) {
+  const endpoint = testEndpoint({ id, own, shared: { url: 'http://upstream.test/v1/' } });
+  const harness = await testPlugin(parameters, { services: { endpoints: [endpoint] } });
+  return async (given: Parameters, variation = '', sent: Parameters = given, inexact: readonly string[] = []) => {
+    const request = harness.request({ endpoint, parameters: sent });
+    if (inexact.length > 0) inexactParameters.set(request.exchange, new Set(inexact));
+    const outcome = await request.stage('prepare', given, variation);
+    if ('refused' in outcome) return outcome.refused.message;
+    assert.ok('value' in outcome);
+    return outcome.value;
+  };
+}
+
+function asked(question: Question | string): Question {
+  assert.ok(typeof question !== 'string', String(question));
+  return question;
+}
+
+describe('the question of a request', () => {
+  it('is its parameters, and the request that goes upstream', async () => {
+    const prepare = await prepareFor(ENDPOINT);
+    const question = asked(await prepare({ pair: 'a/b', n: 1, token: 't', filter: { x: 1 }, other: 1, key: 'no' }));
+    assert.deepEqual(question.parameters, { pair: 'a/b', n: 1, filter: { x: 1 }, page: 1 });
+    assert.deepEqual(question.reserved, {});
+    assert.equal(question.requestHash, undefined);
+    assert.deepEqual(question.request, {
+      method: 'GET',
+      url: 'http://upstream.test/v1/price/a%2Fb?n=1&token=t&page=1',
+      headers: { key: 'hidden', 'content-type': 'application/json', ...headers },
+      body: '{"filter":{"x":1}}',
+    });
+    for (const part of [question, question.parameters, question.request, question.request.headers])
+      assert.ok(Object.isFrozen(part));
+  });
+
+  it('is checked as if the client had sent what a plugin has made of it', async () => {
+    const prepare = await prepareFor({ ...ENDPOINT, strictParameters: true });
+    const n = 2 ** 53;
+    assert.equal(await prepare({}, '', { pair: 'a' }), 'Missing required parameter(s): pair');
+    assert.equal(await prepare({ pair: 'a', odd: 1 }, '', { pair: 'a' }), 'Unknown parameter: odd');
+    assert.equal(await prepare({ pair: '..' }, '', { pair: 'a' }), 'Invalid parameter: pair');
+    const rounded = 'Invalid parameter: n (send this number as a string)';
+    assert.equal(await prepare({ pair: 'a', n }, '', { pair: 'b', n }, ['n']), rounded);
+    const exact = asked(await prepare({ pair: 'a', n: '9007199254740993' }, '', { pair: 'b', n }, ['n']));
+    assert.equal(exact.parameters.n, '9007199254740993');
+  });
+
+  it('keeps its key and its request hash when other parameters go upstream', async () => {
+    const prepare = await prepareFor({ ...ENDPOINT, receipt: true });
+    const question = asked(await prepare({ pair: 'a', token: 't' }));
+    assert.equal(question.requestHash, requestHashOf({ pair: 'a', page: 1 }));
+    const other = question.with({ pair: 'b', page: 2, token: 'changed', key: 'changed' });
+    assert.equal(other.request.url, 'http://upstream.test/v1/price/b?token=t&page=2');
+    assert.equal(other.request.headers.key, 'hidden');
+    assert.deepEqual(other.parameters, { pair: 'b', page: 2, token: 'changed', key: 'changed' });
+    assert.deepEqual([other.key, other.requestHash], [question.key, question.requestHash]);
+    assert.throws(() => question.with({}), { message: 'Missing required parameter(s): pair' });
+    assert.equal(question.with(question.parameters).request, question.request);
+  });
+
+  it('holds the reserved parameters that were sent, in its key and its hash, too', async () => {
+    const encoding = { type: '*', path: '$.a', times: '*' };
+    const prepare = await prepareFor({ ...ENDPOINT, encoding, receipt: true });
+    const one = asked(await prepare({ pair: 'a', _type: 'int256', _path: '$.b' }));
+    assert.deepEqual(one.reserved, { _type: 'int256' });
+    assert.equal(one.requestHash, requestHashOf({ pair: 'a', page: 1, _type: 'int256', _times: null }));
+    const others = [{ _type: 'uint256' }, { _type: 'int256', _times: 1 }, { _type: 'int256', _times: '1' }, {}];
+    const keys = await Promise.all(others.map(async (given) => asked(await prepare({ pair: 'a', ...given })).key));
+    assert.equal(new Set([one.key, ...keys]).size, 5);
+  });
+
+  it('has one key for what makes the same answer, and for nothing else', async () => {
+    const prepare = await prepareFor(ENDPOINT);
+    const key = async (given: Parameters, variation = '') => asked(await prepare(given, variation)).key;
+    const first = await key({ pair: 'a', filter: { x: 1, y: 2 } });
+    assert.match(first, /^[\w-]{43}$/);
+    assert.equal(await key({ filter: { y: 2, x: 1 }, pair: 'a', other: 1, page: 1 }), first);
+    const elsewhere = await prepareFor(ENDPOINT, `0x${'22'.repeat(32)}`);
+    const others = [
+      await key({ pair: 'a', filter: { x: 1, y: 3 } }),
+      await key({ pair: 'a', filter: null }),
+      await key({ pair: 'a', filter: '' }),
+      await key({ pair: 'a' }),
+      await key({ pair: 'a', n: 'a' }),
+      await key({ pair: 'a', token: 'a' }),
+      await key({ pair: 'x'.repeat(10_000) }),
+      await key({ pair: 'a', filter: { x: 1, y: 2 } }, '\n["p","t"]'),
+      asked(await elsewhere({ pair: 'a', filter: { x: 1, y: 2 } })).key,
+    ];
+    assert.equal(new Set([first, ...others]).size, 10);
+  });
+});

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { AroundCall, Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
+import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
+import { createSigner, type Signer } from '../../plugins-sdk/signer.ts';
+import { statementsOf } from '../../plugins-sdk/statements.ts';
+import { verifyResponse } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused, eventually } from '../support/http.ts';
+import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyRaw } from '../support/verify.ts';
+
+/** A plugin whose functions of these stages do what a test says, and else have nothing to say. */
+const OWN = `export default {
+  name: 'own',
+  setup: () => ({
+    hooks: {
+      validate: (parameters, exchange) => testAct('own validate', { parameters, exchange }),
+      answer: (question, exchange, call) => testAct('own answer', { question, exchange, call }),
+      callApi: (request, exchange, call) => testAct('own callApi', { request, exchange, call }),
+      encode: (response) => testAct('own encode', { response }),
+    },
+  }),
+};
+`;
+
+interface Asked<V, R> {
+  readonly question: Question;
+  readonly request: OutgoingRequest;
+  readonly parameters: Parameters;
+  readonly exchange: Exchange;
+  readonly call: AroundCall<V, R>;
+}
+type AnswerCall = Asked<Question, SignedResponse>;
+type ApiCall = Asked<OutgoingRequest, { readonly status: number; readonly data: never }>;
+
+const act = <A>(stage: string, fn: (asked: A) => unknown) => acts.set(`own ${stage}`, (asked) => fn(asked as A));
+
+let upstream: Upstream;
+let service: RunningService;
+let arrived = 0;
+const held: ((status: number) => void)[] = [];
+
+before(async () => {
+  upstream = await startUpstream({
+    '/held': (_, response) =>
+      void held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"v":1}')),
+    '/tenant': (_, response, { path }) =>
+      void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
+  });
+  const { files, plugins } = pluginFiles({ own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) });
+  const cache = { maxAge: 60_000 };
+  const parameters = [{ name: 'q' }];
+  const endpoints = {
+    held: { cache, parameters },
+    tenant: { cache, parameters: [{ name: 'tenant' }], receipt: true },
+    other: { path: '/tenant?other', parameters },
+    plain: { path: '/tenant?plain', parameters, cache },
+  };
+  service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+});
+after(async () => {
+  await service.stop();
+  await upstream.close();
+});
+beforeEach(() => {
+  acts.clear();
+  held.length = 0;
+  upstream.requests.length = 0;
+  arrived = 0;
+  acts.set('arrivals onHttpRequest', () => {
+    arrived += 1;
+  });
+});
+
+const faultOf = (start: number) =>
+  service.logs
+    .slice(start)
+    .map(({ fields }) => String(fields.reason ?? fields.error ?? ''))
+    .find((text) => text.includes('plugin "own"')) ?? '';
+
+describe('40 clients of an upstream that fails make one call', () => {
+  const own: Readonly<Record<string, () => unknown>> = {
+    'of the built-ins': () => undefined,
+    'with an own encode': () => act('encode', () => ({ bytes: '0x01', field: 'data', value: '0x01' })),
+    'with an own callApi round the built-in one': () => act<ApiCall>('callApi', ({ call }) => call.next()),
+    'with an own callApi in its place': () =>
+      act<ApiCall>('callApi', async ({ request: { url, headers } }) => {
+        const response = await fetch(url, { headers });
+        if (!response.ok) throw new Error(`status ${response.status}`);
+        return { status: 200, data: await response.json() };
+      }),
+    'with an own answer round the built-in one': () => act<AnswerCall>('answer', ({ call }) => call.next()),
+  };
+  for (const [name, begin] of Object.entries(own)) {
+    it(name, async () => {
+      begin();
+      const answers = Array.from({ length: 40 }, () => service.post('api/held', { q: name }));
+      await eventually(() => (arrived === 40 && held.length > 0) || undefined, 'all of them');
+      held[0]?.(503);
+      const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
+      assert.deepEqual([...new Set(statuses)], name.endsWith('in its place') ? [500] : [502]);
+      assert.equal(upstream.requests.length, 1);
+    });
+  }
+});
+
+it('what a plugin makes of the parameters is asked, kept and vouched for: nobody gets the answer to another', async () => {
+  act<AnswerCall>('validate', ({ parameters, exchange }) => ({ ...parameters, tenant: exchange.headers['x-tenant'] }));
+  const ask = async (tenant: string) => {
+    const response = await service.post('api/tenant', { tenant: 'forged' }, { 'X-Tenant': tenant });
+    const status = response.headers.get('cache-status');
+    return { answer: await verifyRaw(response, service.signer.address), status };
+  };
+  const [alice, bob, again] = [await ask('alice'), await ask('bob'), await ask('alice')];
+  assert.deepEqual(alice.answer.rawData, { of: '/tenant?tenant=alice' });
+  assert.deepEqual(bob.answer.rawData, { of: '/tenant?tenant=bob' });
+  assert.deepEqual(again.answer, alice.answer);
+  assert.match(again.status ?? '', /hit/);
+  assert.equal(upstream.requests.length, 2);
+  for (const [tenant, { answer }] of [['alice', alice] as const, ['bob', bob] as const]) {
+    const { address: node } = service.signer;
+    assert.equal(verifyResponse(answer, { node, parameters: { tenant } }).ok, true);
+    assert.equal(verifyResponse(answer, { node, parameters: { tenant: 'forged' } }).ok, false);
+  }
+});
+
+describe('an answer that a plugin brings along', () => {
+  const signer = createSigner(TEST_KEY);
+  const sign = (name: string, { by = signer, ahead = 0, requestHash }: Forged = {}) => {
+    const endpointId = service.ids[name] as `0x${string}`;
+    const timestamp = Math.floor(Date.now() / 1000) + ahead;
+    const data = '0x07';
+    const { answer, receipt } = statementsOf({ endpointId, timestamp, data }, requestHash);
+    const { statement, ...hashes } = receipt ?? {};
+    const beside = statement && { receipt: { ...hashes, signature: by.sign(statement) } };
+    const parts = { node: by.address, endpointId, timestamp, field: 'data', value: data, proof: undefined };
+    const signed = { signature: by.sign(answer), ...(beside && { beside: JSON.parse(JSON.stringify(beside)) }) };
+    return SignedResponse.of({ ...parts, ...signed });
+  };
+  interface Forged {
+    readonly by?: Signer;
+    readonly ahead?: number;
+    readonly requestHash?: `0x${string}`;
+  }
+  const HASH = `0x${'44'.repeat(32)}` as const;
+
+  it('is the one that the client gets, if it is an answer of the service to this question', async () => {
+    for (const brought of [sign('api/plain'), { json: sign('api/plain').json }]) {
+      act('answer', () => brought);
+      const response = await service.post('api/plain', { q: 'brought' });
+      assert.equal(await response.text(), brought.json);
+    }
+    act<AnswerCall>('answer', ({ question: { requestHash } }) => sign('api/tenant', requestHash && { requestHash }));
+    assert.equal((await service.post('api/tenant')).status, 200);
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  const forged: Readonly<Record<string, readonly [endpoint: string, make: () => unknown, why: string]>> = {
+    'of another endpoint': ['plain', () => sign('api/other'), 'of another endpoint'],
+    'of the future': ['plain', () => sign('api/plain', { ahead: 60 }), 'of the future'],
+    'of another signer': ['plain', () => sign('api/plain', { by: createSigner('02'.repeat(32)) }), 'no signer'],
+    'that was changed': [
+      'plain',
+      () => ({ json: sign('api/plain').json.replace('0x07', '0x08') }),
+      'cannot be verified',
+    ],
+    'without the receipt that the endpoint has': ['tenant', () => sign('api/tenant'), 'without a receipt'],
+    'to another request': ['tenant', () => sign('api/tenant', { requestHash: HASH }), 'of another request'],
+    'that is none': ['plain', () => ({ json: '{}' }), 'an answer without a node'],
+  };
+  for (const [name, [endpoint, make, why]] of Object.entries(forged)) {
+    it(`is refused ${name}`, async () => {
+      const start = service.logs.length;
+      act('answer', make);
+      await assertRefused(await service.post(`api/${endpoint}`, { q: name }), 500, 'Internal server error');
+      assert.ok(faultOf(start).includes(why), faultOf(start));
+    });
+  }
+
+  it('is compared each time with what is asked, though it was looked at before, or made here', async () => {
+    const known = sign('api/plain');
+    let made: SignedResponse | undefined;
+    act<AnswerCall>('answer', async ({ call }) => {
+      made = await call.next();
+      return made;
+    });
+    await service.post('api/other');
+    act('answer', () => known);
+    assert.equal((await service.post('api/plain')).status, 200);
+    await assertRefused(await service.post('api/other'), 500, 'Internal server error');
+    act('answer', () => made);
+    assert.equal((await service.post('api/other')).status, 200);
+    await assertRefused(await service.post('api/plain'), 500, 'Internal server error');
+  });
+
+  it('and another question are not handed on', async () => {
+    let first: Question | undefined;
+    act<AnswerCall>('answer', ({ question, call }) => {
+      first ??= question;
+      return call.next(first.with({ q: 'changed' }));
+    });
+    const response = await service.post('api/other', { q: 'one' });
+    const { rawData } = await verifyRaw(response, service.signer.address);
+    assert.deepEqual(rawData, { of: '/tenant?other&q=changed' });
+    await assertRefused(await service.post('api/other', { q: 'two' }), 500, 'Internal server error');
+  });
+});
+
+describe('a plugin round the call of the API', () => {
+  it('asks again what failed, and knows how', async () => {
+    const seen: unknown[] = [];
+    act<ApiCall>('callApi', ({ call }) =>
+      call.next().catch((error) => {
+        assert.ok(isRefusal(error));
+        seen.push(error.upstreamStatus, error.reason);
+        return call.next();
+      }),
+    );
+    const answer = service.post('api/held', { q: 'again' });
+    await eventually(() => held[0], 'a call');
+    held[0]?.(503);
+    await eventually(() => held[1], 'another call');
+    held[1]?.(200);
+    assert.deepEqual((await verifyRaw(await answer, service.signer.address)).rawData, { v: 1 });
+    assert.deepEqual(seen, [503, 'upstream status 503']);
+  });
+
+  it('sends what it likes, wherever it likes', async () => {
+    const elsewhere = await startUpstream();
+    elsewhere.json('/signed', { v: 'elsewhere' });
+    act<ApiCall>('callApi', ({ request, call }) =>
+      call.next({
+        ...request,
+        method: 'POST',
+        url: `${elsewhere.url}/signed?a=1`,
+        headers: { ...request.headers, Authorization: 'Bearer t' },
+        body: 'text',
+      }),
+    );
+    const answer = await verifyRaw(await service.post('api/other', { q: 'elsewhere' }), service.signer.address);
+    await elsewhere.close();
+    assert.deepEqual(answer.rawData, { v: 'elsewhere' });
+    const { method, path, body, headers } = elsewhere.requests[0] ?? assert.fail('no request');
+    assert.deepEqual([method, path, body, headers.authorization], ['POST', '/signed?a=1', 'text', 'Bearer t']);
+    assert.equal(upstream.requests.length, 0);
+  });
+
+  it('hands on nothing that cannot be sent', async () => {
+    const wrong: readonly (readonly [object, string])[] = [
+      [{ method: 'GET /' }, 'method must be an HTTP method such as GET'],
+      [{ url: '/relative' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      [{ url: 'ftp://h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      [{ url: 'http://a:b@h/' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      [{ url: 'http://h/#f' }, 'url must be an absolute http or https URL without credentials and fragment'],
+      [{ headers: [] }, 'headers must be an object of texts'],
+      [{ headers: { 'a b': 'x' } }, 'headers["a b"] is no header that can be set'],
+      [{ headers: { Connection: 'close' } }, 'headers["Connection"] is no header that can be set'],
+      [{ headers: { a: 'x\ny' } }, 'headers["a"] must be a text that a header can carry'],
+      [{ headers: { a: 'x', A: 'y' } }, 'headers["A"] is there twice: case does not count'],
+      [{ body: {} }, 'body must be a text, or absent'],
+    ];
+    for (const [member, why] of wrong) {
+      const start = service.logs.length;
+      act<ApiCall>('callApi', ({ request, call }) => call.next({ ...request, ...member }));
+      await assertRefused(await service.post('api/other'), 500, 'Internal server error');
+      assert.ok(faultOf(start).includes(why), faultOf(start));
+    }
+    assert.equal(upstream.requests.length, 0);
+  });
+});
