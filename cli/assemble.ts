@@ -7,11 +7,12 @@ import type { Background } from '../plugins-sdk/background.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
-import { modesOf } from '../plugins-sdk/modes.ts';
+import { modesOf, repeatingModesOf } from '../plugins-sdk/modes.ts';
 import { describeService } from '../plugins-sdk/openapi.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi-part.ts';
 import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/plugin-set.ts';
 import { checkBehaviour } from '../plugins-sdk/shape.ts';
+import { nearest } from '../plugins-sdk/suggest.ts';
 import { stateNeeds } from './shared-state.ts';
 import { packageVersion } from './surroundings.ts';
 import { messageOf } from './text.ts';
@@ -77,7 +78,8 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     };
     const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);
-    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, plugin };
+    const repeats = repeatingModesOf(definition);
+    return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
@@ -106,7 +108,8 @@ export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
     );
   const { name, signerAddress } = choice.definition;
   const address: unknown = signerAddress?.call(choice.definition, choice.config, config);
-  if (!isAddress(address)) throw new RegistrationError(`plugin "${name}": "signerAddress" returned no address`);
+  if (!isAddress(address))
+    throw new RegistrationError(`${placeOf(choice)}plugin "${name}": "signerAddress" returned no address`);
   return address;
 }
 
@@ -136,7 +139,11 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
     },
   ] as const;
   for (const { member, stage, verb, of, used } of sides) {
-    const fail = (plugin: string, why: string) => new RegistrationError(`plugin "${plugin}": ${why}`);
+    const fail = (plugin: string, why: string, meant?: string) => {
+      const place = placeOf(plugins.find(({ definition }) => definition.name === plugin));
+      const suggestion = meant === undefined ? '' : `, did you mean "${meant}"?`;
+      return new RegistrationError(`${place}plugin "${plugin}": ${why}${suggestion}`);
+    };
     const provided = new Set(taps[stage].map(({ variant }) => variant));
     // A plugin may do without a hook that nobody asks for; endpoints that name nothing use what nobody needs to declare.
     const known = new Set<string | undefined>(used);
@@ -148,22 +155,33 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
     }
     for (const { definition } of plugins) for (const variant of of(definition)) known.add(variant);
     const odd = taps[stage].find(({ variant }) => !known.has(variant));
-    if (odd !== undefined)
-      throw fail(odd.plugin, `"hooks.${stage}" has "${odd.variant}", which no plugin has in "${member}"`);
+    if (odd === undefined) continue;
+    const { plugin, variant = '' } = odd;
+    const why = `"hooks.${stage}" has "${variant}", which no plugin has in "${member}"`;
+    throw fail(
+      plugin,
+      why,
+      nearest(
+        variant,
+        plugins.flatMap(({ definition }) => of(definition)),
+      ),
+    );
   }
 }
 
-function setUp(
-  { definition, source, path, config }: PluginChoice,
-  services: Services,
-  hide: LoadedConfig['hide'],
-): Behaviour {
+/** `settings.plugins[0] (line 9): `: where the config names a plugin that is no built-in. */
+function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): string {
+  if (path === undefined) return '';
+  return line === undefined ? `${path}: ` : `${path} (line ${line}): `;
+}
+
+function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
+  const { definition, source, path, config } = choice;
   try {
     return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
-    const at = path === undefined ? '' : `${path}: `;
-    throw new RegistrationError(`${at}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
+    throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);
   }
 }
 

@@ -91,7 +91,7 @@ export class Generation {
         },
       });
       const { now } = surroundings;
-      const pipeline = new Pipeline(plugins.hooks, { now, serialize: madeHere, failed });
+      const pipeline = new Pipeline(plugins.hooks, { now, serialize: madeHere, failed }, plugins.repeats);
       const closed = this.#requests.done;
       this.#plugins = plugins;
       this.#pipeline = pipeline;

@@ -98,7 +98,9 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return {
     config: view.config,
     ...finish(identified),
-    plugins: plugins.choices,
+    plugins: plugins.choices.map((choice) =>
+      choice.path === undefined ? choice : { ...choice, line: lineIn(tree, choice.path) },
+    ),
     warnings: ordered,
     hide: hiding(source.values),
   };

@@ -243,6 +243,8 @@ class Invocation {
     const { contract, plugin } = this.#tap;
     return this.#read(() => {
       contract.ended?.(this.#context, this.#args, plugin);
+      // Not to be taken for the steps in which a contract reads a large result.
+      if (types.isGeneratorObject(value)) throw new WrongShape('returned a generator: no hook is a generator function');
       if (value !== undefined) return contract.accept?.(value, this.#args, plugin);
       if (this.#hasAsked) throw new WrongShape('returned nothing, after it had asked for the rest');
       return undefined;

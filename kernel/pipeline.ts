@@ -45,6 +45,10 @@ function refuse(stage: StageName, refusal: Refusal): never {
   throw asRefusal(refusal, stage);
 }
 
+function requireOpen(exchange: Exchange, stage: StageName): void {
+  if (control.isSettled(exchange)) refuse(stage, refusals.internal('the request has ended'));
+}
+
 /** Runs requests through the stages, in the order of the table of stages. */
 export class Pipeline {
   readonly hooks: Hooks;
@@ -115,7 +119,7 @@ export class Pipeline {
     const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
     const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
     // Vouch for it. A mode may have given up without waiting: what was refused is not signed.
-    if (control.isSettled(exchange)) refuse('sign', refusals.internal('the request has ended'));
+    requireOpen(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(runtime.now() / 1000);
     const { requestHash } = question;
@@ -230,7 +234,8 @@ class RequestLifecycle {
       const { hooks, produce } = this.#pipeline;
       const exchange = this.#exchange;
       const response = await hooks.askAround('answer', question, exchange, produce);
-      // May it go out? Until then the client does not see it.
+      // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
+      requireOpen(exchange, 'release');
       await hooks.ask('release', response, exchange);
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });

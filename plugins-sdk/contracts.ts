@@ -1,7 +1,6 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
 import { requireAnswer, type Vouchers } from './answers.ts';
-import { type Hex, isHex } from './hex.ts';
+import { isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
 import { JsonText } from './json-text.ts';
 import {
@@ -25,110 +24,45 @@ import { outgoingOf } from './outgoing.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { AskedQuestion } from './question.ts';
 import { readResponse } from './read-response.ts';
+import { headersAfter, headersOf } from './response-headers.ts';
+import { ensure, hexIn, isString, membersOf, textIn, wrong } from './result-checks.ts';
 import { isChecked, requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
-
-type Members = Readonly<Record<string, unknown>>;
-
-function ensure(condition: boolean, detail?: string): asserts condition {
-  if (!condition) throw new WrongShape(wrong(detail));
-}
-
-function wrong(detail?: string): string {
-  return `returned something of the wrong shape${detail === undefined ? '' : `: ${detail}`}`;
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
 
 function isInteger(value: unknown): value is number {
   return Number.isInteger(value);
 }
 
-function membersOf(value: unknown): Members {
-  ensure(isRecord(value));
+function yes(value: unknown): true {
+  ensure(value === true, 'it must be true or undefined');
   return value;
 }
 
-function yes(value: unknown): true {
-  ensure(value === true);
-  return value;
-}
+const ENDPOINT = ['id', 'api', 'name', 'mode', 'auth', 'own', 'shared'];
 
 /** It is handed on as it is, because plugins know it by its identity. */
 function endpointOf(value: unknown): Endpoint {
-  const { id, api, name, mode, auth } = membersOf(value);
-  ensure(isHex(id) && [api, name, mode].every(isString) && Array.isArray(auth));
+  const { id, api, name, mode, auth } = membersOf(value, ENDPOINT);
+  hexIn(id, 'id');
+  textIn(api, 'api');
+  textIn(name, 'name');
+  textIn(mode, 'mode');
+  ensure(Array.isArray(auth), 'auth must be a list');
   return value as Endpoint;
 }
 
 /** Frozen ones are not looked through again. */
 function parametersOf(value: unknown): Parameters {
-  return deepFreeze(membersOf(value)) as Parameters;
+  ensure(isRecord(value), 'it must be an object of parameters');
+  return deepFreeze(value) as Parameters;
 }
 
-function ciphertext(value: unknown): Hex {
-  ensure(isHex(value) && value !== '0x');
-  return value;
-}
-
-/** They belong to the message and the connection, which the server alone knows (RFC 9110, sections 6.6, 7.6 and 8.6). */
-const FRAMING: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-/** Characters of headers, of which most clients take no more than twice as many. */
-const MAX_HEADERS = 8192;
-
-/** Frozen objects that were looked at once. */
-const known = new WeakSet<object>();
-
-/** A frozen copy of headers that HTTP can carry. */
-function headersOf(value: unknown): Headers {
-  const given = membersOf(value);
-  if (known.has(given)) return given as Headers;
-  const headers: Record<string, string> = {};
-  let size = 0;
-  for (const [name, text] of Object.entries(given)) {
-    ensure(isString(text) && canBeSent(name, text), `the header ${JSON.stringify(name)} cannot be sent`);
-    ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
-    headers[name] = text;
-    size += name.length + text.length;
-  }
-  ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  if (Object.isFrozen(given)) known.add(given);
-  known.add(Object.freeze(headers));
-  return headers;
-}
-
-function canBeSent(name: string, text: string): boolean {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** What one plugin adds to the headers of those before it; it can replace theirs, and not take them away. */
-function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
-  const added = headersOf(value);
-  const others = headersOf(before);
-  return Object.keys(others).length === 0 ? added : headersOf({ ...others, ...added });
-}
+const HTTP_RESPONSE = ['status', 'headers', 'body'];
 
 /** A response as it was when it was returned; what is sent as JSON is JSON. */
 export function httpResponseOf(value: unknown): HttpResponse {
-  const { status, headers: given, body } = membersOf(value);
-  ensure(isInteger(status) && status >= 200 && status <= 599);
+  const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
+  ensure(isInteger(status) && status >= 200 && status <= 599, 'status must be an integer from 200 to 599');
   const headers = given === undefined ? undefined : headersOf(given);
   const checked = bodyOf(status, headers, body);
   return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
@@ -142,7 +76,7 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown): Ht
     ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
     return Uint8Array.from(body);
   }
-  ensure(isString(body));
+  ensure(isString(body), 'body must be a text or bytes');
   ensure(body === '' || !isSentAsJson(headers) || isJson(body), 'the body is no JSON');
   return body;
 }
@@ -164,12 +98,12 @@ function isJson(text: string): boolean {
 
 function signedResponseOf(value: unknown): SignedResponse {
   if (SignedResponse.is(value)) return value;
-  const { json } = membersOf(value);
-  ensure(isString(json));
+  const { json } = membersOf(value, ['json']);
+  ensure(isString(json), 'json must be a text');
   try {
     return SignedResponse.parse(json);
   } catch (error) {
-    throw new WrongShape(wrong(error instanceof TypeError ? error.message : 'an answer is JSON'));
+    throw wrong(error instanceof TypeError ? error.message : 'an answer is JSON');
   }
 }
 
@@ -182,25 +116,45 @@ const ADDED = ['requestId', 'status', 'done'];
 /** No value of an answer stands under the name of another member. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);
 
+const ENCODED = ['bytes', 'field', 'value'];
+
 /** Each member is read once: what is looked at here is what is signed and shown. */
 function encodedOf(value: unknown): Encoded {
-  const { bytes, field, value: shown } = membersOf(value);
-  ensure(isHex(bytes) && isString(field) && field !== '');
+  const { bytes, field, value: shown } = membersOf(value, ENCODED);
+  ensure(isHex(bytes), 'bytes must be 0x hex');
+  ensure(isString(field) && field !== '', 'field must be a text that is not empty');
   ensure(!TAKEN.has(field), `the field ${field} has another meaning`);
   if (shown === bytes || JsonText.is(shown)) return { bytes, field, value: shown };
-  ensure(isFiniteJson(shown as Json), 'the value holds a number that JSON cannot carry');
-  return { bytes, field, value: JsonText.stringify(shown) };
+  return { bytes, field, value: jsonOf(shown) };
+}
+
+function jsonOf(value: unknown): JsonText {
+  try {
+    ensure(isFiniteJson(value as Json), 'the value holds a number that JSON cannot carry');
+    return JsonText.stringify(value);
+  } catch (error) {
+    throw error instanceof WrongShape ? error : wrong('value must be JSON');
+  }
+}
+
+function jsonObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  try {
+    if (isRecord(value)) return plainObject(value);
+  } catch {}
+  throw wrong(`${what} must be an object of JSON`);
 }
 
 /** What stands beside a signature cannot take the place of what was signed. */
 const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData']);
 
+const SIGNED = ['node', 'signature', 'beside'];
+
 /** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
-  const { node, signature, beside } = membersOf(value);
-  ensure(isHex(node) && node !== '0x' && isHex(signature) && signature !== '0x');
-  const further = beside === undefined ? undefined : plainObject(membersOf(beside));
+  const members = membersOf(value, SIGNED);
+  const [node, signature] = [hexIn(members.node, 'node'), hexIn(members.signature, 'signature')];
+  const further = members.beside === undefined ? undefined : jsonObject(members.beside, 'beside');
   const request = given as SignRequest;
   const asked = request.requestHash;
   const { receipt, signatures = [] } = further ?? {};
@@ -262,9 +216,9 @@ export function contractsFor(vouchers: Vouchers): Contracts {
       },
       response: (value, [given]) => readResponse(value, given),
       encoded: encodedOf,
-      data: ciphertext,
+      data: (value) => hexIn(value, 'it'),
       signed: signedOf,
-      proof: (value) => plainObject(membersOf(value)),
+      proof: (value) => jsonObject(value, 'it'),
       headers: headersAfter,
     },
   };

@@ -1,2 +1,11 @@
+import { hint } from './suggest.ts';
+
 /** Why a plugin cannot be used; the message is one line without the plugin's name. */
 export class PluginProblem extends Error {}
+
+/** What is misspelt would be ignored. @throws PluginProblem */
+export function refuseUnknown(members: readonly string[], known: readonly string[], where: string): void {
+  const odd = members.find((member) => !known.includes(member));
+  if (odd !== undefined)
+    throw new PluginProblem(`${where} unknown member "${odd}"${hint(odd, known, 'known members')}`);
+}

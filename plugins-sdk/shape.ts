@@ -1,11 +1,12 @@
 import { stageNames, stageOf, stages } from '../kernel/stages.ts';
-import type { Behaviour, ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from './define.ts';
+import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
+import type { ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from './define.ts';
 import { configKeysOf } from './endpoint-keys.ts';
-import type { Observer } from './kernel.ts';
-import { PluginProblem } from './plugin-problem.ts';
+import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { publicHooks } from './public-hooks.ts';
 import { isRecord } from './schema/path.ts';
-import { hint } from './suggest.ts';
+
+export { checkBehaviour } from './check-behaviour.ts';
 
 const HOOKS: readonly string[] = Object.keys(publicHooks);
 const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
@@ -32,7 +33,7 @@ function assertSimplePlugin(value: unknown, what: string): asserts value is Simp
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
   checkName(value.name, what);
   const { hooks } = value;
-  if (!isRecord(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
+  if (!isTable(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
   for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
 }
@@ -43,19 +44,12 @@ function checkSimpleMember(member: string, what: string): void {
   refuseUnknown([member], SIMPLE, `${what} has an`);
 }
 
-/** What is misspelt would be ignored. @throws PluginProblem */
-export function refuseUnknown(members: readonly string[], known: readonly string[], where: string): void {
-  const odd = members.find((member) => !known.includes(member));
-  if (odd !== undefined)
-    throw new PluginProblem(`${where} unknown member "${odd}"${hint(odd, known, 'known members')}`);
-}
-
 function checkHook(stage: string, hook: unknown): void {
   if (Object.hasOwn(stages, stage) && !HOOKS.includes(stage)) {
     throw new PluginProblem(`the hook "${stage}" needs a plugin with "setup"`);
   }
-  if (!HOOKS.includes(stage)) throw new PluginProblem(`unknown hook "${stage}"${hint(stage, HOOKS, 'known hooks')}`);
-  if (typeof hook !== 'function') throw new PluginProblem(`the hook "${stage}" must be a function`);
+  if (!HOOKS.includes(stage)) refuseHook(stage, HOOKS);
+  requireFunction(hook, `the hook "${stage}"`);
 }
 
 function checkName(name: unknown, what: string): void {
@@ -74,16 +68,19 @@ type Check = readonly [(value: unknown) => boolean, string];
 
 const aFunction: Check = [isFunction, 'a function'];
 
+/** Milliseconds that a timer can hold. */
+const MAX_TIMER = 2_147_483_647;
+
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
 const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
-  budget: [(value) => value === 'none' || (typeof value === 'number' && value > 0), '"none" or positive milliseconds'],
+  budget: [isBudget, `"none" or whole milliseconds from 1 to ${MAX_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
   configSchema: [() => true, ''],
   auth: [(value) => isRecord(value) && Object.values(value).every(isRecord), 'an object of schemas by auth type'],
-  modes: [isTexts, 'a list of names'],
+  modes: [isModes, 'a list of names, or an object of {repeats} by name'],
   credentials: [isTexts, 'a list of header names'],
   exposes: [isTexts, 'a list of header names'],
   signers: [
@@ -107,18 +104,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   openapi: aFunction,
   setup: aFunction,
 };
-const MEMBERS = Object.keys(memberChecks);
-
-const behaviour: { readonly [M in keyof Required<Behaviour>]: true } = {
-  hooks: true,
-  routes: true,
-  observe: true,
-  start: true,
-  stop: true,
-};
-const BEHAVIOUR = Object.keys(behaviour);
-
-const observers: { readonly [M in keyof Required<Observer>]: true } = { stage: true, call: true, response: true };
+const MEMBERS = Object.keys(memberChecks) as (keyof Definition)[];
 
 const identityParts: { readonly [P in IdentityPart]: true } = {
   url: true,
@@ -136,11 +122,17 @@ const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes
 export function checkDefinition(definition: Definition, what = 'the default export'): void {
   checkName(definition.name, what);
   refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
-  for (const [name, [isValid, expected]] of Object.entries(memberChecks)) {
-    const member: unknown = Reflect.get(definition, name);
-    if (member !== undefined && !isValid(member)) throw new PluginProblem(`its "${name}" must be ${expected}`);
-  }
+  for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
+  refuseUnknown(Object.keys(definition.needsState ?? {}), ['auth', 'modes'], 'its "needsState" has an');
+  for (const [name, mode] of Object.entries(definition.modes ?? {}))
+    refuseUnknown(isRecord(mode) ? Object.keys(mode) : [], ['repeats'], `its mode "${name}" has an`);
+}
+
+/** @throws PluginProblem for a value that this member of a definition cannot have. */
+export function checkMember(name: keyof Definition, value: unknown): void {
+  const [isValid, expected] = memberChecks[name];
+  if (value !== undefined && !isValid(value)) throw new PluginProblem(`its "${name}" must be ${expected}`);
 }
 
 /** Exports of the file that only a plugin without `setup` has. @throws PluginProblem */
@@ -156,23 +148,18 @@ export function refuseIgnored(
   }
 }
 
-/** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. @throws PluginProblem */
-export function checkBehaviour(made: Behaviour): Behaviour {
-  if (typeof made !== 'object' || made === null || 'then' in made) {
-    throw new PluginProblem(`"setup" must return {${BEHAVIOUR.join(', ')}} at once`);
-  }
-  refuseUnknown(Object.keys(made), BEHAVIOUR, '"setup" returned an');
-  const told = Object.entries(made.observe ?? {}).filter(([, member]) => isFunction(member));
-  refuseUnknown(
-    told.map(([name]) => name),
-    Object.keys(observers),
-    '"observe" has an',
-  );
-  return made;
-}
-
 function isFunction(value: unknown): boolean {
   return typeof value === 'function';
+}
+
+function isBudget(value: unknown): boolean {
+  return value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMER);
+}
+
+function isModes(value: unknown): boolean {
+  if (Array.isArray(value)) return isTexts(value);
+  const isMode = (mode: unknown) => isRecord(mode) && (mode.repeats === undefined || typeof mode.repeats === 'boolean');
+  return isTable(value) && isTexts(Object.keys(value)) && Object.values(value).every(isMode);
 }
 
 function isTexts(value: unknown): boolean {

@@ -16,6 +16,20 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best?.name;
 }
 
+/** A member that is none of the known ones, and the absent one that it most likely stands for. */
+export function misspelt(
+  value: object,
+  known: readonly string[],
+): { readonly name: string; readonly meant: string } | undefined {
+  for (const name of Object.keys(value)) {
+    if (known.includes(name)) continue;
+    const absent = known.filter((member) => !(member in value));
+    const meant = nearest(name, absent);
+    if (meant !== undefined) return { name, meant };
+  }
+  return undefined;
+}
+
 /** `, did you mean "x"?`, or without a near name the known ones. */
 export function hint(name: string, known: readonly string[], what: string): string {
   const near = nearest(name, known);

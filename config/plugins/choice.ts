@@ -14,6 +14,8 @@ export interface PluginChoice {
   readonly source: string;
   /** Where the configuration names it. */
   readonly path?: string;
+  /** The line of the file at which it does. */
+  readonly line?: number | undefined;
   readonly operator: boolean;
   /** Whether it runs in a process of its own. */
   readonly isolated?: boolean;

@@ -3,8 +3,9 @@ import { Background } from '../background.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from '../define.ts';
 import type { Hex } from '../hex.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
+import { repeatingModesOf } from '../modes.ts';
 import { createPluginSet } from '../plugin-set.ts';
-import { checkBehaviour } from '../shape.ts';
+import { checkBehaviour, checkMember } from '../shape.ts';
 import type {
   AfterApiCallInput,
   AnswerInput,
@@ -56,10 +57,12 @@ export async function createHarness(
     ...options.services,
   });
   const behaviour = checkBehaviour(definition.setup(services, config));
-  const { name, budget = DEFAULT_BUDGET, credentials } = definition;
+  const { name, credentials } = definition;
+  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET;
+  checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
-    [others, { name, budget: options.budget ?? budget, credentials, plugin: behaviour }],
+    [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
     { signers: [services.node], now: () => services.now() },
   );

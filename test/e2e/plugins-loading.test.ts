@@ -195,28 +195,36 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       text: 'export default { name: "p", setup: () => ({ hook: {} }) };',
       expected: /"setup" returned an unknown member "hook", did you mean "hooks"\?$/,
     },
+    'delivers a mode that it calls otherwise': {
+      text: 'export default { name: "p", modes: ["live"], setup: () => ({ hooks: { deliver: { liev: () => undefined } } }) };',
+      expected: /"hooks\.deliver" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
+    },
     'has an auth type that it does not check': {
       text: 'export default { name: "p", auth: { t: {} }, setup: () => ({}) };',
       endpoint: { auth: { type: 't' } },
-      expected: /^plugin "p": "auth" has "t", which no plugin checks in "hooks\.authenticate"$/,
+      expected:
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "auth" has "t", which no plugin checks in "hooks\.authenticate"$/,
     },
     'checks an auth type that nobody declares': {
       text: 'export default { name: "p", setup: () => ({ hooks: { authenticate: { t: () => true } } }) };',
-      expected: /^plugin "p": "hooks\.authenticate" has "t", which no plugin has in "auth"$/,
+      expected:
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.authenticate" has "t", which no plugin has in "auth"$/,
     },
     'has a mode that it does not deliver': {
       text: 'export default { name: "p", modes: ["m"], setup: () => ({}) };',
       endpoint: { mode: 'm' },
-      expected: /^plugin "p": "modes" has "m", which no plugin delivers in "hooks\.deliver"$/,
+      expected:
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "modes" has "m", which no plugin delivers in "hooks\.deliver"$/,
     },
     'delivers a mode that nobody declares': {
       text: 'export default { name: "p", setup: () => ({ hooks: { deliver: { m: () => undefined } } }) };',
-      expected: /^plugin "p": "hooks\.deliver" has "m", which no plugin has in "modes"$/,
+      expected:
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.deliver" has "m", which no plugin has in "modes"$/,
     },
     'has no address for its signatures': {
       text: 'export default { name: "p", signerAddress: () => "0x1", setup: () => ({}) };',
       without: 'sign-eip191',
-      expected: /^plugin "p": "signerAddress" returned no address$/,
+      expected: /^settings\.plugins\[0\] \(line 4\): plugin "p": "signerAddress" returned no address$/,
     },
     'signs and does not say by which address': {
       text: 'export default { name: "p", setup: () => ({ hooks: { sign: () => undefined } }) };',
@@ -259,6 +267,36 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
     });
   }
 
+  it('one whose setup returns what cannot be right: with the place in the file, and the nearest name', async () => {
+    const hooks =
+      'admit, resolve, read, onHttpRequest, authenticate, validate, prepare, deliver, answer, onBeforeApiCall';
+    const more = 'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, sign, prove, release, settle, respond';
+    const cases: readonly [string, string][] = [
+      ['hooks: { onbeforesign() {} }', 'unknown hook "onbeforesign", did you mean "onBeforeSign"?'],
+      ['hooks: { toString() {} }', `unknown hook "toString", known hooks: ${hooks}, ${more}, onResponseSent, onError`],
+      ['hooks: { lookup() {} }', 'the hook "lookup" is gone: use "answer"'],
+      ['hooks: { fetched() {} }', 'the hook "fetched" is gone: use "answer"'],
+      ['hooks: { store() {} }', 'the hook "store" is gone: use "answer"'],
+      ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
+      ['hooks: { onError: 1 }', 'the hook "onError" must be a function'],
+      ['hooks: { deliver() {} }', 'the hook "deliver" must be an object of functions by mode'],
+      ['hooks: { authenticate: null }', 'the hook "authenticate" must be an object of functions by auth type'],
+      ['hooks: { authenticate: { t: 1 } }', 'the hook "authenticate" of "t" must be a function'],
+      ['hooks: new (class { onError() {} })()', '"hooks" must be a plain object of functions'],
+      ['hooks: []', '"hooks" must be a plain object of functions'],
+      ['onError() {}', '"setup" returned "onError", which belongs into "hooks"'],
+      ['varry() {}', '"setup" returned an unknown member "varry", did you mean "vary"?'],
+      ['vary: "text"', '"vary" must be a function'],
+      ['start: {}', '"start" must be a function'],
+      ['stop: 1', '"stop" must be a function'],
+    ];
+    for (const [made, why] of cases) {
+      const text = `export default { name: 'full', setup: () => ({ ${made} }) };`;
+      const message = `settings.plugins[1] (line 5): plugin "full" of ./p.mjs cannot be set up: ${why}`;
+      await assert.rejects(start([{ source: 'builtin:cache' }, { source: './p.mjs' }], { 'p.mjs': text }), { message });
+    }
+  });
+
   it('one that is not there, and two of one name', async () => {
     await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
     const twice = pluginFile('same', '');
@@ -287,7 +325,7 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
         { files: { 'leak.mjs': thrower(where) }, env: { DSN: secret } },
       );
     await assert.rejects(startWith('setup'), {
-      message: 'settings.plugins[0]: plugin "leak" of ./leak.mjs cannot be set up: cannot reach ***',
+      message: 'settings.plugins[0] (line 4): plugin "leak" of ./leak.mjs cannot be set up: cannot reach ***',
     });
     await assert.rejects(startWith('start'), { message: 'plugin "leak" cannot start: cannot reach ***' });
     const running = await startWith('hook');

@@ -129,6 +129,7 @@ describe('a route that cannot be served stops the start and names the plugin', (
     }
   };
   const handle = "handle: () => ({ status: 200, body: '{}' })";
+  const PLACE = 'settings.plugins[0] (line 4): plugin "odd" of ./odd.mjs cannot be set up:';
 
   for (const [route, why] of [
     [
@@ -142,21 +143,25 @@ describe('a route that cannot be served stops the start and names the plugin', (
     [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'route FETCH /a: there is no such method'],
     [`{ path: '/a', admit: false, ${handle} }`, 'route undefined /a: needs a method and a path'],
     [`{ method: 'GET', admit: false, ${handle} }`, 'route GET undefined: needs a method and a path'],
+    [
+      `{ method: 'POST', path: '/a', admit: false, maxbody: 9, ${handle} }`,
+      'route POST /a: unknown member "maxbody", did you mean "maxBody"?',
+    ],
   ] as const) {
     it(why, async () => {
-      assert.equal(await starting(route), `plugin "odd": ${why}`);
+      assert.equal(await starting(route), `${PLACE} ${why}`);
     });
   }
 
   for (const [routes, why] of [
-    ['5', 'plugin "odd": "routes" is no list'],
-    ['{}', 'plugin "odd": "routes" is no list'],
-    ['[null]', 'plugin "odd": a route is no object'],
-    ['[{ method: Symbol("m"), path: "/a" }]', 'plugin "odd": route Symbol(m) /a: needs a method and a path'],
-    ['[{ get method() { throw new Error("boom"); } }]', 'plugin "odd" cannot be registered: boom'],
+    ['5', '"routes" is no list'],
+    ['{}', '"routes" is no list'],
+    ['[null]', 'a route is no object'],
+    ['[{ method: Symbol("m"), path: "/a" }]', 'route Symbol(m) /a: needs a method and a path'],
+    ['[{ get method() { throw new Error("boom"); } }]', 'boom'],
   ] as const) {
     it(`no routes at all: ${routes}`, async () => {
-      assert.equal(await starting(`], routes: ${routes}, start: () => [`), why);
+      assert.equal(await starting(`], routes: ${routes}, start: () => [`), `${PLACE} ${why}`);
     });
   }
 

@@ -163,7 +163,10 @@ describe('a config that cannot be used leaves everything as it was', () => {
     'setup.mjs': definition('setup', `throw new Error('no\\nway');`),
     'late.mjs': definition('late', `return { start() { throw new Error('not today'); }, stop: () => note('late') };`),
     'promise.mjs': definition('promise', `return Promise.resolve({});`),
-    'route.mjs': definition('route', `return { routes: [{ method: 'GET', path: '/health', admit: false }] };`),
+    'route.mjs': definition(
+      'route',
+      `return { routes: [{ method: 'GET', path: '/health', admit: false, handle() {} }] };`,
+    ),
     'unread.mjs': `throw new Error('unread');`,
   };
 
@@ -214,14 +217,19 @@ describe('a config that cannot be used leaves everything as it was', () => {
     [
       'a plugin that cannot be set up',
       () => config({ b: {} }, plugin('setup')),
-      [WARNING, 'error settings.plugins[1]: plugin "setup" of ./setup.mjs cannot be set up: no', 'error way', UNUSABLE],
+      [
+        WARNING,
+        'error settings.plugins[1] (line 7): plugin "setup" of ./setup.mjs cannot be set up: no',
+        'error way',
+        UNUSABLE,
+      ],
     ],
     [
       'a plugin whose setup is a promise',
       () => config({ b: {} }, plugin('promise')),
       [
         WARNING,
-        'error settings.plugins[1]: plugin "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, observe, start, stop} at once',
+        'error settings.plugins[1] (line 7): plugin "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, observe, vary, start, stop} at once',
         UNUSABLE,
       ],
     ],

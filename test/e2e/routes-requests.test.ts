@@ -116,10 +116,14 @@ describe('what the handler of a route gets', () => {
         assert.equal(reason(), `plugin "routes": Error: ${why}`);
       });
 
-    for (const path of ['/nothing', '/null'])
+    const shape = 'plugin "routes": Error: returned something of the wrong shape';
+    for (const [path, why] of [
+      ['/nothing', 'nothing serves GET /nothing'],
+      ['/null', `${shape}: it must be an object {status, headers, body}`],
+    ] as const)
       it(`something: ${path} is 500`, async () => {
         await assertRefused(await get(path), 500, 'Internal server error');
-        assert.equal(reason(), 'plugin "routes": Error: returned something of the wrong shape');
+        assert.equal(reason(), why);
       });
 
     it('in time', async () => {
@@ -135,7 +139,8 @@ it('maxBody that is no number of bytes stops the start', async () => {
     const odd = `export default { name: 'odd', setup: () => ({ routes: [${route}] }) };`;
     const { files, plugins } = pluginFiles({ odd });
     const starting = startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), { files });
-    const message = 'plugin "odd": route POST /a: "maxBody" must be a number of bytes';
+    const place = 'settings.plugins[0] (line 4): plugin "odd" of ./odd.mjs cannot be set up';
+    const message = `${place}: route POST /a: "maxBody" must be a number of bytes`;
     await assert.rejects(starting, (error) => error instanceof RegistrationError && error.message === message);
   }
 });

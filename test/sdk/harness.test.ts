@@ -690,12 +690,17 @@ describe('testPlugin', () => {
         { name: 'p', credential: [], setup: () => ({}) },
         'the plugin has an unknown member "credential", did you mean "credentials"?',
       ],
-      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, start, stop} at once'],
+      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, vary, start, stop} at once'],
       [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
-      [routed({ maxBody: '1kb' }), 'plugin "p": route GET /x: "maxBody" must be a number of bytes'],
-      [routed({ admit: undefined }), 'plugin "p": route GET /x: "admit" must be true or false'],
-      [routed({ path: 'x' }), 'plugin "p": route GET x: the path must start with a slash, or be *'],
-      [routed({ method: 'FETCH' }), 'plugin "p": route FETCH /x: there is no such method'],
+      [returning({ routes: {} }), '"routes" is no list'],
+      [returning({ hooks: { lookup: () => undefined } }), 'the hook "lookup" is gone: use "answer"'],
+      [returning({ hooks: { deliver: () => undefined } }), 'the hook "deliver" must be an object of functions by mode'],
+      [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
+      [routed({ handle: undefined }), 'route GET /x: has no handler'],
+      [routed({ maxBody: '1kb' }), 'route GET /x: "maxBody" must be a number of bytes'],
+      [routed({ admit: undefined }), 'route GET /x: "admit" must be true or false'],
+      [routed({ path: 'x' }), 'route GET x: the path must start with a slash, or be *'],
+      [routed({ method: 'FETCH' }), 'route FETCH /x: there is no such method'],
     ];
     for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
     await assert.rejects(
@@ -704,6 +709,10 @@ describe('testPlugin', () => {
         message: 'testPlugin takes a plugin: call its factory first',
       },
     );
+    for (const budget of [0, 0.5, Infinity, 2 ** 31])
+      await assert.rejects(testPlugin({ name: 'p', hooks: {} }, { budget }), {
+        message: 'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
+      });
     const configured = { name: 'p', configSchema: Type.Object({ max: Type.Integer() }), setup: () => ({}) };
     await assert.rejects(testPlugin(configured, { config: { max: '1', mix: 1 } }), {
       message: 'config.max: expected an integer, found a string\nconfig.mix: unknown key, did you mean "max"?',

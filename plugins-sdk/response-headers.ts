@@ -1,0 +1,58 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isRecord } from '../kernel/plain-json.ts';
+import type { Headers } from './kernel.ts';
+import { ensure, isString, type Members, wrong } from './result-checks.ts';
+
+/** They belong to the message and the connection, which the server alone knows (RFC 9110, sections 6.6, 7.6 and 8.6). */
+const FRAMING: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Characters of headers, of which most clients take no more than twice as many. */
+const MAX_HEADERS = 8192;
+
+/** Frozen objects that were looked at once. */
+const known = new WeakSet<object>();
+
+/** A frozen copy of headers that HTTP can carry. */
+export function headersOf(value: unknown): Headers {
+  if (!isRecord(value)) throw wrong('headers must be an object of texts');
+  const given: Members = value;
+  if (known.has(given)) return given as Headers;
+  const headers: Record<string, string> = {};
+  let size = 0;
+  for (const [name, text] of Object.entries(given)) {
+    if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
+    if (!canBeSent(name, text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
+    ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
+    headers[name] = text;
+    size += name.length + text.length;
+  }
+  ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
+  if (Object.isFrozen(given)) known.add(given);
+  known.add(Object.freeze(headers));
+  return headers;
+}
+
+function canBeSent(name: string, text: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What one plugin adds to the headers of those before it; it can replace theirs, and not take them away. */
+export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
+  const added = headersOf(value);
+  const others = headersOf(before);
+  return Object.keys(others).length === 0 ? added : headersOf({ ...others, ...added });
+}

@@ -1,0 +1,41 @@
+import { isRecord } from '../kernel/plain-json.ts';
+import { type Hex, isHex } from './hex.ts';
+import { WrongShape } from './kernel.ts';
+import { misspelt } from './suggest.ts';
+
+export type Members = Readonly<Record<string, unknown>>;
+
+/** @param detail names the member, and what it must be; never its value, which may be secret. */
+export function wrong(detail: string): WrongShape {
+  return new WrongShape(`returned something of the wrong shape: ${detail}`);
+}
+
+/** @throws WrongShape */
+export function ensure(condition: boolean, detail: string): asserts condition {
+  if (!condition) throw wrong(detail);
+}
+
+export function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** @param known members that it may have; a near miss would be ignored. @throws WrongShape */
+export function membersOf(value: unknown, known: readonly string[], what = 'it'): Members {
+  if (!isRecord(value)) throw wrong(`${what} must be an object {${known.join(', ')}}`);
+  const odd = misspelt(value, known);
+  if (odd !== undefined)
+    throw new WrongShape(`returned a member ${JSON.stringify(odd.name)}, did you mean "${odd.meant}"?`);
+  return value;
+}
+
+/** Whole bytes, at least one. @throws WrongShape */
+export function hexIn(value: unknown, name: string): Hex {
+  if (!isHex(value) || value === '0x') throw wrong(`${name} must be 0x hex`);
+  return value;
+}
+
+/** @throws WrongShape */
+export function textIn(value: unknown, name: string): string {
+  if (!isString(value)) throw wrong(`${name} must be a text`);
+  return value;
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+describe('what an inner function of a plugin returns wrongly is a 500, and the log names the member', () => {
+  const shape = (why: string) => `returned something of the wrong shape: ${why}`;
+  const cases: readonly [hook: string, returned: string, why: string][] = [
+    ['encode', "{ bytes: '01secret', field: 'data', value: 1 }", shape('bytes must be 0x hex')],
+    ['encode', "{ byte: '0x01', field: 'data', value: 1 }", 'returned a member "byte", did you mean "bytes"?'],
+    ['callApi', "{ status: 'secret', data: 1 }", shape('status must be an integer')],
+    ['callApi', '{ status: 200, date: 1 }', 'returned a member "date", did you mean "data"?'],
+    ['sign', "{ node: 'secret', signature: '0x01' }", shape('node must be 0x hex')],
+    ['authenticate', '{ token: () => false }', shape('it must be true or undefined')],
+    ['deliver', "{ mine: () => ({ status: 99, body: '' }) }", shape('status must be an integer from 200 to 599')],
+    ['deliver', "{ mine: () => ({ status: 200, headers: { 'x-a': 1 } }) }", shape('the header "x-a" must be a text')],
+  ];
+
+  for (const [hook, returned, why] of cases) {
+    it(`${hook}: ${why}`, async (t) => {
+      const upstream = await startUpstream();
+      t.after(() => upstream.close());
+      upstream.json('/e', { a: 1 });
+      const isTable = hook === 'authenticate' || hook === 'deliver';
+      const made = isTable ? returned : `() => (${returned})`;
+      const odd = `export default { name: 'odd', auth: { token: { type: 'object' } }, modes: ['mine'],
+        setup: () => ({ hooks: { ${hook}: ${made} } }) };`;
+      const { files, plugins } = pluginFiles({ odd });
+      const endpoint = {
+        ...(hook === 'authenticate' && { auth: { type: 'token' } }),
+        ...(hook === 'deliver' && { mode: 'mine' }),
+        ...(hook === 'encode' && { encoding: { type: 'int256', path: '$.a' } }),
+      };
+      const service = await startTestService(oneApi(upstream.url, { e: endpoint }, { settings: { plugins } }), {
+        files,
+      });
+      t.after(() => service.stop());
+      await assertRefused(await service.post('api/e'), 500, 'Internal server error');
+      const line = service.logs.find(({ fields }) => fields.reason !== undefined);
+      assert.equal(String(line?.fields.reason).split('\n')[0], `plugin "odd": Error: ${why}`);
+      assert.equal(JSON.stringify(service.logs).includes('secret'), false);
+    });
+  }
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { WrongShape } from '../../plugins-sdk/kernel.ts';
+
+const contracts = contractsFor({ signers: [], now: Date.now });
+
+type Reader = keyof typeof contracts.results;
+
+/** What reading the value says, or nothing where it is taken. */
+function complaintOf(reader: Reader, value: unknown): string | undefined {
+  try {
+    const read = contracts.results[reader](value, [], 'p');
+    if (typeof read === 'object' && Symbol.iterator in read) for (const _ of read);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof WrongShape, String(error));
+    return error.message;
+  }
+}
+
+const shape = (detail: string) => `returned something of the wrong shape: ${detail}`;
+const meant = (name: string, near: string) => `returned a member "${name}", did you mean "${near}"?`;
+
+const cycle: unknown[] = [];
+cycle.push(cycle);
+
+const endpoint = { id: '0x01', api: 'a', name: 'b', mode: 'sync', auth: [], own: {}, shared: {} };
+const reply = { status: 200, body: '{}' };
+const encoded = { bytes: '0x01', field: 'data', value: 1 };
+const signed = { node: '0x01', signature: '0x02' };
+
+const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> = {
+  allowed: [false, null, 1, {}].map((value) => [value, shape('it must be true or undefined')] as const),
+  endpoint: [
+    [null, shape('it must be an object {id, api, name, mode, auth, own, shared}')],
+    [{ ...endpoint, id: '01' }, shape('id must be 0x hex')],
+    [{ ...endpoint, api: 1 }, shape('api must be a text')],
+    [{ ...endpoint, name: undefined }, shape('name must be a text')],
+    [{ ...endpoint, mode: {} }, shape('mode must be a text')],
+    [{ ...endpoint, auth: { type: 'free' } }, shape('auth must be a list')],
+  ],
+  parameters: [null, 'a', [1]].map((value) => [value, shape('it must be an object of parameters')] as const),
+  httpResponse: [
+    ['text', shape('it must be an object {status, headers, body}')],
+    [{ ...reply, status: 199 }, shape('status must be an integer from 200 to 599')],
+    [{ ...reply, status: '200' }, shape('status must be an integer from 200 to 599')],
+    [{ ...reply, headers: 'a: b' }, shape('headers must be an object of texts')],
+    [{ ...reply, headers: { 'x-key': 5 } }, shape('the header "x-key" must be a text')],
+    [{ ...reply, headers: { 'x-key': 'secret\n' } }, shape('the header "x-key" cannot be sent')],
+    [{ ...reply, body: 'secret' }, shape('the body is no JSON')],
+    [{ ...reply, header: {} }, meant('header', 'headers')],
+    [{ Status: 200, body: '' }, meant('Status', 'status')],
+  ],
+  headers: [
+    [['a'], shape('headers must be an object of texts')],
+    [{ 'x-key': null }, shape('the header "x-key" must be a text')],
+  ],
+  signedResponse: [
+    ['{}', shape('it must be an object {json}')],
+    [{ json: {} }, shape('json must be a text')],
+    [{ jsom: '{}' }, meant('jsom', 'json')],
+  ],
+  encoded: [
+    ['0x01', shape('it must be an object {bytes, field, value}')],
+    [{ ...encoded, bytes: '01' }, shape('bytes must be 0x hex')],
+    [{ ...encoded, bytes: undefined }, shape('bytes must be 0x hex')],
+    [{ ...encoded, field: 3 }, shape('field must be a text that is not empty')],
+    [{ ...encoded, field: '' }, shape('field must be a text that is not empty')],
+    [{ ...encoded, field: 'timestamp' }, shape('the field timestamp has another meaning')],
+    [{ ...encoded, value: undefined }, shape('value must be JSON')],
+    [{ ...encoded, value: 1n }, shape('value must be JSON')],
+    [{ ...encoded, value: cycle }, shape('value must be JSON')],
+    [{ ...encoded, value: NaN }, shape('the value holds a number that JSON cannot carry')],
+    [{ byte: '0x01', field: 'data', value: 1 }, meant('byte', 'bytes')],
+  ],
+  response: [
+    [null, shape('it must be an object {status, data, text, request}')],
+    [{ data: 1 }, shape('status must be an integer')],
+    [{ status: 200.5, data: 1 }, shape('status must be an integer')],
+    [{ status: 200 }, shape('data must be JSON')],
+    [{ status: 200, data: 1, text: 1 }, shape('text must be a text')],
+    [{ stauts: 200, data: 1 }, meant('stauts', 'status')],
+  ],
+  data: ['01', '0x', '0x0', {}].map((value) => [value, shape('it must be 0x hex')] as const),
+  signed: [
+    [undefined, shape('it must be an object {node, signature, beside}')],
+    [{ ...signed, node: '01' }, shape('node must be 0x hex')],
+    [{ ...signed, signature: '0x' }, shape('signature must be 0x hex')],
+    [{ ...signed, beside: [] }, shape('beside must be an object of JSON')],
+    [{ ...signed, beside: { cycle } }, shape('beside must be an object of JSON')],
+    [{ ...signed, besides: {} }, meant('besides', 'beside')],
+  ],
+  proof: [
+    ['proof', shape('it must be an object of JSON')],
+    [{ cycle }, shape('it must be an object of JSON')],
+  ],
+};
+
+describe('what an inner function returns wrongly is named, and what it must be', () => {
+  for (const [reader, values] of Object.entries(cases)) {
+    it(reader, () => {
+      assert.deepEqual(
+        values.map(([value]) => complaintOf(reader as Reader, value)),
+        values.map(([, message]) => message),
+      );
+    });
+  }
+
+  it('not where a member that has nothing to do with them stands beside all that can be there', () => {
+    assert.equal(complaintOf('encoded', { ...encoded, byte: 1 }), undefined);
+    assert.equal(complaintOf('response', { status: 200, data: 1, date: 'today', headers: {} }), undefined);
+    assert.equal(complaintOf('httpResponse', { ...reply, json: true }), undefined);
+  });
+});

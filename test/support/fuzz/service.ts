@@ -1,0 +1,230 @@
+import { setImmediate } from 'node:timers/promises';
+import { control, Exchange } from '../../../kernel/exchange.ts';
+import { Pipeline } from '../../../kernel/pipeline.ts';
+import { type PluginSet, Registry } from '../../../kernel/registry.ts';
+import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
+import type { Endpoint, HttpRequest, HttpResponse, Outcome, Parameters, SignRequest } from '../../../kernel/values.ts';
+import { madeHere } from '../../../plugins-sdk/answers.ts';
+import { contractsFor } from '../../../plugins-sdk/contracts.ts';
+import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
+import { randomId } from '../../../plugins-sdk/random-id.ts';
+import { Trace } from './ledger.ts';
+import { actsOf, PLUGINS, type Plan } from './plan.ts';
+import { type Act, ignore, pause, type RunFn, requestIdOf, type Situation, turns } from './situation.ts';
+import { Kept, node, questionOf, sign, soundResult } from './sound.ts';
+
+type PluginFunction = (...args: unknown[]) => unknown;
+
+/** Milliseconds that pass by the clock of a calm service in what is charged to nobody; more than any budget. */
+const LEAP = 60_000;
+/** Milliseconds after which a request that has not ended never does. */
+const HANGS = 20_000;
+
+/** A kernel with plugins that misbehave as plans have it, behind built-ins that do not. */
+export class FuzzedService {
+  readonly #isCalm: boolean;
+  readonly #budget: number;
+  readonly #pipeline: Pipeline;
+  readonly #traces = new Map<string, Trace>();
+  readonly #kept = new Kept();
+  readonly #blame: (what: string) => void;
+  #time = 0;
+
+  /** @param isCalm whether time passes only where it is charged to nobody: then no budget may ever lose any. */
+  constructor(isCalm: boolean, budget: number, blame: (what: string) => void) {
+    this.#isCalm = isCalm;
+    this.#budget = budget;
+    this.#blame = blame;
+    const plugins = this.#sealed();
+    const runtime = { now: () => 7000, serialize: madeHere, failed: ignore };
+    this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
+  }
+
+  /** Makes the requests, and waits for all that they leave behind. A calm service takes one after the other. */
+  async run(plans: readonly Plan[]): Promise<void> {
+    const traces: Trace[] = [];
+    const work = async () => {
+      for (const plan of this.#isCalm ? plans : []) {
+        await this.#ask(plan, traces);
+        await this.#pipeline.drained();
+      }
+      if (!this.#isCalm) await Promise.all(plans.map((plan) => this.#ask(plan, traces)));
+      await this.#pipeline.drained();
+      await turns(2);
+    };
+    const timer = new AbortController();
+    const isOver = await Promise.race([work().then(() => true), pause(HANGS, timer.signal).then(() => false)]);
+    timer.abort();
+    for (const trace of traces) trace.check();
+    if (!isOver)
+      this.#blame(
+        `requests or the drain hang: ${traces.filter((trace) => !trace.isOver).map(({ plan }) => plan.name)}`,
+      );
+  }
+
+  async #ask(plan: Plan, traces: Trace[]): Promise<void> {
+    const requestId = randomId();
+    const exchange = new Exchange({ requestId, method: 'POST', route: '/', headers: {}, socketAddress: '127.0.0.1' });
+    const trace = new Trace(plan, exchange, this.#blame);
+    this.#traces.set(requestId, trace);
+    traces.push(trace);
+    void this.#leave(trace);
+    const later: (() => void)[] = [];
+    try {
+      trace.ended(await this.#respond(trace, (task) => later.push(task)));
+    } catch (thrown) {
+      trace.ended({ thrown });
+    }
+    await this.#pipeline.headers(exchange);
+    for (const task of later) task();
+    trace.isOver = true;
+  }
+
+  async #leave({ plan: { leaving }, exchange }: Trace): Promise<void> {
+    if (leaving === undefined || !('after' in leaving)) return;
+    if (leaving.after === 'turns') await turns(leaving.count);
+    else await pause(leaving.count);
+    control.disconnect(exchange);
+  }
+
+  async #respond(trace: Trace, later: (task: () => void) => void): Promise<HttpResponse> {
+    const { exchange, plan } = trace;
+    await this.#pipeline.admit(exchange);
+    if (plan.acts.has('0 route')) {
+      const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
+      return this.#pipeline.route('GET /0', request, exchange);
+    }
+    trace.isServed = true;
+    const httpRequest = {} as HttpRequest;
+    const response = await this.#pipeline.serve({ exchange, id: plan.endpoint.id, httpRequest, later });
+    await this.#read(response, trace);
+    return response;
+  }
+
+  /** Takes chunks of a body that streams, as long as somebody wants them. */
+  async #read({ body }: HttpResponse, { exchange, plan }: Trace): Promise<void> {
+    if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return;
+    const iterator = body[Symbol.asyncIterator]();
+    try {
+      for (let count = 0; count < plan.chunks && !exchange.abandoned; count++) if ((await iterator.next()).done) return;
+      await iterator.return?.();
+    } catch {
+      // The connection ends.
+    }
+  }
+
+  #sealed(): PluginSet {
+    const registry = new Registry({
+      contracts: contractsFor({ signers: [node], now: () => 7000 }),
+      complain: ignore,
+      observer: { call: (event) => this.#called(event) },
+    });
+    const clock = this.#isCalm ? () => this.#time : undefined;
+    for (let plugin = 0; plugin < PLUGINS; plugin++)
+      registry.register({
+        name: `p${plugin}`,
+        budget: this.#budget,
+        clock,
+        repeats: [`live${plugin}`],
+        plugin: this.#misbehaving(plugin),
+      });
+    registry.register({ name: 'base', budget: 'none', fallback: true, plugin: { hooks: this.#base() } });
+    return registry.seal();
+  }
+
+  /** In a calm service time passes only in what plugins wait for. */
+  #called({ exchange, plugin, stage, budget, outcome }: CallEvent): void {
+    if (!this.#isCalm || budget === undefined) return;
+    if (outcome === 'exhausted' || budget.remaining !== budget.total)
+      this.#traces
+        .get(exchange.requestId)
+        ?.blame(`${plugin} was charged ${budget.total - budget.remaining} at ${stage}`);
+  }
+
+  #misbehaving(plugin: number) {
+    const at =
+      (stage: StageName): PluginFunction =>
+      (...args) =>
+        this.#act(plugin, stage, args);
+    const tableOf = (stage: StageName): unknown => {
+      if (stage === 'deliver') return { [`once${plugin}`]: at(stage), [`live${plugin}`]: at(stage) };
+      return stage === 'authenticate' ? { [`odd${plugin}`]: at(stage) } : at(stage);
+    };
+    const names = stageNames.filter((stage) => !stageOf(stage).beside);
+    return {
+      hooks: Object.fromEntries(names.map((stage) => [stage, tableOf(stage)])),
+      vary: at('vary') as () => undefined,
+      routes: [{ method: 'GET', path: `/${plugin}`, admit: false, handle: at('route') as () => HttpResponse }],
+    };
+  }
+
+  /** What a plugin's function does. */
+  #act(plugin: number, stage: StageName, args: unknown[]): unknown {
+    const trace = this.#traces.get(requestIdOf(args));
+    if (trace === undefined) return this.#blame(`${stage} of an unknown request`);
+    const { plan } = trace;
+    const exchange = args.at(-2) as Exchange | undefined;
+    trace.asked(stage, exchange);
+    if (!this.#isCalm && plan.leaving && 'at' in plan.leaving && plan.leaving.at === stage)
+      control.disconnect(trace.exchange);
+    const name = plan.acts.get(`${plugin} ${stage}`) ?? (stage === 'deliver' ? 'runs' : 'says nothing');
+    const act: Act = actsOf(stage, this.#isCalm)[name] ?? ignore;
+    if (stage === 'deliver') args[0] = this.#traced(args[0] as RunFn, trace);
+    const draw = plan.draw(plugin, stage);
+    const situation: Situation = {
+      ...{ stage, args, draw, key: plan.key, budget: this.#budget },
+      call: args.at(-1) as Situation['call'],
+      sound: () => soundResult(stage, args, { endpoint: plan.endpoint, kept: this.#kept, draw }),
+      leave: () => (this.#isCalm ? undefined : control.disconnect(trace.exchange)),
+      blame: (what) => trace.blame(what),
+    };
+    return act(situation);
+  }
+
+  #traced(run: RunFn, trace: Trace): RunFn {
+    return (options) => trace.ran(run(options));
+  }
+
+  /** What the built-ins do: at once, or some turns later. */
+  #base() {
+    const traceOf = ({ requestId }: { readonly requestId: string }) => this.#traces.get(requestId);
+    const endpointOf = (exchange: Exchange): Endpoint => traceOf(exchange)?.plan.endpoint ?? exchange.endpoint;
+    const slowly = async (stage: StageName, exchange: Exchange) => {
+      traceOf(exchange)?.asked(stage, exchange);
+      this.#time += LEAP;
+      await setImmediate();
+      this.#time += LEAP;
+    };
+    return {
+      resolve: (_: unknown, exchange: Exchange) => endpointOf(exchange),
+      read: () => ({ a: 0 }),
+      authenticate: { free: () => true },
+      prepare: (parameters: Parameters, _: string, exchange: Exchange) => questionOf(parameters, exchange.endpoint),
+      deliver: {
+        sync: async (run: RunFn, exchange: Exchange) => {
+          const trace = traceOf(exchange);
+          const { json } = await (trace === undefined ? run : this.#traced(run, trace))();
+          return { status: 200, body: json };
+        },
+      },
+      callApi: async (request: unknown, exchange: Exchange) => {
+        await slowly('callApi', exchange);
+        return { status: 200, data: 7, text: '7', request };
+      },
+      encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
+      sign: async (request: SignRequest, exchange: Exchange) => {
+        await slowly('sign', exchange);
+        return sign(request);
+      },
+      release: async (answer: never, exchange: Exchange) => {
+        await slowly('release', exchange);
+        this.#kept.keep(exchange.endpoint.id, answer);
+      },
+      settle: (outcome: Outcome, exchange: Exchange) => traceOf(exchange)?.settle(outcome, exchange),
+      onResponseSent: (context: { readonly requestId: string }) => {
+        const trace = traceOf(context);
+        if (trace !== undefined) trace.sent += 1;
+      },
+    };
+  }
+}
