@@ -1,10 +1,11 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { responseTo } from '../http/response-to.ts';
+import { isStream } from '../http/stream.ts';
 import { uncharged } from '../kernel/budget.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
-import type { HttpResponse, Parameters } from '../kernel/values.ts';
+import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';
 import { messageOf } from './text.ts';
@@ -63,7 +64,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   observer.response?.(exchange, response.status);
   isOver = true;
   for (const task of tasks) task();
-  return { status: response.status, headers: { ...response.headers }, body: textOf(response) };
+  if (isStream(response.body)) return refuseStream(exchange, response.body);
+  return { status: response.status, headers: { ...response.headers }, body: textOf(response.body) };
 }
 
 /** What hooks may return as parameters, plugins may ask with. @throws TypeError */
@@ -75,7 +77,14 @@ function parametersOf({ parameters }: Asked): Parameters {
   }
 }
 
-function textOf({ body }: HttpResponse): string {
+/** It may have no end, and whoever asks waits for a whole answer. @throws Error */
+async function refuseStream(exchange: Exchange, body: BodyStream): Promise<never> {
+  await body[Symbol.asyncIterator]().return?.();
+  control.disconnect(exchange);
+  throw new Error('the endpoint answers with a stream, which can only be sent to its client');
+}
+
+function textOf(body: Exclude<HttpResponse['body'], BodyStream>): string {
   if (typeof body === 'string') return body;
   return body instanceof Uint8Array ? Buffer.from(body).toString() : body.json;
 }

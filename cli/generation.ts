@@ -138,6 +138,11 @@ export class Generation {
     this.#measureState();
   }
 
+  /** Ends the responses that stream: they may have no other end. */
+  endStreams(): void {
+    this.#handler.endStreams();
+  }
+
   /** Resolves when no request is under way, detached ones and what observes their ends included. */
   async served(): Promise<void> {
     await this.#requests.wait();

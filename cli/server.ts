@@ -250,6 +250,7 @@ export class Server {
 
   /** Lets the requests of a replaced generation end first. */
   async #retire(old: Generation): Promise<void> {
+    old.endStreams();
     await old.served();
     await endsWithin(DRAIN_TIME, old.drained());
     old.tell();
@@ -266,6 +267,7 @@ export class Server {
     if (!others) this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
+    for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
     const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY) : delay, others);
     let isServed = false;

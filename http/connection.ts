@@ -160,11 +160,18 @@ export class Connection implements Reader {
     return bytes;
   }
 
-  /** The response is out, or will never be. @returns the bytes of it that were left unread. */
-  end(response: ServerResponse): number {
+  /** The client's system has taken all that was written of the response. @returns its bytes that were left unread. */
+  take(response: ServerResponse): number {
     const bytes = this.#unread.size === 0 ? 0 : (this.#unread.get(response) ?? 0);
     if (bytes > 0) this.#unread.delete(response);
     this.#unreadBytes -= bytes;
+    this.#time();
+    return bytes;
+  }
+
+  /** The response is out, or will never be. @returns the bytes of it that were left unread. */
+  end(response: ServerResponse): number {
+    const bytes = this.take(response);
     const index = this.#underWay.indexOf(response);
     if (index >= 0) this.#underWay.splice(index, 1);
     this.#time();

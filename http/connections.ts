@@ -39,6 +39,8 @@ export interface IncomingRequest {
   readonly overloaded: boolean;
   /** To be called once the response is written, so that it counts until the client has taken it. */
   written(bytes: number): void;
+  /** Sends a part of a response. Resolves once the client's system has taken it, and never where that is gone. */
+  write(chunk: string | Uint8Array): Promise<void>;
   /** Whether the connection is to end with this response. */
   closes(must: boolean): boolean;
 }
@@ -58,7 +60,9 @@ export class Connections {
   readonly #bounds: ServerBounds;
   readonly #now: () => number;
   readonly #eventLoopDelay: EventLoopDelay;
+  /** Requests under way, without those whose answers stream. */
   #underWay = 0;
+  readonly #streaming = new WeakSet<ServerResponse>();
   #unread = 0;
   #isDraining = false;
 
@@ -192,7 +196,8 @@ export class Connections {
       request,
       response,
       overloaded,
-      written: (bytes) => this.#written(connection, response, bytes),
+      written: (bytes) => this.#left(connection, response, bytes),
+      write: (chunk) => this.#write(connection, response, chunk),
       closes: (must) => (must || this.#isDraining) && this.#endWith(connection, response),
     });
   }
@@ -204,7 +209,23 @@ export class Connections {
     return isLast;
   }
 
-  #written(connection: Connection, response: ServerResponse, bytes: number): void {
+  #write(connection: Connection, response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      response.write(chunk, (error) => {
+        if (error) return;
+        // One that streams needs no more than its connection, and may go on for as long.
+        if (!this.#streaming.has(response)) this.#underWay -= 1;
+        this.#streaming.add(response);
+        this.#took(connection, connection.take(response));
+        resolve();
+      });
+      // Node passes it on to the system at the end of this turn.
+      process.nextTick(() => this.#left(connection, response, Buffer.byteLength(chunk)));
+    });
+  }
+
+  /** The response was written, and may not be out. */
+  #left(connection: Connection, response: ServerResponse, bytes: number): void {
     if (response.writableLength === 0 || response.destroyed) return;
     connection.leaveUnread(response, bytes);
     this.#unread += bytes;
@@ -230,8 +251,12 @@ export class Connections {
   }
 
   #end(connection: Connection, response: ServerResponse): void {
-    this.#underWay -= 1;
-    const bytes = connection.end(response);
+    if (!this.#streaming.delete(response)) this.#underWay -= 1;
+    this.#took(connection, connection.end(response));
+  }
+
+  /** @param bytes that the client's system has taken, or that it will never get. */
+  #took(connection: Connection, bytes: number): void {
     this.#unread -= bytes;
     if (bytes > 0 || connection.unreadBytes > 0) {
       // What it has taken is progress: it goes to the back.

@@ -10,6 +10,7 @@ import { responseTo } from './response-to.ts';
 import { RoutedRequest } from './routed-request.ts';
 import { ENDPOINTS, type PathParameters, Routes, type Target } from './routes.ts';
 import { send } from './send.ts';
+import { isStream, Stream } from './stream.ts';
 
 export interface HandlerOptions {
   readonly plugins: PluginSet;
@@ -19,7 +20,7 @@ export interface HandlerOptions {
   newId(): Hex;
   /** Checks that HTTP can carry a response, and throws if it cannot. */
   check(response: HttpResponse): HttpResponse;
-  /** Told of what went wrong before and beside the pipeline: at the gate, in a route's handler, with a response's form. */
+  /** Told of what went wrong before, beside and behind the pipeline: at the gate, in a route's handler, in a body that streams. */
   failed(exchange: Exchange, refusal: Refusal): void;
   /** Told of the end of every response, once each. */
   closed(): void;
@@ -32,6 +33,9 @@ const ENDPOINT = /^\/endpoints\/(0x[0-9a-fA-F]{64})$/;
 export class HttpHandler {
   readonly #options: HandlerOptions;
   readonly #routes: Routes;
+  /** Those whose body streams. */
+  readonly #streaming = new Set<RoutedRequest>();
+  #isEnding = false;
   /** Makes the contexts that middleware wants. */
   readonly #app = new Koa();
 
@@ -52,6 +56,12 @@ export class HttpHandler {
     this.#start(target, incoming, params);
   }
 
+  /** Ends the bodies that stream, and each one that begins from now on: nobody waits for what may have no end. */
+  endStreams(): void {
+    this.#isEnding = true;
+    for (const { stream } of this.#streaming) stream?.end();
+  }
+
   /** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */
   #pathOf({ request, response }: IncomingRequest): string {
     try {
@@ -67,8 +77,13 @@ export class HttpHandler {
     const routed = new RoutedRequest(newId(), target.route, incoming, params, this.#app);
     response.on('close', () => {
       const isOut = response.writableFinished;
-      if (!isOut) control.disconnect(routed.exchange);
-      observer.response?.(routed.exchange, isOut ? response.statusCode : 499);
+      const { exchange, stream } = routed;
+      stream?.end();
+      this.#streaming.delete(routed);
+      // Nobody waits for more of a stream, even where it was ended before its time.
+      if (!isOut || stream !== undefined) control.disconnect(exchange);
+      // What was sent of a stream was an answer.
+      observer.response?.(exchange, isOut || stream !== undefined ? response.statusCode : 499);
       closed();
       routed.close();
     });
@@ -78,18 +93,35 @@ export class HttpHandler {
   async #respond(target: Target, routed: RoutedRequest): Promise<void> {
     const { exchange, incoming } = routed;
     const { response } = incoming;
+    let stream: Stream | undefined;
     try {
       const { status, headers, body } = await this.#answer(target, routed);
+      if (isStream(body)) stream = new Stream(body, incoming, (error) => this.#streamFailed(exchange, error));
       const common = await this.#options.pipeline.headers(exchange);
       if (exchange.abandoned || response.destroyed) return;
-      const content = typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
       response.setHeader('X-Request-Id', exchange.requestId);
-      if (content.length > 0) response.setHeader('Content-Type', 'application/json');
-      send(incoming, { status, headers: [common, headers], body: content });
+      send(incoming, { status, headers: [common, headers], body });
+      if (stream !== undefined) await this.#pour(stream, routed);
     } catch {
       // What cannot be sent must not be waited for.
       response.destroy();
+    } finally {
+      stream?.end();
     }
+  }
+
+  #pour(stream: Stream, routed: RoutedRequest): Promise<void> {
+    routed.begin(stream);
+    this.#streaming.add(routed);
+    if (this.#isEnding) stream.end();
+    return stream.pour();
+  }
+
+  /** What has a stage came from the pipeline, which has told of it. */
+  #streamFailed(exchange: Exchange, error: unknown): void {
+    const refusal = asRefusal(error);
+    const stage = exchange.resolved === undefined ? 'route' : 'deliver';
+    if (refusal.stage === undefined) this.#report(exchange, asRefusal(refusal, stage));
   }
 
   async #answer({ admit, maxBody, by }: Target, routed: RoutedRequest): Promise<HttpResponse> {
@@ -110,7 +142,7 @@ export class HttpHandler {
     try {
       return await this.#options.pipeline.route(key, { params, query, body }, exchange);
     } catch (error) {
-      return this.#report(exchange, error);
+      throw this.#report(exchange, error);
     }
   }
 
@@ -122,14 +154,14 @@ export class HttpHandler {
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false });
       await this.#options.pipeline.admit(exchange);
     } catch (error) {
-      this.#report(exchange, error);
+      throw this.#report(exchange, error);
     }
   }
 
-  #report(exchange: Exchange, error: unknown): never {
+  #report(exchange: Exchange, error: unknown): Refusal {
     const refusal = asRefusal(error);
     if (refusal.failure) this.#options.failed(exchange, refusal);
-    throw refusal;
+    return refusal;
   }
 
   #responseTo(error: unknown): HttpResponse {

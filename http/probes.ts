@@ -46,6 +46,8 @@ export class Probes {
     if (this.#first() !== undefined && current === this.#probed) {
       this.#count += 1;
       if (current?.headersSent === false && current.req.httpVersion === '1.1') current.writeContinue();
+      // Nothing can be put into a stream, and it may say nothing for long: it ends with the client's side.
+      if (current?.headersSent && !current.writableEnded && current.req.socket.readableEnded) current.destroy();
     }
     this.start();
   }

@@ -7,6 +7,7 @@ import type { Hex, HttpRequest } from '../kernel/values.ts';
 import { readBody } from './body.ts';
 import type { IncomingRequest } from './connections.ts';
 import type { PathParameters } from './routes.ts';
+import type { Stream } from './stream.ts';
 
 type Task = () => void;
 
@@ -16,7 +17,9 @@ export class RoutedRequest implements EndpointRequest {
   readonly incoming: IncomingRequest;
   readonly params: PathParameters;
   readonly httpRequest: HttpRequest;
-  #tasks: Task[] | undefined;
+  /** The body, once it streams. */
+  stream: Stream | undefined;
+  readonly #tasks: Task[] = [];
   #isOver = false;
 
   /**
@@ -36,20 +39,27 @@ export class RoutedRequest implements EndpointRequest {
     return this.params.endpointId ?? '';
   }
 
-  /** Takes what must wait until the response is out. */
+  /** Takes what must wait until the response is out or, of one that streams, until its head is. */
   later(task: Task): void {
-    if (this.#isOver) {
-      task();
-      return;
-    }
-    this.#tasks ??= [];
     this.#tasks.push(task);
+    if (this.#isOver) this.#runTasks();
+    // Behind what the stream has to say at once.
+    else if (this.stream !== undefined) setImmediate(() => this.#runTasks());
+  }
+
+  /** The head is out. */
+  begin(stream: Stream): void {
+    this.stream = stream;
+    this.#runTasks();
   }
 
   close(): void {
     this.#isOver = true;
-    for (const task of this.#tasks ?? []) task();
-    this.#tasks = undefined;
+    this.#runTasks();
+  }
+
+  #runTasks(): void {
+    for (const task of this.#tasks.splice(0)) task();
   }
 }
 

@@ -202,7 +202,7 @@ class RequestLifecycle {
   }
 
   #runOf(question: Question): Run {
-    return ({ detached = false } = {}) => {
+    return ({ detached = false, after } = {}) => {
       const isAgain = this.#hasRun;
       const repeats = this.#pipeline.repeats(this.#exchange.endpoint.mode);
       if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
@@ -210,7 +210,7 @@ class RequestLifecycle {
       this.#hasRun = true;
       this.#isUntied ||= detached || repeats;
       if (detached) control.detach(this.#exchange);
-      const running = isAgain ? this.#again(question) : this.#answer(question);
+      const running = isAgain ? this.#again(question, after) : this.#answer(question, after);
       // A mode may drop it: what went wrong is concluded by then.
       running.catch(() => undefined);
       return running;
@@ -218,7 +218,7 @@ class RequestLifecycle {
   }
 
   /** Each further run is a request of its own, on the same client's behalf. */
-  async #again(question: Question): Promise<SignedResponse> {
+  async #again(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
     const { client } = this.#exchange;
     const exchange = control.fork(this.#exchange);
     const leave = { handleEvent: () => control.disconnect(exchange) };
@@ -226,11 +226,12 @@ class RequestLifecycle {
     client.addEventListener('abort', leave);
     const run = new RequestLifecycle(this.#pipeline, { exchange, id: this.#request.id, later: (task) => task() });
     run.#isUntied = true;
-    return run.#answer(question).finally(() => client.removeEventListener('abort', leave));
+    return run.#answer(question, after).finally(() => client.removeEventListener('abort', leave));
   }
 
-  #answer(question: Question): Promise<SignedResponse> {
+  #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
     return this.#concluding(async () => {
+      await after;
       const { hooks, produce } = this.#pipeline;
       const exchange = this.#exchange;
       const response = await hooks.askAround('answer', question, exchange, produce);

@@ -140,9 +140,12 @@ export interface SignedParts
 
 /**
  * The rest of the pipeline: an answer, released and settled. It is to be called before `deliver` ends, and once; a mode that `repeats`
- * may call it again, also while its body streams. `detached` unties it from the client's connection.
+ * may call it again, also while its body streams. `detached` unties it from the client's connection; it begins `after` something else.
  */
-export type Run = (options?: { readonly detached?: boolean }) => Promise<SignedResponse>;
+export type Run = (options?: {
+  readonly detached?: boolean;
+  readonly after?: Promise<unknown>;
+}) => Promise<SignedResponse>;
 
 /** How a request ended; `abandoned`: the client left before there was an answer. */
 export type Outcome =

@@ -1,5 +1,6 @@
 import { isRecord } from '../kernel/plain-json.ts';
 import { requireAnswer, type Vouchers } from './answers.ts';
+import { CheckedStream, isStream } from './body-stream.ts';
 import { isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
 import { JsonText } from './json-text.ts';
@@ -38,17 +39,16 @@ function yes(value: unknown): true {
   return value;
 }
 
-const ENDPOINT = ['id', 'api', 'name', 'mode', 'auth', 'own', 'shared'];
-
 /** It is handed on as it is, because plugins know it by its identity. */
 function endpointOf(value: unknown): Endpoint {
-  const { id, api, name, mode, auth } = membersOf(value, ENDPOINT);
+  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, own, shared}');
+  const { id, api, name, mode, auth } = value;
   hexIn(id, 'id');
   textIn(api, 'api');
   textIn(name, 'name');
   textIn(mode, 'mode');
   ensure(Array.isArray(auth), 'auth must be a list');
-  return value as Endpoint;
+  return value as unknown as Endpoint;
 }
 
 /** Frozen ones are not looked through again. */
@@ -59,18 +59,24 @@ function parametersOf(value: unknown): Parameters {
 
 const HTTP_RESPONSE = ['status', 'headers', 'body'];
 
-/** A response as it was when it was returned; what is sent as JSON is JSON. */
-export function httpResponseOf(value: unknown): HttpResponse {
+/** A response as it was when it was returned; what is sent as JSON is JSON. @param plugin that returned it. */
+export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
   const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
   ensure(isInteger(status) && status >= 200 && status <= 599, 'status must be an integer from 200 to 599');
   const headers = given === undefined ? undefined : headersOf(given);
-  const checked = bodyOf(status, headers, body);
+  const checked = bodyOf(status, headers, body, plugin);
   return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
 }
 
-function bodyOf(status: number, headers: Headers | undefined, body: unknown): HttpResponse['body'] {
+function bodyOf(status: number, headers: Headers | undefined, body: unknown, plugin: string): HttpResponse['body'] {
   // These have no content, and no length of any (RFC 9110, section 8.6).
-  if (status === 204 || status === 304) return '';
+  const isEmpty = status === 204 || status === 304;
+  if (isStream(body)) {
+    ensure(!isEmpty, `${status} has no body, and none that streams`);
+    ensure(!isSentAsJson(headers), 'a stream needs a media type other than JSON');
+    return new CheckedStream(body, plugin);
+  }
+  if (isEmpty) return '';
   if (JsonText.is(body)) return body;
   if (body instanceof Uint8Array) {
     ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');

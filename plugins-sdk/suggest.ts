@@ -21,7 +21,8 @@ export function misspelt(
   value: object,
   known: readonly string[],
 ): { readonly name: string; readonly meant: string } | undefined {
-  for (const name of Object.keys(value)) {
+  // Every result of a plugin passes here: a list of its keys would cost half as much again.
+  for (const name in value) {
     if (known.includes(name)) continue;
     const absent = known.filter((member) => !(member in value));
     const meant = nearest(name, absent);

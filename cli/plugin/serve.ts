@@ -71,6 +71,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   let stopped: Promise<void> | undefined;
   const stop = async () => {
     phase = 'stopping';
+    generation.endStreams();
     await endsWithin(DRAIN_TIME, generation.drained());
     generation.tell();
     connections.closeAll();

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { IncomingRequest, ServerBounds } from '../../http/connections.ts';
+import { send } from '../../http/send.ts';
+import { Stream } from '../../http/stream.ts';
+import { openRaw } from '../support/raw-http.ts';
+import { deaf, GET, gets, MEBIBYTE, reply, startTestServer } from './server.ts';
+
+/** More than the system's buffers take. */
+const BIG = MEBIBYTE.repeat(16);
+
+/** A server that streams at `/stream` what the test pushes, and answers `/deaf` with more than the system's buffers take. */
+async function startStreaming(t: TestContext, bounds: Partial<ServerBounds>) {
+  /** For each chunk that was asked for, what of those before it the system had not taken. */
+  const waiting: number[] = [];
+  let returns = 0;
+  let give: (chunk: string) => void = () => undefined;
+  const stream = (incoming: IncomingRequest) => {
+    const next = () =>
+      new Promise<IteratorResult<string>>((resolve) => {
+        waiting.push(incoming.response.writableLength);
+        give = (value) => resolve({ done: false, value });
+      });
+    const end = async () => {
+      returns += 1;
+      return { done: true as const, value: undefined };
+    };
+    const body = { [Symbol.asyncIterator]: () => ({ next, return: end }) };
+    send(incoming, { status: 200, headers: [], body });
+    const one = new Stream(body, incoming, assert.fail);
+    incoming.response.once('close', () => one.end());
+    void one.pour();
+  };
+  const server = await startTestServer(t, bounds, (incoming) => {
+    if (incoming.request.url === '/stream') stream(incoming);
+    if (incoming.request.url === '/deaf') reply(incoming, BIG);
+  });
+  /** Gives a chunk once it is asked for. */
+  const push = async (chunk: string, count: number) => {
+    await server.until(() => waiting.length === count);
+    give(chunk);
+  };
+  /** Resolves when a client that reads nothing has lost its connection. */
+  const untilOneStalls = async () => {
+    deaf(t, server.url, gets('/deaf'));
+    const { response } = await server.at('/deaf');
+    await server.until(() => server.closed.has(response));
+  };
+  return { ...server, waiting, push, untilOneStalls, returns: () => returns };
+}
+
+describe('a stream', () => {
+  it('is not read ahead of its client', async (t) => {
+    const server = await startStreaming(t, {});
+    const client = deaf(t, server.url, gets('/stream'));
+    let read = 0;
+    client.on('data', (chunk) => (read += chunk.length)).pause();
+    await server.push(BIG, 1);
+    const { response } = await server.at('/stream');
+    await server.until(() => response.writableLength > 0);
+    client.resume();
+    await server.push('last', 2);
+    await server.until(() => server.waiting.length === 3);
+    assert.deepEqual(server.waiting, [0, 0, 0]);
+    assert.ok(read >= BIG.length);
+  });
+
+  it('whose client takes what comes is not timed between its chunks', async (t) => {
+    const server = await startStreaming(t, { stall: 200 });
+    const client = openRaw(server.url);
+    client.write(gets('/stream'));
+    await server.push('<one>', 1);
+    await client.until((text) => text.includes('<one>'));
+    await server.untilOneStalls();
+    await server.push('<two>', 2);
+    await client.until((text) => text.includes('<two>'));
+    assert.equal(server.returns(), 0);
+    client.destroy();
+    await server.until(() => server.returns() === 1);
+  });
+
+  it('ends with its connection when nothing of a chunk was taken for a while', async (t) => {
+    const server = await startStreaming(t, { stall: 200 });
+    deaf(t, server.url, gets('/stream'));
+    await server.push(BIG, 1);
+    await server.until(() => server.connections.size === 0);
+    assert.equal(server.returns(), 1);
+    assert.deepEqual(server.waiting, [0]);
+  });
+
+  it('keeps its connection when the bytes of all are too many: one goes that does not read', async (t) => {
+    const server = await startStreaming(t, { allUnread: 20 * 1024 * 1024 });
+    const client = openRaw(server.url);
+    client.write(gets('/stream'));
+    await server.push(BIG, 1);
+    await client.until((text) => text.length > BIG.length);
+    for (const path of ['/deaf', '/deaf']) deaf(t, server.url, gets(path), '127.0.0.2');
+    await server.until(() => server.closed.size > 0);
+    await server.push('<last>', 2);
+    await client.until((text) => text.includes('<last>'));
+    client.destroy();
+  });
+
+  it('that waits behind another answer is made chunk by chunk, too', async (t) => {
+    const server = await startStreaming(t, { stall: 200 });
+    const client = openRaw(server.url);
+    client.write(gets('/slow', '/stream'));
+    await server.push('<one>', 1);
+    await server.untilOneStalls();
+    assert.equal(server.waiting.length, 1);
+    reply(await server.at('/slow'), '<slow>');
+    await client.until((text) => /<slow>[\s\S]*<one>/.test(text));
+    await server.push('<two>', 2);
+    await client.until((text) => text.includes('<two>'));
+    client.destroy();
+  });
+
+  it('counts as no request under way, once its client has something of it', async (t) => {
+    const server = await startStreaming(t, { underWay: 1 });
+    const client = openRaw(server.url);
+    client.write(gets('/stream'));
+    await server.at('/stream');
+    const ask = async () => {
+      const other = openRaw(server.url);
+      t.after(() => other.destroy());
+      const count = server.arrived.length;
+      other.write(GET);
+      await server.until(() => server.arrived.length > count);
+      const { overloaded, response } = server.arrived.at(-1) ?? assert.fail();
+      other.destroy();
+      await server.until(() => server.closed.has(response));
+      return overloaded;
+    };
+    assert.equal(await ask(), true);
+    await server.push('<one>', 1);
+    await server.until(() => server.waiting.length === 2);
+    assert.equal(await ask(), false);
+    client.destroy();
+    await server.until(() => server.closed.size === 3);
+    assert.equal(await ask(), false);
+  });
+});
