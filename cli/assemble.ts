@@ -3,6 +3,7 @@ import { describe as textOf } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import type { GuardOptions } from '../kernel/tap.ts';
+import type { Background } from '../plugins-sdk/background.ts';
 import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
 import { type Address, isAddress } from '../plugins-sdk/hex.ts';
 import { type MeterSet, type Meters, UNBOUNDED } from '../plugins-sdk/meters.ts';
@@ -28,6 +29,7 @@ export interface Surroundings
     | 'meters'
     | 'budget'
     | 'ask'
+    | 'background'
     | 'describe'
     | 'needsState'
   > {
@@ -36,11 +38,12 @@ export interface Surroundings
   readonly signers: readonly Address[];
   /** Asks the pipeline on behalf of a plugin. */
   ask(plugin: string, ...args: Parameters<Services['ask']>): ReturnType<Services['ask']>;
+  readonly background: Pick<Background, 'add'>;
 }
 
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
-  const { log, meters, ask, now } = surroundings;
+  const { log, meters, ask, background, now } = surroundings;
   const { config } = loaded;
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
@@ -71,6 +74,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
+      background: (work) => background.add(name, work),
     };
     const plugin = setUp(choice, services, loaded.hide);
     warnOfSigning(choice, plugin, loaded, surroundings);

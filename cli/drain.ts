@@ -7,7 +7,7 @@ import type { Debts } from '../plugins-sdk/debts.ts';
 import { endsWithin } from './ends-within.ts';
 
 /** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */
-const DRAIN_TIME = 25_000;
+export const DRAIN_TIME = 25_000;
 export const LONGEST_DRAIN = 45_000;
 /** Milliseconds for an answer to get out once nothing is owed for it any more. */
 const LAST_WORDS = 1000;

@@ -6,6 +6,7 @@ import { describe } from '../kernel/refusal.ts';
 import { type PluginSet, RegistrationError } from '../kernel/registry.ts';
 import { WaitGroup } from '../kernel/wait-group.ts';
 import { madeHere } from '../plugins-sdk/answers.ts';
+import { Background } from '../plugins-sdk/background.ts';
 import { httpResponseOf } from '../plugins-sdk/contracts.ts';
 import type { Log } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, randomId } from '../plugins-sdk/index.ts';
@@ -33,7 +34,7 @@ export interface LastReload {
 }
 
 /** What all generations of a service have in common. */
-interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'shared'> {
+interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'background' | 'shared'> {
   readonly meters: MeterRegistry;
   readonly shared?: StateClient | undefined;
   readonly lastReload: () => LastReload;
@@ -51,6 +52,7 @@ export class Generation {
   readonly #log: Log;
   readonly #handler: HttpHandler;
   readonly #requests = new WaitGroup();
+  readonly #background: Background;
   readonly #release: () => Promise<void>;
   #stopped: Promise<void> | undefined;
 
@@ -73,11 +75,15 @@ export class Generation {
     );
     measureReloads(this.#meters, lastReload);
     const failed = failureLog(this.#log, loaded.hide);
+    this.#background = new Background((plugin, error) =>
+      this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(describe(error)) }),
+    );
     try {
       const plugins = assemble(loaded, {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
+        background: this.#background,
         ask: async (plugin, id, parameters, options) => {
           this.#requests.add();
           const asked = ask(this.#pipeline, plugins.observer, { as: options?.as, plugin, id, parameters });
@@ -137,10 +143,23 @@ export class Generation {
     this.#handler.endStreams();
   }
 
-  /** Resolves when no request and nothing in the background is under way. */
-  async drained(): Promise<void> {
+  /** Resolves when no request is under way, detached ones and what observes their ends included. */
+  async served(): Promise<void> {
     await this.#requests.wait();
     await this.#pipeline.drained();
+  }
+
+  /** Resolves when nothing is left in the background either, which may make requests of its own. */
+  async drained(): Promise<void> {
+    do {
+      await this.#background.ended();
+      await this.served();
+    } while (this.#background.size > 0);
+  }
+
+  /** Says what is left in the background. */
+  tell(): void {
+    this.#background.tell(this.#log);
   }
 
   /** Stops the plugins, once. @param patience milliseconds that they have. */

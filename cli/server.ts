@@ -8,7 +8,7 @@ import { limitConnections } from '../plugins-sdk/index.ts';
 import { listen, urlOf } from '../plugins-sdk/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { signerAddressOf } from './assemble.ts';
-import { drain, drained, LONGEST_DRAIN } from './drain.ts';
+import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
@@ -251,7 +251,9 @@ export class Server {
   /** Lets the requests of a replaced generation end first. */
   async #retire(old: Generation): Promise<void> {
     old.endStreams();
-    await old.drained();
+    await old.served();
+    await endsWithin(DRAIN_TIME, old.drained());
+    old.tell();
     await this.#remove(old, LONGEST_DRAIN);
   }
 
@@ -268,9 +270,16 @@ export class Server {
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
     const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY) : delay, others);
-    const ended = closed.then(() => Promise.all(generations.map((generation) => generation.drained())));
-    if (!(await drained(ended, this.#debts, delay)))
-      this.#log.warn('requests were cut off: they did not finish in time');
+    let isServed = false;
+    const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
+    const ended = served.then(() => {
+      isServed = true;
+      return Promise.all(generations.map((generation) => generation.drained()));
+    });
+    if (!(await drained(ended, this.#debts, delay))) {
+      if (!isServed) this.#log.warn('requests were cut off: they did not finish in time');
+      for (const generation of generations) generation.tell();
+    }
     this.#debts.tell(this.#log);
     this.#connections.closeAll();
     const patience = Math.max(this.stopTime() - (performance.now() - started), 0);

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
 import { type LocatedFinding, loadConfig } from '../config/index.ts';
 import type { PluginSet } from '../kernel/registry.ts';
+import { Background } from '../plugins-sdk/background.ts';
 import { Debts } from '../plugins-sdk/debts.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Address } from '../plugins-sdk/hex.ts';
@@ -140,6 +141,7 @@ export async function describeService({
     debts: new Debts(),
     meters,
     ask,
+    background: new Background(() => undefined),
     phase: () => 'starting',
   });
   return { ...set, isolated };

@@ -8,6 +8,7 @@ import { ConfigErrors, errorAt, inFileOrder, type LocatedFinding, warningAt } fr
 import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
+import type { PluginModule } from './plugins/module-exports.ts';
 import { hiding, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
@@ -17,6 +18,10 @@ import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 export interface LoadOptions {
   /** Absolute path of the YAML file. */
   readonly file: string;
+  /** What stands in for the file's content. */
+  readonly tree?: Tree;
+  /** Modules that stand in for those that these sources name. */
+  readonly modules?: ReadonlyMap<string, PluginModule>;
   /** What `${VAR}` may see: the real environment over that of a file. */
   readonly env: Variables;
   /** In the order in which they are registered. */
@@ -50,7 +55,7 @@ const PATIENCE = 30_000;
  * @throws ConfigErrors with everything that is wrong, in the order of the file.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const tree = await readConfigFile(options.file);
+  const tree = options.tree ?? (await readConfigFile(options.file));
   const source = interpolate(tree, options.env);
   const redact = redactor(source.values);
   const settings = isRecord(source.value) ? source.value.settings : undefined;
@@ -58,6 +63,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     entries: isRecord(settings) ? settings.plugins : undefined,
     references: source.references,
     configFile: options.file,
+    modules: options.modules,
     builtins: options.builtins,
     redact,
     patience: options.patience ?? PATIENCE,

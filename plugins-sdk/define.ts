@@ -147,6 +147,12 @@ export interface Services {
    * @throws TypeError for parameters that JSON cannot carry.
    */
   ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
+  /**
+   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook: as long as for a request, and no longer.
+   * A rejection is an error in the log.
+   * @throws TypeError for what is no promise.
+   */
+  background(work: Promise<unknown>): void;
   /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
   phase(): Phase;
   /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */

@@ -28,7 +28,7 @@ const list = new URL('current.json', cache);
 const ENTRIES = {
   main: 'cli/main.ts',
   './plugins-sdk': 'plugins-sdk/index.ts',
-  './plugins-sdk/testing': 'plugins-sdk/harness.ts',
+  './plugins-sdk/testing': 'cli/testing.ts',
   './verify': 'verify/index.ts',
 };
 

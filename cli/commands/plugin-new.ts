@@ -1,36 +1,38 @@
+import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { type Given, UsageError } from '../arguments.ts';
 import { commandLine, registration, shellWord } from '../plugin/invocation.ts';
-import { writePlugin } from '../plugin/write.ts';
+import { kinds, usageOf, writePlugin } from '../plugin/write.ts';
 import { userDirectory, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 
 const LONGEST_NAME = 64;
+/** A plugin of the six hooks, without `setup`; it has a config to be tried with. */
+const SIMPLEST = 'hooks';
 
 /** Writes a plugin and its test, and tells what to do next. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
   await checkName(name);
-  const files = await writePlugin(name, userPath(given.optional('dir') ?? '.'));
+  const kind = given.optional('kind') ?? SIMPLEST;
+  const known = await kinds();
+  if (!known.includes(kind)) throw new UsageError(`option --kind <kind>: "${kind}" is none of ${known.join(', ')}`);
+  const files = await writePlugin(name, userPath(given.optional('dir') ?? '.'), kind);
   const folder = userDirectory();
   const paths = files.map((file) => relative(folder, file));
   // Node 22 takes `./` off the file of a test, and then takes it for an option.
   const [plugin = '', test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
+  const usage = usageOf(await readFile(files[0] ?? '', 'utf8')).replace(/^(?=.)/gm, '  ');
+  const options = kind === SIMPLEST ? ` --config '{ decimals: 2 }'` : '';
   await print(`${paths.join('\n')}
 
 Run its test:
   node --import ${registration(folder)} --test ${test}
 
 See what it does to a request:
-  ${commandLine(folder)} plugin test ${plugin} --config '{ decimals: 2 }'
+  ${commandLine(folder)} plugin test ${plugin}${options}
 
 Use it, in a config file beside it:
-  settings:
-    plugins:
-      - source: ./${name}.ts
-        timeout: 1000
-        config:
-          decimals: 2
-`);
+${usage}`);
   return 0;
 }
 

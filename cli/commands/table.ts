@@ -48,6 +48,11 @@ const parameters: OptionSpec = {
 };
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
 const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
+const kind: OptionSpec = {
+  long: 'kind',
+  value: 'kind',
+  description: 'What it does, such as auth or route (default: hooks)',
+};
 const ownConfig: OptionSpec = {
   ...config,
   value: 'json|file',
@@ -118,7 +123,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'plugin new',
     argument: 'name',
     description: 'Write a new plugin and its test',
-    options: [dir],
+    options: [dir, kind],
     run: async (given, name) => (await import('./plugin-new.ts')).newPlugin(given, name),
   },
   {

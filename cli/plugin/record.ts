@@ -22,6 +22,9 @@ const RecordSchema = Type.Object(
           api: Type.Optional(Type.String({ minLength: 1 })),
           name: Type.Optional(Type.String({ minLength: 1 })),
           mode: Type.Optional(Type.String()),
+          auth: Type.Optional(
+            Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true }), { minItems: 1 }),
+          ),
           encoding: Type.Optional(keys.encoding.schema),
           own: Type.Optional(AnyBlock),
           shared: Type.Optional(AnyBlock),
@@ -56,7 +59,7 @@ const RecordSchema = Type.Object(
 /**
  * A request as a client sent it, and what the upstream answered; every member has a default.
  *
- * - `endpoint`: `api` and `name`, `mode`, `encoding` as in the config file, and for plugins with config keys of their own
+ * - `endpoint`: `api` and `name`, `mode`, `auth` (a list), `encoding` as in the config file, and for plugins with config keys of their own
  *   the values at the endpoint (`own`) and at its API (`shared`).
  * - `parameters`, `headers`, `ip`: the client's; parameters count as declared.
  * - `response`: the upstream's `data` and `status`.

@@ -15,7 +15,7 @@ import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
 import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
 import type { RecordedRequest } from './record.ts';
 import { StandIns } from './stand-ins.ts';
-import { type Step, stepsOf, type Trace } from './steps.ts';
+import { type InnerCall, type Step, stepsOf, type Trace } from './steps.ts';
 
 export type { Step };
 
@@ -47,11 +47,11 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   const services: Partial<Services> = { endpoints: [endpoint], credentials, log, budget: choice.budget };
   const { definition, config } = choice;
   const plugin = checkBehaviour(definition.setup(servicesOf(definition, config, services), config));
-  const standIns = new StandIns(record, endpoint);
-  const trace: Trace = { standIns, spent: new Map(), faults: new Map(), refusal: undefined };
+  const standIns = new StandIns(record, endpoint, plugin.hooks);
+  const trace: Trace = { standIns, spent: new Map(), faults: new Map(), calls: new Map(), refusal: undefined };
   const { name, credentials: own } = choice.definition;
   const registrations: Registration[] = [
-    { name, budget: choice.budget, credentials: own, plugin: withPublicHooks(plugin) },
+    { name, budget: choice.budget, credentials: own, plugin: watched(plugin, trace) },
   ];
   if (record.endpoint?.encoding !== undefined) {
     checkEncoding(encoder, endpoint);
@@ -59,12 +59,12 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
     registrations.push({ name: `encoder of ${name}`, budget: 'none', plugin: behaviour });
   }
   const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
-  registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, plugin: others });
+  registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, fallback: true, plugin: others });
   const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, textOf(error)));
   await inTime(Promise.resolve(plugin.start?.()), patience);
   await pass(plugins, record, endpoint, trace);
   await plugin.stop?.(1000);
-  return stepsOf(trace, record, Object.keys(plugin.hooks ?? {}));
+  return stepsOf(trace, record, [...Object.keys(plugin.hooks ?? {}), ...(plugin.vary ? ['vary'] : [])]);
 }
 
 function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = {} }: RecordedRequest): Endpoint {
@@ -79,13 +79,49 @@ function checkEncoding(encoder: Definition, { id: _, ...endpoint }: Endpoint): v
   if (findings.some(({ level }) => level === 'error')) throw new ConfigErrors(findings);
 }
 
-/** The plugin without its inner stages, for which there are stand-ins. */
-function withPublicHooks(plugin: Plugin): Plugin {
-  const { hooks = {} } = plugin;
-  const isInner = (name: string) => Object.hasOwn(stages, name) && !Object.hasOwn(publicHooks, name);
-  const entries = Object.entries(hooks).filter(([name]) => !isInner(name));
-  const bound = entries.map(([name, hook]) => [name, typeof hook === 'function' ? hook.bind(hooks) : hook]);
-  return { ...plugin, hooks: Object.fromEntries(bound) };
+/** The plugin, of whose inner functions the trace learns what came of them. */
+function watched(plugin: Plugin, { calls }: Trace): Plugin {
+  const { hooks = {}, vary } = plugin;
+  const watch = (stage: string, owner: object, fn: unknown) => {
+    if (typeof fn !== 'function' || Object.hasOwn(publicHooks, stage))
+      return typeof fn === 'function' ? fn.bind(owner) : fn;
+    return (...args: unknown[]) => {
+      const call: InnerCall = { given: args[0] };
+      calls.set(stage, call);
+      return noted(call, () => Reflect.apply(fn, owner, args));
+    };
+  };
+  const entries = Object.entries(hooks).map(([stage, entry]): [string, unknown] => {
+    if (!Object.hasOwn(stages, stage) || typeof entry !== 'object' || entry === null)
+      return [stage, watch(stage, hooks, entry)];
+    return [
+      stage,
+      Object.fromEntries(Object.entries(entry).map(([variant, fn]) => [variant, watch(stage, entry, fn)])),
+    ];
+  });
+  const wrapped = { ...plugin, hooks: Object.fromEntries(entries) };
+  return vary === undefined
+    ? wrapped
+    : { ...wrapped, vary: watch('vary', plugin, vary) as NonNullable<Plugin['vary']> };
+}
+
+/** Does the work, and notes what came of it. */
+function noted(call: InnerCall, work: () => unknown): unknown {
+  const failed = (error: unknown) => {
+    call.thrown = { error };
+  };
+  try {
+    const value = work();
+    if (value instanceof Promise) {
+      value.then((late: unknown) => {
+        call.value = late;
+      }, failed);
+    } else call.value = value;
+    return value;
+  } catch (error) {
+    failed(error);
+    throw error;
+  }
 }
 
 /** How long each stage took, and in which of them the plugin failed. */
@@ -104,11 +140,14 @@ async function pass({ hooks }: PluginSet, record: RecordedRequest, endpoint: End
   const newExchange = (): Exchange => exchangeOf({ parameters: parameters ?? {}, headers, ip });
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const tasks: (() => void)[] = [];
+  const exchange = newExchange();
   try {
-    await pipeline.serve({ exchange: newExchange(), id: endpoint.id, later: (task) => tasks.push(task) });
+    await pipeline.admit(exchange);
+    await pipeline.serve({ exchange, id: endpoint.id, later: (task) => tasks.push(task) });
   } catch (error) {
     trace.refusal = asRefusal(error);
   }
+  await pipeline.headers(exchange);
   for (const task of tasks) task();
   await pipeline.drained();
   if (trace.refusal !== undefined) return;

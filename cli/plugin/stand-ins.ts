@@ -32,15 +32,23 @@ export class StandIns {
   signed: Hex | undefined;
   readonly hooks: Taps;
 
-  constructor({ response = { data: null }, data: bytes }: RecordedRequest, endpoint: Endpoint) {
+  /** @param own what the plugin has of its own, by stages with variants. */
+  constructor({ response = { data: null }, data: bytes }: RecordedRequest, endpoint: Endpoint, own: Taps = {}) {
     const { data, status = 200 } = response;
     this.given = { data, status, text: JSON.stringify(data) };
     this.hooks = {
       resolve: () => endpoint,
-      authenticate: { free: () => true },
+      authenticate: Object.fromEntries(
+        endpoint.auth.flatMap(({ type }) =>
+          own.authenticate?.[type] === undefined ? [[type, () => true as const]] : [],
+        ),
+      ),
       prepare: (parameters) => this.#question(parameters),
-      deliver: { [endpoint.mode]: async (run) => ({ status: 200, body: await run() }) },
-      callApi: () => this.given,
+      deliver:
+        own.deliver?.[endpoint.mode] === undefined
+          ? { [endpoint.mode]: async (run) => ({ status: 200, body: await run() }) }
+          : {},
+      callApi: (request) => ({ ...this.given, request }),
       onAfterApiCall: ({ response }) => {
         this.answered = { data: response.data, status: response.status };
       },
@@ -64,7 +72,7 @@ export class StandIns {
       this.asked = changed;
       return REQUEST;
     };
-    const none = { reserved: {}, requestHash: undefined, key: () => '' };
+    const none = { reserved: {}, requestHash: undefined, key: () => 'k'.repeat(43) };
     return new AskedQuestion({ parameters, request: REQUEST, requestFor, ...none });
   }
 }

@@ -1,6 +1,7 @@
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import type { Reference } from '../interpolate.ts';
 import type { Redact } from '../redact.ts';
+import type { PluginModule } from './module-exports.ts';
 
 /** A plugin that takes part, and how the configuration wants it. */
 export interface PluginChoice {
@@ -27,6 +28,8 @@ export interface PluginRequest {
   readonly entries: unknown;
   readonly references: ReadonlyMap<string, Reference>;
   readonly configFile: string;
+  /** Modules by source, which are not imported. */
+  readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
   readonly builtins: readonly Definition[];
   readonly redact: Redact;
   /** Milliseconds that a module, and then its factory, may take. */

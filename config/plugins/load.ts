@@ -137,7 +137,9 @@ class Loading {
 
   /** @throws PluginProblem, and what the plugin's own code throws. */
   async #make(entry: PluginEntry, path: string): Promise<Made | undefined> {
-    const { configFile, patience } = this.#request;
+    const { configFile, modules, patience } = this.#request;
+    const module = modules?.get(entry.source);
+    if (module !== undefined) return this.#makeOf(module, entry, path);
     const url = moduleUrl(entry.source, configFile);
     if (!entry.isolate) return this.#makeOf(await inTime(importPlugin(url), patience), entry, path);
     const isolated = await IsolatedPlugin.open(url, entry.isolate);

@@ -1,7 +1,16 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { ArgsOf, StageName, VariantStage } from '../../kernel/stages.ts';
+import type { ArgsOf, AroundStage, InnerStage, StageName, VariantStage } from '../../kernel/stages.ts';
 import type { Hex } from '../hex.ts';
-import type { Endpoint, Json, Parameters } from '../kernel.ts';
+import type {
+  ApiResponse,
+  Awaitable,
+  Endpoint,
+  Json,
+  OutgoingRequest,
+  Parameters,
+  Question,
+  SignedResponse,
+} from '../kernel.ts';
 
 /** What becomes of a request at one stage. */
 export type Outcome<Value> =
@@ -10,7 +19,16 @@ export type Outcome<Value> =
   /** It goes on with what the plugin returned, as the next stage gets it. */
   | { readonly value: Value }
   /** It ends here: what the client gets. */
-  | { readonly refused: { readonly status: number; readonly message: string } };
+  | { readonly refused: Refused };
+
+/** A response that refuses; `deepEqual` compares status and message alone. */
+export interface Refused {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `{"error": message}`, unless the plugin has another. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
 
 /** What the log of the service would say against the plugin. */
 export interface Complaint {
@@ -71,6 +89,31 @@ export interface ResponseSentInput {
   /** Members of the signed answer; the others have values of a test's own. */
   readonly answer?: Readonly<Record<string, Json>> | undefined;
 }
+
+/** What {@link testQuestion} makes a question of; default a GET without parameters. */
+export interface QuestionInput {
+  readonly parameters?: Parameters | undefined;
+  readonly reserved?: Parameters | undefined;
+  readonly request?: Partial<OutgoingRequest> | undefined;
+  readonly key?: string | undefined;
+  readonly requestHash?: Hex | undefined;
+}
+
+export interface AnswerInput {
+  readonly question?: Question | undefined;
+  /** What is inside; default an answer as the service signs it. What it throws, `next` of the plugin throws as a refusal. */
+  next?(question: Question): Awaitable<SignedResponse>;
+}
+
+export interface CallApiInput {
+  /** Default a GET of `https://api.example.com/`. */
+  readonly request?: Partial<OutgoingRequest> | undefined;
+  /** What is inside; default `null` with status 200. What it throws, `next` of the plugin throws as a refusal. */
+  next?(request: OutgoingRequest): Awaitable<ApiResponse>;
+}
+
+/** Stages that are run by their names: an onion has something inside, and so a function of its own. */
+export type NamedStage = Exclude<InnerStage, AroundStage>;
 
 export interface ErrorInput {
   /** What the client got; default 502. */

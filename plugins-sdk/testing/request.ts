@@ -6,24 +6,38 @@ import { asRefusal, describe, isRefusal, Refusal } from '../../kernel/refusal.ts
 import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
 import {
   type ArgsOf,
-  type InnerStage,
+  type AroundStage,
+  type AroundValue,
   type ResultOf,
   type StageName,
   stageNames,
   stageOf,
 } from '../../kernel/stages.ts';
+import type { Background } from '../background.ts';
 import type { Hex } from '../hex.ts';
-import type { Endpoint, HttpResponse, Json, Parameters } from '../kernel.ts';
+import type {
+  SignedResponse as Answer,
+  ApiResponse,
+  Awaitable,
+  Endpoint,
+  HttpResponse,
+  Json,
+  Parameters,
+} from '../kernel.ts';
 import { deepFreeze } from '../public-hooks.ts';
 import { randomId } from '../random-id.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { hint } from '../suggest.ts';
+import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import type {
   AfterApiCallInput,
+  AnswerInput,
   BeforeApiCallInput,
   BeforeSignInput,
+  CallApiInput,
   Complaint,
   ErrorInput,
+  NamedStage,
   Outcome,
   RequestInput,
   ResponseSentInput,
@@ -32,7 +46,10 @@ import type {
 } from './inputs.ts';
 import { testEndpoint } from './services.ts';
 
-const INNER: readonly string[] = stageNames.filter((name) => stageOf(name).context === undefined);
+const NAMED: readonly string[] = stageNames.filter((name) => {
+  const { context, kind } = stageOf(name);
+  return context === undefined && kind !== 'around';
+});
 
 /** What a signed answer has, where a test does not say. */
 const sample = {
@@ -50,6 +67,7 @@ export interface Subject {
   /** Where requests go to, by their ids. */
   readonly requested: Map<unknown, Endpoint>;
   readonly complaints: Complaint[];
+  readonly background: Background;
 }
 
 /** One request on its way through the hooks, in whatever order the test calls them. */
@@ -128,8 +146,8 @@ export class TestRequest {
    * Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`.
    * @throws TypeError when there is no such stage, or the plugin has no such variant of it.
    */
-  async stage<N extends InnerStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
-    if (!INNER.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, INNER, 'they are')}`);
+  async stage<N extends NamedStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+    if (!NAMED.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, NAMED, 'they are')}`);
     const hasVariants = stageOf(name).variants !== undefined;
     const [variant, asked] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
     const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
@@ -140,6 +158,34 @@ export class TestRequest {
       // The type of `input` has just said what the stage takes.
       const result = await this.#hooks.askFor(name, variant, ...([...given, this.#exchange] as unknown as ArgsOf<N>));
       return changed(result as NonNullable<ResultOf<N>> | undefined, given[0]);
+    });
+  }
+
+  /** The stage `answer`, with something inside. */
+  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<Outcome<Answer>> {
+    return this.#around('answer', question, next ?? ((asked) => signedAnswer(asked, this.#exchange.endpoint.id)));
+  }
+
+  /** The stage `callApi`, with something inside. */
+  callApi({ request, next = apiResponse }: CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+    return this.#around('callApi', outgoingFor(request), next);
+  }
+
+  #around<N extends AroundStage>(
+    name: N,
+    given: AroundValue<N>,
+    next: (value: AroundValue<N>) => Awaitable<ResultOf<N>>,
+  ): Promise<Outcome<ResultOf<N>>> {
+    const inner = async (value: AroundValue<N>) => {
+      try {
+        return await next(value);
+      } catch (error) {
+        throw asRefusal(error, name);
+      }
+    };
+    return this.#outcome(name, async () => {
+      const value = await this.#hooks.askAround(name, given, this.#exchange, inner);
+      return this.#hooks.isTapped(name) ? { value } : { passed: true };
     });
   }
 
@@ -238,8 +284,11 @@ function changed<T>(value: T | undefined, given: unknown): Outcome<T> {
   return value === undefined || value === given ? { passed: true } : { value };
 }
 
-function refused({ status, message }: Refusal): Outcome<never> {
-  return { refused: { status, message } };
+/** Tests compare status and message: the rest is there for who asks for it. */
+function refused({ status, message, headers, body }: Refusal): Outcome<never> {
+  const outcome = { status, message, headers, body };
+  for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
+  return { refused: outcome };
 }
 
 export function complaint(hook: string, requestId: string, detail: string): Complaint {

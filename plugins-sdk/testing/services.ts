@@ -41,6 +41,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     meters: meters.of(definition.name),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
+    background: () => undefined,
     phase: () => 'serving',
     describe: () =>
       describeService({

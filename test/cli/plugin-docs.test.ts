@@ -40,7 +40,14 @@ function cliArguments(text: string): string[] {
 
 describe('docs/plugins.md', { concurrency: 2 }, () => {
   it('has only files that are run here', () => {
-    const known = ['config.yaml', 'daily-limit.test.ts', 'daily-limit.ts', 'no-weekends.ts', 'package.json'];
+    const known = [
+      'config.yaml',
+      'daily-limit-served.test.ts',
+      'daily-limit.test.ts',
+      'daily-limit.ts',
+      'no-weekends.ts',
+      'package.json',
+    ];
     const state = ['coupons.ts', 'coupons.yaml', 'state-none.ts'];
     const others = ['price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
     assert.deepEqual([...files.keys()].toSorted(), [...known, ...others, ...state].toSorted());
@@ -96,6 +103,15 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...args], { cwd }).ended;
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^# tests 2\n# suites 0\n# pass 2$/m);
+  });
+
+  it('the test of a plugin in a service', async (t) => {
+    const cwd = await projectWith(t, 'daily-limit.ts', 'daily-limit-served.test.ts');
+    const [, ...args] = commandWith('--test daily-limit.test.ts');
+    const served = args.map((word) => word.replace('daily-limit.test', 'daily-limit-served.test'));
+    const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...served], { cwd }).ended;
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^# tests 1\n# suites 0\n# pass 1$/m);
   });
 
   it('the test of a full plugin', async (t) => {

@@ -2,10 +2,18 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-// The template is a plugin with a test of its own, which is what this runs.
-import '../../cli/plugin/template/my-plugin.test.ts';
+// Each template is a plugin with a test of its own, which is what this runs.
+import '../../cli/plugin/template/auth/my-plugin.test.ts';
+import '../../cli/plugin/template/cache/my-plugin.test.ts';
+import '../../cli/plugin/template/encoder/my-plugin.test.ts';
+import '../../cli/plugin/template/hooks/my-plugin.test.ts';
+import '../../cli/plugin/template/mode/my-plugin.test.ts';
+import '../../cli/plugin/template/route/my-plugin.test.ts';
+import '../../cli/plugin/template/upstream/my-plugin.test.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 import { configText } from './service-config.ts';
+
+const KINDS = 'auth, cache, encoder, hooks, mode, route, upstream';
 
 const REGISTER = join(PACKAGE_ROOT, 'cli/plugin/register.mjs');
 
@@ -55,6 +63,45 @@ describe('plugin new', { concurrency: 2 }, () => {
     );
   });
 
+  it('writes full plugins of each kind, with what a config needs to use them', async (t) => {
+    const cwd = await folderWith(t);
+    const { stdout } = await runCli(t, ['plugin', 'new', 'tokens', '--kind', 'auth'], { cwd });
+    assert.equal(
+      stdout.slice(stdout.indexOf('See what')),
+      `See what it does to a request:
+  ${DIRECT} plugin test tokens.ts
+
+Use it, in a config file beside it:
+  settings:
+    plugins:
+      - source: ./tokens.ts
+  apis:
+    - auth: { type: tokens, tokens: ['\${TOKEN}'] }
+`,
+    );
+    const [, command = ''] = /^ {2}node (.* --test .*)$/m.exec(stdout) ?? [];
+    const tested = await launch(t, process.execPath, ['--test-reporter=tap', ...command.split(' ')], { cwd }).ended;
+    assert.deepEqual([tested.code, tested.stderr], [0, '']);
+    assert.match(tested.stdout, /^# tests 2\n# suites 1\n# pass 2\n/m);
+  });
+
+  for (const kind of KINDS.split(', ')) {
+    it(`keeps a plugin of the kind ${kind} short`, async () => {
+      const text = await readFile(join(PACKAGE_ROOT, 'cli/plugin/template', kind, 'my-plugin.ts'), 'utf8');
+      const code = text.replace(/^ *\/\*\*.*?\*\/\n/gms, '').split('\n');
+      const lines = code.filter((line) => line.trim() !== '' && !/^ *\/\//.test(line));
+      assert.ok(lines.length <= (kind === 'hooks' ? 60 : 40), `${lines.length} lines`);
+    });
+  }
+
+  it('knows no other kinds', async (t) => {
+    const cwd = await folderWith(t);
+    const ended = await runCli(t, ['plugin', 'new', 'one', '--kind', 'router'], { cwd });
+    const stderr = `error: option --kind <kind>: "router" is none of ${KINDS}\n`;
+    assert.deepEqual(ended, { code: 1, signal: null, stdout: '', stderr });
+    assert.deepEqual(await readdir(cwd), []);
+  });
+
   it('writes where the user stands, and names the SDK as a folder that has it installed knows it', async (t) => {
     const cwd = await folderWith(t);
     await mkdir(join(cwd, 'node_modules'));
@@ -84,7 +131,7 @@ describe('plugin new', { concurrency: 2 }, () => {
     const message = 'missing command after "plugin": one of plugin new, plugin test';
     assert.deepEqual([code, stderr], [1, `error: ${message}\n`]);
     const help = await runCli(t, ['plugin', 'new', '--help']);
-    assert.match(help.stdout, /^ {2}\$ signed-data-proxy plugin new <name> \[--dir <folder>\]$/m);
+    assert.match(help.stdout, /^ {2}\$ signed-data-proxy plugin new <name> \[--dir <folder>\] \[--kind <kind>\]$/m);
   });
 
   it('takes only names that are fit for files and plugins', async (t) => {

@@ -7,10 +7,10 @@ import { loadPlugin } from '../../cli/plugin/load.ts';
 import { type RecordedRequest, readRecord } from '../../cli/plugin/record.ts';
 import { runRecorded } from '../../cli/plugin/run.ts';
 import { definitions } from '../../cli/service.ts';
-import { definePlugin, type PublicHooks } from '../../plugins-sdk/index.ts';
+import { type Behaviour, definePlugin, type PublicHooks, Refusal, Type } from '../../plugins-sdk/index.ts';
 import { type Ended, folderWith, PACKAGE_ROOT, runCli } from './run.ts';
 
-const TEMPLATE = join(PACKAGE_ROOT, 'cli/plugin/template/my-plugin.ts');
+const TEMPLATE = join(PACKAGE_ROOT, 'cli/plugin/template/hooks/my-plugin.ts');
 
 /** What was printed, without the times that nobody can know. */
 function untimed({ stdout }: Ended): string[] {
@@ -33,6 +33,15 @@ async function outcomes(
   const choice = { definition, budget, config: undefined, source: './p.ts', operator: true };
   const steps = await runRecorded({ choice, record, encoder, credentials, log, patience: 10_000 });
   return Object.fromEntries(steps.map(({ name, text, fault }) => [name, `${fault ? 'FAULT ' : ''}${text}`]));
+}
+
+/** What becomes of each stage of a full plugin `p`, in order. */
+async function stepsOf(behaviour: Behaviour, record: RecordedRequest): Promise<[string, string][]> {
+  const auth = { tenant: Type.Object({}) };
+  const definition = definePlugin({ name: 'p', auth, modes: ['slow'], setup: () => behaviour });
+  const choice = { definition, budget: 10_000, config: undefined, source: './p.ts', operator: true };
+  const steps = await runRecorded({ choice, record, encoder, credentials, log, patience: 10_000 });
+  return steps.map(({ name, text, fault }) => [name, withoutPlace(`${fault ? 'FAULT ' : ''}${text}`)]);
 }
 
 const withoutPlace = (text = '') => text.replace(/ \(at .*\)$/, ' (at …)');
@@ -363,6 +372,7 @@ describe('plugin test, through the hooks', () => {
       ['onHttpRequest', 'silent'],
       ['authenticate', 'answered'],
       ['validate', 'answered'],
+      ['prepare', 'answered'],
       ['callApi', 'answered'],
       ['onAfterApiCall', 'answered'],
       ['encode', 'answered'],
@@ -372,7 +382,72 @@ describe('plugin test, through the hooks', () => {
     ]);
   });
 
-  it('starts and stops a plugin, and runs no inner stage', async () => {
+  it('runs every stage of a full plugin, in the order of the service', async () => {
+    const inner: Behaviour = {
+      vary: ({ headers }) => headers['x-tenant'],
+      hooks: {
+        admit: () => true,
+        read: () => ({}),
+        authenticate: {
+          tenant: (_, { headers }) => {
+            if (headers['x-tenant'] === undefined) throw new Refusal(401, 'Which tenant?');
+            return true;
+          },
+        },
+        validate: (parameters) => ({ ...parameters, via: 'p' }),
+        deliver: { slow: async (run) => ({ status: 200, body: await run() }) },
+        answer: (_question, _exchange, { next }) => next(),
+        callApi: async (_request, _exchange, { next }) => {
+          const { status, request } = await next();
+          return { status, request, data: { price: 2 } };
+        },
+        encode: () => undefined,
+        encrypt: (data) => `${data}ff`,
+        prove: () => {
+          throw new TypeError('no prover');
+        },
+        release: () => undefined,
+        settle: () => undefined,
+        respond: (headers) => ({ ...headers, 'X-Served': 'p' }),
+      },
+    };
+    const endpoint = {
+      mode: 'slow',
+      auth: [{ type: 'tenant' }],
+      encoding: { type: 'uint8', path: '$.price' },
+    };
+    const response = { data: { price: 1 } };
+    assert.deepEqual(await stepsOf(inner, { endpoint, response, headers: { 'X-Tenant': 'ada' } }), [
+      ['admit', 'allowed'],
+      ['read', 'not run: parameters are recorded as they were read'],
+      ['authenticate', 'allowed'],
+      ['validate', 'changed via: added "p"'],
+      ['vary', 'varies by "ada"'],
+      ['deliver', 'answered'],
+      ['answer', 'answered'],
+      ['callApi', 'answered'],
+      ['encode', 'passed'],
+      ['encrypt', `changed data: "0x${'2'.padStart(64, '0')}" → "0x${'2'.padStart(64, '0')}ff"`],
+      ['prove', 'FAULT failed: TypeError: no prover (at …)'],
+      ['release', 'passed'],
+      ['settle', 'done'],
+      ['respond', 'changed X-Served: added "p"'],
+    ]);
+    const refused = await stepsOf(inner, { endpoint, response });
+    assert.deepEqual(refused.slice(0, 5), [
+      ['admit', 'allowed'],
+      ['read', 'not run: parameters are recorded as they were read'],
+      ['authenticate', 'refused: 401 Which tenant?'],
+      ['validate', 'not reached'],
+      ['vary', 'not reached'],
+    ]);
+    const wrong: Behaviour = { hooks: { encode: () => ({ bytes: '01', field: 'data', value: '01' }) as never } };
+    const [[stage, text = ''] = []] = await stepsOf(wrong, {});
+    assert.equal(stage, 'encode');
+    assert.match(text, /^FAULT failed: plugin "p": .*bytes/);
+  });
+
+  it('starts and stops a plugin, and leaves bytes out of a raw answer', async () => {
     const calls: string[] = [];
     const definition = definePlugin({
       name: 'full',
@@ -389,7 +464,7 @@ describe('plugin test, through the hooks', () => {
       steps.map(({ name, text }) => [name, text]),
       [
         ['onHttpRequest', 'passed'],
-        ['encrypt', 'not run: test inner stages with signed-data-proxy/plugins-sdk/testing'],
+        ['encrypt', 'not run: a raw answer skips it; record endpoint.encoding, or data'],
       ],
     );
   });

@@ -52,6 +52,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     budget: 'none',
     ask: () => assert.fail('asked'),
     needsState: () => false,
+    background: () => undefined,
     phase: () => 'starting',
     describe: () => assert.fail('nobody asks'),
   };

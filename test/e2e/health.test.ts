@@ -125,6 +125,7 @@ describe('GET /ready: whether the service takes requests', () => {
         budget: 'none',
         ask: () => assert.fail('asked'),
         needsState: () => false,
+        background: () => undefined,
         phase: () => phase,
         describe: () => assert.fail('nobody asks'),
       },

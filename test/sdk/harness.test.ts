@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
+import * as testing from '../../plugins-sdk/harness.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
 import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
+
+const { testEndpoint, testPlugin } = testing;
 
 const PASSED = { passed: true };
 const DROPPED = { refused: { status: 403, message: 'Request dropped by plugin "p"' } };
@@ -40,11 +43,59 @@ describe('the package', () => {
     assert.equal(viaPackage.ContextKey, sdk.ContextKey);
     assert.equal(viaPackage.Type, sdk.Type);
     assert.deepEqual(Object.keys(viaPackage), Object.keys(sdk));
-    assert.equal(testingViaPackage.testPlugin, testPlugin);
+    assert.deepEqual(Object.keys(testingViaPackage), Object.keys(testing));
+    assert.equal(testingViaPackage.TestRequest, testing.TestRequest);
+  });
+});
+
+describe('a refusal', () => {
+  it('has the headers and the body that the client gets, beside what is compared', async () => {
+    const harness = await testPlugin({
+      name: 'p',
+      setup: () => ({
+        hooks: {
+          admit: () => {
+            throw new Refusal(429, 'Later', { headers: { 'Retry-After': '7' }, body: { error: 'Later', left: 0 } });
+          },
+        },
+      }),
+    });
+    const outcome = await harness.request().stage('admit');
+    assert.deepEqual(outcome, { refused: { status: 429, message: 'Later' } });
+    assert.ok('refused' in outcome);
+    assert.deepEqual(outcome.refused.headers, { 'Retry-After': '7' });
+    assert.deepEqual(outcome.refused.body, { error: 'Later', left: 0 });
   });
 });
 
 describe('services', () => {
+  it('take work in the background, whose failures are complaints', async () => {
+    const done: string[] = [];
+    const harness = await testPlugin({
+      name: 'p',
+      setup: ({ background }) => {
+        const onHttpRequest = ({ ip }: { readonly ip: string }) => {
+          background(ip === '::1' ? Promise.reject(new Error('lost')) : turn().then(() => done.push(ip)));
+        };
+        // What is no promise a type would refuse.
+        return { hooks: { onHttpRequest, onBeforeSign: () => Reflect.apply(background, undefined, [() => 1]) } };
+      },
+    });
+    await harness.onHttpRequest({ ip: '::1' });
+    await harness.onHttpRequest({ ip: '::2' });
+    assert.deepEqual([...done], []);
+    await harness.background();
+    assert.deepEqual(done, ['::2']);
+    assert.deepEqual(await harness.onBeforeSign(), DROPPED);
+    assert.deepEqual(
+      harness.complaints.map(({ hook, message }) => [hook, message]),
+      [
+        ['background', 'Error: lost'],
+        ['onBeforeSign', 'TypeError: services.background takes a promise'],
+      ],
+    );
+  });
+
   it('describe what the plugin says of itself', async () => {
     const scheme = { type: 'http', scheme: 'bearer' };
     let schemes: unknown;
@@ -350,7 +401,7 @@ describe('a definition', () => {
           sign: () => {
             throw new Error('no key');
           },
-          lookup: () => Promise.reject(new Error('no store')),
+          prove: () => Promise.reject(new Error('no store')),
         },
       };
     },
@@ -393,10 +444,10 @@ describe('a definition', () => {
     assert.deepEqual(await request.stage('authenticate', 'token', { ...method, token: 'b' }), {
       refused: { status: 401, message: 'Invalid token' },
     });
-    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }), {
+    assert.deepEqual(await request.stage('encode', { data: 1, status: 200 }, testing.testQuestion()), {
       value: { bytes: '0x01', field: 'data', value: '0x01' },
     });
-    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }), PASSED);
+    assert.deepEqual(await request.stage('encode', { data: null, status: 200 }, testing.testQuestion()), PASSED);
     assert.deepEqual(await request.stage('encrypt', '0x01'), { value: '0x02' });
     assert.deepEqual(await request.stage('encrypt', '0x03'), PASSED);
     assert.deepEqual(harness.complaints, []);
@@ -415,7 +466,7 @@ describe('a definition', () => {
         message: 'the plugin has no "deliver" of "sync", there are no variants here',
       },
     );
-    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }), {
+    await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }, testing.testQuestion()), {
       name: 'TypeError',
       message: 'there is no inner stage "encod", did you mean "encode"?',
     });
@@ -468,12 +519,12 @@ describe('a definition', () => {
     assert.deepEqual(await harness.request().stage('sign', request), {
       refused: { status: 500, message: 'Internal server error' },
     });
-    assert.deepEqual(await harness.request().stage('lookup', {}), PASSED);
+    assert.deepEqual(await harness.request().stage('prove', testing.testQuestion().request), PASSED);
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [
         ['sign', 'plugin "p": Error: no key'],
-        ['lookup', 'Error: no store'],
+        ['prove', 'Error: no store'],
       ],
     );
   });

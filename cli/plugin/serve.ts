@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
+import { loadConfig } from '../../config/index.ts';
+import { Connections } from '../../http/connections.ts';
+import { createHttpServer } from '../../http/server.ts';
+import { Debts } from '../../plugins-sdk/debts.ts';
+import type { Log, Phase } from '../../plugins-sdk/define.ts';
+import type { Parameters } from '../../plugins-sdk/index.ts';
+import { MeterRegistry } from '../../plugins-sdk/meters.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { hint } from '../../plugins-sdk/suggest.ts';
+import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
+import { signerAddressOf } from '../assemble.ts';
+import { DRAIN_TIME } from '../drain.ts';
+import { endsWithin } from '../ends-within.ts';
+import { Generation } from '../generation.ts';
+import { definitions } from '../service.ts';
+import { openState } from '../shared-state.ts';
+import { Signers } from '../signers.ts';
+import { openIn, requestOf } from './in-process.ts';
+
+/** A whole service of a config that is no file, with a plugin that is no module, and with no port. */
+export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
+  const lines: LogLine[] = [];
+  const log = logInto(lines);
+  const source = `./${subject.plugin.name}`;
+  const variables = withKey(env);
+  const file = join(folder, 'config.yaml');
+  const signers = Signers.beside(file, variables, log);
+  const loaded = await loadConfig({
+    file,
+    tree: configWith(given, source, subject),
+    modules: new Map([[source, { plugin: subject.plugin, configSchema: undefined, keys: subject.keys }]]),
+    env: variables,
+    builtins: definitions(signers),
+  });
+  for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
+  await signers.open(loaded, variables);
+  const shared = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
+  let phase: Phase = 'starting';
+  const node = signerAddressOf(loaded);
+  const next = signers.inUse(loaded.config)?.next?.signer.address;
+  const surroundings = {
+    node,
+    signers: next === undefined ? [node] : [node, next],
+    log,
+    now: Date.now,
+    meters: new MeterRegistry(() => undefined),
+    shared,
+    debts: new Debts(),
+    lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000 }),
+    phase: () => phase,
+  };
+  const generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
+  const letGo = async () => {
+    await generation.letGo([]);
+    await Promise.all([shared?.close(), signers.close()]);
+  };
+  try {
+    await shared?.start();
+    await generation.start();
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+  generation.commit();
+  phase = 'serving';
+  const server = createHttpServer();
+  const connections = new Connections(server, (incoming) => generation.handle(incoming));
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    phase = 'stopping';
+    generation.endStreams();
+    await endsWithin(DRAIN_TIME, generation.drained());
+    generation.tell();
+    connections.closeAll();
+    await generation.stop(DRAIN_TIME);
+    await letGo();
+    server.close();
+  };
+  return {
+    ...asked(server, loaded.endpoints),
+    signer: node,
+    log: lines,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+};
+
+/** What asks it. */
+function asked(
+  server: Server,
+  endpoints: TestService['endpoints'],
+): Pick<TestService, 'endpoints' | 'ask' | 'request' | 'open'> {
+  const idOf = (endpoint: string) => {
+    const names = endpoints.map(({ api, name }) => `${api}/${name}`);
+    const found = endpoints[names.indexOf(endpoint)];
+    if (found === undefined)
+      throw new TypeError(`there is no endpoint "${endpoint}"${hint(endpoint, names, 'they are')}`);
+    return found.id;
+  };
+  return {
+    endpoints,
+    open: (request) => openIn(server, request),
+    request: (request) => requestOf(server, request),
+    ask: async (endpoint, parameters: Parameters = {}, { headers, ...client } = {}) =>
+      requestOf(server, {
+        ...client,
+        method: 'POST',
+        path: `/endpoints/${idOf(endpoint)}`,
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify({ parameters }),
+      }),
+  };
+}
+
+/** The config with an entry for the plugin under test, behind those that it has. */
+function configWith(given: ServiceConfig, source: string, { budget, config: own }: ServedPlugin): ServiceConfig {
+  const config: unknown = JSON.parse(JSON.stringify({ version: '1.0', ...given }));
+  if (!isRecord(config)) throw new TypeError('harness.serve takes a config, an object');
+  const { settings = {} } = config;
+  const { plugins = [] } = isRecord(settings) ? settings : {};
+  // What is wrong with them is for the schema to say.
+  if (!isRecord(settings) || !Array.isArray(plugins)) return config;
+  const entry = { source, timeout: budget === 'none' ? undefined : budget, config: own };
+  return { ...config, settings: { ...settings, plugins: [...plugins, JSON.parse(JSON.stringify(entry))] } };
+}
+
+function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readonly<Record<string, string | undefined>> {
+  const hasOwn = env.SERVICE_PRIVATE_KEY !== undefined || env.SERVICE_MNEMONIC !== undefined;
+  return hasOwn ? env : { ...env, SERVICE_PRIVATE_KEY: randomBytes(32).toString('hex') };
+}
+
+function logInto(lines: LogLine[]): Log {
+  const at =
+    (level: keyof Log): Log['info'] =>
+    (message, fields = {}) =>
+      void lines.push({ level, message, fields });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

@@ -1,0 +1,181 @@
+import type { Plugin } from '../../kernel/registry.ts';
+import { Background } from '../background.ts';
+import type { Definition, EndpointKeys, Services, SimplePlugin } from '../define.ts';
+import type { Hex } from '../hex.ts';
+import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
+import { repeatingModesOf } from '../modes.ts';
+import { createPluginSet } from '../plugin-set.ts';
+import { checkBehaviour, checkMember } from '../shape.ts';
+import type {
+  AfterApiCallInput,
+  AnswerInput,
+  BeforeApiCallInput,
+  BeforeSignInput,
+  CallApiInput,
+  Complaint,
+  ErrorInput,
+  Outcome,
+  RequestInput,
+  ResponseSentInput,
+  RouteInput,
+} from './inputs.ts';
+import { configOf, definitionOf } from './prepared.ts';
+import { complaint, type Subject, TestRequest, textOf } from './request.ts';
+import type { Serve, ServeOptions, ServiceConfig, TestService } from './service.ts';
+import { servicesOf, testEndpoint } from './services.ts';
+
+const DEFAULT_BUDGET = 1000;
+
+export interface HarnessOptions {
+  /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
+  readonly budget?: number | 'none' | undefined;
+  /** What a simple plugin's file exports as `keys`; the values are those of the endpoint that a request goes to. */
+  readonly keys?: EndpointKeys | undefined;
+  /** The second argument of a definition's `setup`, once its `configSchema` has checked it; a factory gets its config when it is called. */
+  readonly config?: unknown;
+  /** The context of the test, as node:test hands it to one: the plugin is stopped when the test ends, also when it fails. */
+  readonly t?: { after(end: () => Promise<void>): void } | undefined;
+  /** Replaces parts of what a definition's `setup` gets. Requests go to the first of `endpoints` unless they name one. */
+  readonly services?: Partial<Services> | undefined;
+}
+
+/** @param serve makes a service with the plugin in it. */
+export async function createHarness(
+  plugin: SimplePlugin | Definition,
+  options: HarnessOptions,
+  serve: Serve,
+): Promise<PluginHarness> {
+  if (typeof plugin !== 'object' || plugin === null)
+    throw new TypeError('testPlugin takes a plugin: call its factory first');
+  const requested = new Map<unknown, Endpoint>();
+  const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
+  const config = await configOf(definition, options.config);
+  const complaints: Complaint[] = [];
+  const background = new Background((_, error) => complaints.push(complaint('background', '', textOf(error))));
+  const services = servicesOf(definition, config, {
+    background: (work) => background.add(definition.name, work),
+    ...options.services,
+  });
+  const behaviour = checkBehaviour(definition.setup(services, config));
+  const { name, credentials } = definition;
+  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET;
+  checkMember('budget', budget);
+  const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
+  const { hooks, observer, taps } = createPluginSet(
+    [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
+    ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+    { signers: [services.node], now: () => services.now() },
+  );
+  const subject = { hooks, observer, taps, requested, complaints, background };
+  const { keys, budget: limit } = options;
+  const harness = new PluginHarness(subject, behaviour, services.endpoints[0] ?? testEndpoint(), (...args) =>
+    serve({ plugin, keys, config: options.config, budget: limit }, ...args),
+  );
+  options.t?.after(() => harness.stop());
+  await behaviour.start?.();
+  return harness;
+}
+
+/** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */
+export class PluginHarness {
+  /**
+   * What went wrong in the plugin so far: failures of observation hooks and of other stages that go on without it, and
+   * the reason behind each drop, spent budget and 500. A deliberate rejection is no complaint.
+   */
+  readonly complaints: readonly Complaint[];
+  readonly #subject: Subject;
+  readonly #plugin: Plugin;
+  readonly #endpoint: Endpoint;
+  readonly #serve: (config: ServiceConfig, options: ServeOptions) => Promise<TestService>;
+  readonly #served: TestService[] = [];
+
+  constructor(
+    subject: Subject,
+    plugin: Plugin,
+    endpoint: Endpoint,
+    serve: (config: ServiceConfig, options: ServeOptions) => Promise<TestService>,
+  ) {
+    this.#serve = serve;
+    this.#subject = subject;
+    this.#plugin = plugin;
+    this.#endpoint = endpoint;
+    this.complaints = subject.complaints;
+  }
+
+  /** A request for several hooks, which share its budget. */
+  request(input: RequestInput = {}): TestRequest {
+    return new TestRequest(this.#subject, { endpoint: this.#endpoint, ...input });
+  }
+
+  onHttpRequest(input: RequestInput = {}): Promise<Outcome<never>> {
+    return this.request(input).onHttpRequest();
+  }
+
+  onBeforeApiCall(input: RequestInput & BeforeApiCallInput = {}): Promise<Outcome<Parameters>> {
+    return this.request(input).onBeforeApiCall();
+  }
+
+  onAfterApiCall(input: RequestInput & AfterApiCallInput = {}): Promise<Outcome<{ data: Json; status: number }>> {
+    return this.request(input).onAfterApiCall(input);
+  }
+
+  onBeforeSign(input: RequestInput & BeforeSignInput = {}): Promise<Outcome<Hex>> {
+    return this.request(input).onBeforeSign(input);
+  }
+
+  /** The stage `answer`, with something inside. */
+  answer(input: RequestInput & AnswerInput = {}): Promise<Outcome<SignedResponse>> {
+    return this.request(input).answer(input);
+  }
+
+  /** The stage `callApi`, with something inside. */
+  callApi(input: RequestInput & CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+    return this.request(input).callApi(input);
+  }
+
+  /** Resolves when the hook is done; the service does not wait for it. */
+  onResponseSent(input: RequestInput & ResponseSentInput = {}): Promise<void> {
+    return this.request(input).onResponseSent(input);
+  }
+
+  /** Resolves when the hook is done; the service does not wait for it. */
+  onError(input: RequestInput & ErrorInput = {}): Promise<void> {
+    return this.request(input).onError(input);
+  }
+
+  /**
+   * A request to a route of the plugin, past the `admit` stage.
+   * @param path as the plugin registered it: `/tenants/:name`.
+   * @returns what goes back over HTTP, checked; status 413 for a body over the route's `maxBody`.
+   * @throws TypeError when the plugin has no such route.
+   */
+  async route(method: string, path: string, input: RouteInput = {}): Promise<Outcome<HttpResponse>> {
+    const route = this.#plugin.routes?.find((known) => known.method === method && known.path === path);
+    if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
+    const { headers, ip } = input;
+    return new TestRequest(this.#subject, { headers, ip }, route).route(route, input);
+  }
+
+  /** Resolves when what the plugin has left to `services.background` has ended; failures are {@link complaints}. */
+  background(): Promise<void> {
+    return this.#subject.background.ended();
+  }
+
+  /**
+   * A whole service in this process, without a port: its built-ins, the plugins that the config names, and behind them this one,
+   * set up anew. Upstreams are asked over HTTP, as ever.
+   * @param config as in the config file.
+   * @throws what the service would not start with, in the same words.
+   */
+  async serve(config: ServiceConfig, options: ServeOptions = {}): Promise<TestService> {
+    const service = await this.#serve(config, options);
+    this.#served.push(service);
+    return service;
+  }
+
+  /** Stops the plugin, for one that has `stop`, and the services with it. */
+  async stop(deadline = 1000): Promise<void> {
+    await Promise.all(this.#served.map((service) => service.stop()));
+    await this.#plugin.stop?.(deadline);
+  }
+}

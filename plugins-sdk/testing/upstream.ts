@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { Json } from '../kernel.ts';
+import { listen, urlOf } from '../listen.ts';
+
+/** A request as it arrived at the upstream. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface TestUpstream {
+  /** Without a slash at the end, as `url` of an API. */
+  readonly url: string;
+  /** In the order of their arrival. */
+  readonly requests: readonly UpstreamRequest[];
+}
+
+/**
+ * An upstream of JSON, on a port of its own, until the test ends.
+ * @param answer called for each request; what it throws ends the connection without an answer.
+ */
+export async function testUpstream(
+  t: { after(end: () => void): void },
+  answer: (request: UpstreamRequest) => { readonly data: Json; readonly status?: number },
+): Promise<TestUpstream> {
+  const requests: UpstreamRequest[] = [];
+  const read = async (request: IncomingMessage): Promise<UpstreamRequest> => {
+    const { method = '', url: path = '', headers } = request;
+    return { method, path, headers, body: await text(request) };
+  };
+  const server = createServer((request, response) => {
+    const answering = read(request).then((arrived) => {
+      requests.push(arrived);
+      const { data, status = 200 } = answer(arrived);
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(data));
+    });
+    answering.catch(() => request.destroy());
+  });
+  const closed = once(server, 'close');
+  await listen(server, { port: 0, host: '127.0.0.1' });
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+    return closed;
+  });
+  return { url: urlOf(server), requests };
+}
