@@ -166,9 +166,12 @@ it('what a mode has given up while it ran is not signed', async () => {
 describe('a mode that answers at once', () => {
   it('may have the rest run later: the time between is not charged', async () => {
     let begin = (): void => undefined;
+    const after = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
     const answer = new Promise<SignedResponse>((resolve, reject) => {
       deliver('hasty', (run) => {
-        begin = () => void run({ detached: true }).then(resolve, reject);
+        run({ detached: true, after }).then(resolve, reject);
         return accepted;
       });
     });
