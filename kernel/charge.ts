@@ -31,7 +31,7 @@ export class Charge {
 
   /** Does work that takes none of the budget's time. */
   async pause<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#budget.exhausted) throw new Error('the budget has ended');
+    if (!charging.hasTime(this.#budget)) throw new Error('the budget has ended');
     if (this.#isOver) return work();
     this.#pauses += 1;
     if (this.#pauses === 1) charging.pause(this.#budget, 1);

@@ -47,6 +47,7 @@ interface Said {
 }
 
 async function sign(hooks: Hooks, { now }: Signing, { response, question, exchange }: Said) {
+  requireOpen(exchange, 'sign');
   // What is signed, and what is shown?
   const encoded = await hooks.ask('encode', response, question, exchange);
   const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));

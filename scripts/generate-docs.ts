@@ -24,7 +24,10 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     [SCHEMA, `${jsonText(schema)}\n`],
     [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
-    [STAGES, `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(textOf('kernel/values.ts'), textOf('kernel/stages.ts'))}`],
+    [
+      STAGES,
+      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(textOf('kernel/values.ts'), textOf('kernel/stages.ts'))}`,
+    ],
   ]);
 }
 

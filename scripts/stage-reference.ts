@@ -8,7 +8,8 @@ const ABOUT: { readonly [N in StageName]: string } = {
   read: 'what the client sent: the parameters, parsed',
   onHttpRequest: 'may the request go on',
   authenticate: 'does the client pass this method; one function for each auth type',
-  validate: 'what is asked, before it is checked: operators’ functions come first, and built-in ones check what they leave',
+  validate:
+    'what is asked, before it is checked: operators’ functions come first, and built-in ones check what they leave',
   vary: 'a text that becomes part of every key; registered beside `hooks`',
   prepare: 'the question: all that is asked, as one value that nothing changes any more',
   deliver: 'when the rest of the pipeline runs and how its answer travels; one function for each mode',

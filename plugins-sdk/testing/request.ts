@@ -51,14 +51,6 @@ const NAMED: readonly string[] = stageNames.filter((name) => {
   return context === undefined && kind !== 'around';
 });
 
-/** What a signed answer has, where a test does not say. */
-const sample = {
-  node: `0x${'11'.repeat(20)}`,
-  timestamp: 1_700_000_000,
-  data: `0x${'00'.repeat(32)}`,
-  signature: `0x${'22'.repeat(65)}`,
-};
-
 /** The plugin that is tested, in its registry. */
 export interface Subject {
   readonly hooks: Hooks;

@@ -10,7 +10,9 @@ const PATIENCE = 240_000;
 
 /** What the surrounding npm and an operator's shell set is nothing that a user has; whom downloads trust is the machine's. */
 export const env: Record<string, string | undefined> = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(?:npm_|INIT_CWD$|NODE_(?!EXTRA_CA_CERTS$)|SERVICE_|LOG_)/i.test(name)),
+  Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_|INIT_CWD$|NODE_(?!EXTRA_CA_CERTS$)|SERVICE_|LOG_)/i.test(name),
+  ),
 );
 
 export function fail(message: string): never {
