@@ -109,6 +109,9 @@ export class FuzzedService {
       await iterator.return?.();
     } catch {
       // The connection ends.
+    } finally {
+      // As the HTTP layer does: nobody waits for more of a stream that has ended.
+      control.disconnect(exchange);
     }
   }
 
