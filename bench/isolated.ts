@@ -66,7 +66,8 @@ async function spins(service: Service): Promise<void> {
 
 await Bench.run(Number(seconds), Number(rounds), async (bench) => {
   const upstream = await bench.start('upstream', OTHERS, [join(dist, 'bench/upstream.js')]);
-  const config = (entry: object) => measuredConfig(upstream.url, [{ source: source('six-hooks.mjs'), ...entry }]);
+  const config = (entry: object) =>
+    measuredConfig(upstream.url, { plugins: [{ source: source('six-hooks.mjs'), ...entry }] });
   const here = await bench.startService('here', config({}));
   const beside = await bench.startService('beside', config({ isolate: true }));
   const shared = await bench.startService('shared', config({ isolate: true }));

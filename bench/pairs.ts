@@ -67,11 +67,11 @@ export class Bench {
   async startService(
     name: string,
     config: string,
-    { nodeOptions = [], options = [], cores = SERVER }: StartService = {},
+    { nodeOptions = [], options = [], cores = SERVER, build = dist }: StartService = {},
   ): Promise<Service> {
     const file = join(this.folder, `${name}.yaml`);
     await writeFile(file, config);
-    const program = join(dist, 'cli/main.js');
+    const program = join(build, 'cli/main.js');
     const server = await this.start(name, cores, [...nodeOptions, program, 'start', '-c', file, ...options]);
     const found = (await readFile(server.log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
     const ids = Object.fromEntries([...found].map(([, endpoint = '', id = '']) => [endpoint, id]));
@@ -115,6 +115,8 @@ interface StartService {
   /** Options of `start`. */
   readonly options?: readonly string[];
   readonly cores?: string;
+  /** The folder of another build. */
+  readonly build?: string;
 }
 
 /** What is fast must be right first. */
