@@ -55,7 +55,7 @@ async function sign(hooks: Hooks, { now }: Signing, { response, question, exchan
   const isShown = value === bytes;
   const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
   const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
-  // Vouch for it, unless all that took too long.
+  // Vouch for it.
   requireOpen(exchange, 'sign');
   const endpointId = exchange.endpoint.id;
   const timestamp = Math.floor(now() / 1000);
