@@ -64,12 +64,16 @@ export class OnionCall {
 
   #uncharged(work: () => Promise<unknown>): Promise<unknown> {
     this.#state.hasAsked = true;
-    if (this.#state.isOver) return Promise.reject(new Error('the call has ended'));
-    const { charge } = this.#layer;
-    const working = charge === undefined ? work() : charge.pause(work);
+    const working = this.#working(work);
     // The plugin may not wait for it.
     working.catch(() => undefined);
     return working;
+  }
+
+  async #working(work: () => Promise<unknown>): Promise<unknown> {
+    if (this.#state.isOver) throw new Error('the call has ended');
+    const { charge } = this.#layer;
+    return charge === undefined ? work() : charge.pause(work);
   }
 }
 
