@@ -139,7 +139,7 @@ describe('plugins round the upstream call, on one endpoint with one slot', () =>
   it('what is wrong in their config is told with its place', async () => {
     const names = ['stale-if-error', 'retry', 'failover', 'upstream-hmac', 'upstream-oauth', 'median'];
     const plugins = names.map((name) => example(name));
-    const failure = (api: object) =>
+    const failure = (api: Readonly<Record<string, unknown>>) =>
       startTestService(oneApi(urlOf('a'), { e: {} }, { api, settings: { plugins } })).then(
         () => assert.fail('it started'),
         (error: Error) => error.message,
