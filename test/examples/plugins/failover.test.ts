@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { assertRefused } from '../../support/http.ts';
+import { assertRefused, endpointUrl, JSON_HEADERS } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
 
@@ -15,7 +15,7 @@ describe('failover', () => {
     posted: { path: '/e', method: 'POST', parameters: [{ name: 'q', in: 'body' }] },
   };
   const start = (rest: string) => {
-    const api = { headers: { 'X-Api-Key': 'k' }, timeout: 1000, failover: [second.url] };
+    const api = { headers: { 'X-Api-Key': 'k' }, timeout: 2000, failover: [second.url] };
     const plugins = [example('failover', { rest })];
     return startTestService(oneApi(`${first.url}/v1`, endpoints, { api, settings: { plugins } }));
   };
@@ -72,6 +72,24 @@ describe('failover', () => {
     assert.deepEqual(calls(), [1, 1]);
     const line = service.logs.findLast(({ message }) => message === 'API call failed');
     assert.equal(line?.fields.reason, 'upstream status 503');
+  });
+
+  it('an origin is not to blame for a client that leaves', async () => {
+    await service.stop();
+    service = await start('1h');
+    answers(faults.serverError(), faults.json(2));
+    assert.equal(await ask(), 2);
+    answers(faults.serverError(), faults.hang());
+    const leaving = new AbortController();
+    const sent = { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: leaving.signal };
+    const gone = assert.rejects(fetch(endpointUrl(service, 'api/e'), sent), { name: 'AbortError' });
+    await second.until(() => second.requests.length === 2);
+    leaving.abort();
+    await gone;
+    await second.untilIdle();
+    answers(faults.serverError(), faults.json(2));
+    assert.equal(await ask(), 2);
+    assert.deepEqual(calls(), [1, 3]);
   });
 
   it('one that has failed is asked last, until it has rested', async (t) => {
