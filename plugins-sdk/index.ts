@@ -1,5 +1,6 @@
 /** All that a plugin may import. */
 
+export { requireAnswer, type Vouchers, type Wanted } from './answers.ts';
 export { BoundedTtlMap } from './bounded-ttl-map.ts';
 export * from './canonical-json.ts';
 export * from './canonical-text.ts';

@@ -1,7 +1,11 @@
 /**
  * Keeps signed answers in a store that several instances share: `GET` and `PUT` of `<url>/<key>`, the latter with the header
- * `Cache-Control: max-age=<seconds>`. A store that fails costs no answer, only the upstream call that it would have saved; one
- * that hangs also costs the time of `timeout`, once for the look-up and once for keeping the answer.
+ * `Cache-Control: max-age=<seconds>`. Who ask for
+ * the same at the same time share one look-up and one call.
+ *
+ * A store that fails costs no answer, only the upstream call that it would have saved; one that hangs also costs the time of
+ * `timeout`, once for the look-up and once for keeping the answer. What is no answer of this service to what is asked counts as
+ * none: an answer of the future, too, where another instance's clock is ahead.
  *
  * Who can write to the store can have clients sent what was signed before, and nothing else: they check signatures.
  *
@@ -21,9 +25,11 @@ import {
   definePlugin,
   keccak256,
   millisecondsSchema,
+  requireAnswer,
   SignedResponse,
   Type,
   toHex,
+  type Wanted,
 } from 'signed-data-proxy/plugins-sdk';
 
 const keep = configKey(
@@ -42,38 +48,46 @@ export const configSchema = Type.Object(
 
 export default definePlugin({
   name: 'external-cache',
+  // Its timeout bounds it.
+  budget: 'none',
   configSchema,
   keys: [keep],
-  setup({ node, config, log }, { url, timeout = 250 }) {
+  setup({ node, config, log, now }, { url, timeout = 250 }) {
     const client = createHttpClient();
-    const maxBytes = 4 * 1024 * 1024;
+    const bounds = { timeout, maxBytes: 4 * 1024 * 1024 };
     // Another signer or another config is another answer.
     const version = JSON.stringify([node, config]);
-    const find = async (place: string): Promise<SignedResponse | undefined> => {
-      const { status, body } = await client.request({ method: 'GET', url: place, timeout, maxBytes });
-      if (status !== 200 && status !== 404) throw new Error(`the store answered ${status}`);
-      return status === 200 ? SignedResponse.parse(body.toString()) : undefined;
+    const find = async (place: string, wanted: Wanted): Promise<SignedResponse | undefined> => {
+      const { status, body } = await client.request({ method: 'GET', url: place, ...bounds });
+      if (status === 404) return undefined;
+      if (status !== 200) throw new Error(`the store answered ${status}`);
+      const answer = SignedResponse.parse(body.toString());
+      requireAnswer(answer, wanted, { signers: [node], now });
+      return answer;
     };
-    const store = async (place: string, { json }: SignedResponse, maxAge: number): Promise<void> => {
+    const store = async (place: string, body: string, maxAge: number): Promise<void> => {
       const headers = { 'Cache-Control': `max-age=${maxAge}` };
-      const { status } = await client.request({ method: 'PUT', url: place, headers, body: json, timeout, maxBytes });
+      const { status } = await client.request({ method: 'PUT', url: place, headers, body, ...bounds });
       if (status >= 300) throw new Error(`the store answered ${status}`);
     };
-    const complain = (error: unknown) => log.warn('the store failed', { error: String(error) });
+    const complain = (what: string) => (error: unknown) => log.warn(`${what} failed`, { error: String(error) });
     return {
       stop: () => client.close(),
       hooks: {
-        answer: async (question, exchange, { next }) => {
-          const maxAge = keep.of(exchange.endpoint);
+        answer: ({ key, requestHash }, { endpoint }, { share }) => {
+          const maxAge = keep.of(endpoint);
           if (maxAge === undefined) return undefined;
-          const key = toHex(keccak256(new TextEncoder().encode(version + question.key)));
-          const place = `${url}/${key.slice(2)}`;
-          const known = await find(place).catch(complain);
-          if (known) return known;
-          const answer = await next();
-          // A client that left may have ended the work on the answer: it may lack a proof.
-          if (!exchange.abandoned) await store(place, answer, maxAge).catch(complain);
-          return answer;
+          const name = toHex(keccak256(new TextEncoder().encode(version + key))).slice(2);
+          const place = `${url}/${name}`;
+          return share(key, async ({ exchange, next }) => {
+            const wanted = { endpointId: endpoint.id, requestHash };
+            const known = await find(place, wanted).catch(complain('the look-up'));
+            if (known) return known;
+            const answer = await next();
+            // Those who left may have ended the work on the answer: it may lack a proof.
+            if (!exchange.abandoned) await store(place, answer.json, maxAge).catch(complain('keeping an answer'));
+            return answer;
+          });
         },
       },
     };

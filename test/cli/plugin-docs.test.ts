@@ -50,7 +50,9 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     ];
     const state = ['coupons.ts', 'coupons.yaml', 'state-none.ts'];
     const others = ['price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
-    assert.deepEqual([...files.keys()].toSorted(), [...known, ...others, ...state].toSorted());
+    const uses = ['again', 'bearer', 'elsewhere', 'last-good', 'mean', 'remembered', 'signed-calls'];
+    const all = [...known, ...others, ...state, ...uses.map((name) => `${name}.ts`)];
+    assert.deepEqual([...files.keys()].toSorted(), all.toSorted());
   });
 
   it('the first plugin', async (t) => {

@@ -44,7 +44,7 @@ describe('external-cache', () => {
     logs
       .filter(({ fields }) => fields.error !== undefined)
       .map(({ message, fields }) => {
-        return `${message.replace(/^.* in /, '')}: ${String(fields.error).split('\n', 1)}`;
+        return `${message}: ${String(fields.error).split('\n', 1)}`;
       });
 
   before(async () => {
@@ -103,8 +103,41 @@ describe('external-cache', () => {
     for (const [damaged, why] of Object.entries(damages)) {
       entries.set(last, damaged);
       await ask(one, 'kept', { q: 'c' });
-      assert.equal(complaints(one).at(-1), `the store failed: ${why}`);
+      assert.equal(complaints(one).at(-1), `the look-up failed: ${why}`);
     }
+  });
+
+  it('nor is an answer of another endpoint, or of the future', async (t) => {
+    const one = await start();
+    const other: unknown = JSON.parse(await ask(one, 'chosen', { _type: 'int256' }));
+    await ask(one, 'kept', { q: 'e' });
+    const last = [...entries.keys()].at(-1) ?? assert.fail('nothing was stored');
+    entries.set(last, JSON.stringify(other));
+    await ask(one, 'kept', { q: 'e' });
+    assert.equal(
+      complaints(one).at(-1),
+      `the look-up failed: Error: returned an answer of another endpoint: ${one.ids['api/chosen']}`,
+    );
+    const ahead = await start();
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() - 10_000 });
+    const behind = await start();
+    const answer = await ask(ahead, 'kept', { q: 'e' });
+    const { timestamp } = JSON.parse(answer);
+    assert.notEqual(await ask(behind, 'kept', { q: 'e' }), answer);
+    assert.equal(
+      complaints(behind).at(-1),
+      `the look-up failed: Error: returned an answer of the future: ${timestamp}`,
+    );
+  });
+
+  it('who ask for the same at the same time share one look-up and one call', async () => {
+    const one = await start();
+    store.on('*', faults.slow(500, keeping(entries)));
+    const [asked, made] = [store.requests.length, calls];
+    const texts = await Promise.all(Array.from({ length: 10 }, () => ask(one, 'kept', { q: 'f' })));
+    assert.equal(new Set(texts).size, 1);
+    assert.deepEqual([store.requests.slice(asked).map(({ method }) => method), calls - made], [['GET', 'PUT'], 1]);
+    store.on('*', keeping(entries));
   });
 
   it('a store that fails, hangs or is gone costs no answer', async () => {
@@ -118,7 +151,7 @@ describe('external-cache', () => {
       await ask(one, 'kept', { q: `d${why}` });
       assert.deepEqual(
         complaints(one).map((line) => line.slice(0, line.indexOf(why) + why.length)),
-        [`the store failed: ${why}`, `the store failed: ${why}`],
+        [`the look-up failed: ${why}`, `keeping an answer failed: ${why}`],
       );
       one.logs.splice(0);
     }

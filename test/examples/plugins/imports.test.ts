@@ -17,6 +17,7 @@ describe('the example plugins', () => {
       'batch.ts',
       'counter.ts',
       'external-cache.ts',
+      'failover.ts',
       'heartbeat.ts',
       'hmac-auth.ts',
       'ip-allow-list.ts',
@@ -26,8 +27,12 @@ describe('the example plugins', () => {
       'remote-signer.ts',
       'request-logger.ts',
       'response-headers.ts',
+      'retry.ts',
       'slack-alerts.ts',
+      'stale-if-error.ts',
       'state-postgres.ts',
+      'upstream-hmac.ts',
+      'upstream-oauth.ts',
     ]);
   });
 

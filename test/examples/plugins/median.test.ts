@@ -5,7 +5,7 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 describe('median', () => {
   let upstream: Upstream;
@@ -20,14 +20,17 @@ describe('median', () => {
   before(async () => {
     upstream = await startUpstream({ '/own': faults.json({ median: 1 }) });
     const urls = ['a', 'b', 'c'].map((name) => `${upstream.url}/${name}`);
-    const median = { urls, member: 'price', timeout: 500 };
+    const median = { urls, member: 'price' };
+    const api = { timeout: 1000, maxConcurrentCalls: 1, headers: { 'X-Api-Key': 'k' } };
     const encoding = { type: 'int256', path: '$.median', times: '100' };
     const endpoints = {
       price: { median, encoding, parameters: [{ name: 'symbol' }, { name: 'key', fixed: 's3cret', secret: true }] },
       two: { median: { urls: urls.slice(0, 2) } },
       own: {},
     };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins: [example('median')] } }));
+    service = await startTestService(
+      oneApi(upstream.url, endpoints, { api, settings: { plugins: [example('median')] } }),
+    );
   });
   after(async () => {
     await service.stop();
@@ -45,6 +48,7 @@ describe('median', () => {
       paths,
       ['a', 'b', 'c'].map((name) => `/${name}?symbol=ETH%2FUSD&key=s3cret`),
     );
+    assert.deepEqual(new Set(upstream.requests.map(({ headers }) => headers['x-api-key'])), new Set(['k']));
   });
 
   it('of two, the mean', async () => {
@@ -73,7 +77,18 @@ describe('median', () => {
     upstream.json('/c', {});
     await assertRefused(await service.post('api/price'), 502, 'API call failed');
     const line = service.logs.findLast(({ message }) => message === 'API call failed');
-    assert.equal(line?.fields.reason, 'Error: status 500; Error: no number');
+    assert.equal(line?.fields.reason, 'upstream status 500; no number');
+  });
+
+  it('asks one after the other where the API has one slot', async () => {
+    let most = 0;
+    const watching: Handler = (...request) => {
+      most = Math.max(most, upstream.open);
+      return faults.slow(20, faults.json({ price: 1 }))(...request);
+    };
+    for (const name of ['a', 'b', 'c']) upstream.on(`/${name}`, watching);
+    await answer('price');
+    assert.equal(most, 1);
   });
 
   it('leaves other endpoints to the service', async () => {
