@@ -70,7 +70,7 @@ describe(PAGE, () => {
 
   it('lists every stage by its kind, in the order of the table of stages', () => {
     const listed = Object.fromEntries(kinds.map(([kind = '', , names]) => [kind, quoted(names)]));
-    const all: readonly Kind[] = ['gate', 'pick', 'map', 'watch'];
+    const all: readonly Kind[] = ['gate', 'pick', 'around', 'map', 'watch'];
     const actual = all.map((kind) => [kind, stageNames.filter((stage) => stageOf(stage).kind === kind)]);
     assert.deepEqual(listed, Object.fromEntries(actual));
   });
