@@ -50,6 +50,9 @@ function call(log: Log, { exchange, plugin, stage, budget, outcome }: CallEvent)
   });
 }
 
+/** Of a timeline: a mode may run the rest as often as it likes. */
+const MOST_ENTRIES = 64;
+
 /**
  * One line per request; one per plugin that failed or used more than half of its budget.
  * @param tracing whether to show what each stage took, in a line of its own and in the request's timeline.
@@ -62,8 +65,10 @@ export function requestLog(tracing: boolean) {
     setup({ log }) {
       const timeline = new ContextKey<{ stage: string; milliseconds: number }[]>('timeline');
       const trace = ({ exchange, stage, milliseconds }: StageEvent) => {
+        // One list for the request and its forks: work that others may wait for, too, stands where it was begun.
         const entries = timeline.get(exchange) ?? [];
-        timeline.set(exchange, [...entries, { stage, milliseconds }]);
+        if (entries.length === 0) timeline.set(exchange, entries);
+        if (entries.length < MOST_ENTRIES) entries.push({ stage, milliseconds });
         log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
       };
       return {

@@ -32,7 +32,7 @@ export class RoutedRequest implements EndpointRequest {
     const { route } = found.target;
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
     this.id = found.params.endpointId ?? '';
-    this.httpRequest = unread(incoming, app);
+    this.httpRequest = new UnreadRequest(incoming, app);
     this.#incoming = incoming;
     this.#found = found;
     this.#options = options;
@@ -132,16 +132,29 @@ export class RoutedRequest implements EndpointRequest {
 }
 
 /** A request as `read` gets it. */
-function unread({ request, response }: IncomingRequest, app: Koa): HttpRequest {
-  let ctx: Koa.Context | undefined;
-  return {
-    request,
-    get ctx() {
-      ctx ??= app.createContext(request, response);
-      return ctx;
-    },
-    readBody: (max) => readBody(request, max),
-  };
+class UnreadRequest implements HttpRequest {
+  readonly #incoming: IncomingRequest;
+  readonly #app: Koa;
+  #ctx: Koa.Context | undefined;
+
+  constructor(incoming: IncomingRequest, app: Koa) {
+    this.#incoming = incoming;
+    this.#app = app;
+  }
+
+  get request(): IncomingMessage {
+    return this.#incoming.request;
+  }
+
+  get ctx(): Koa.Context {
+    const { request, response } = this.#incoming;
+    this.#ctx ??= this.#app.createContext(request, response);
+    return this.#ctx;
+  }
+
+  readBody(max: number): Promise<Buffer> {
+    return readBody(this.#incoming.request, max);
+  }
 }
 
 /**

@@ -6,6 +6,7 @@ import { control, type Exchange } from './exchange.ts';
 import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
 import type { CallEvent } from './observer.ts';
+import { endCall, hasAsked, OnionCall } from './onion-call.ts';
 import { asRefusal, describe, type Refusal, refusals } from './refusal.ts';
 import { type StageName, stageOf, WrongShape } from './stages.ts';
 import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunction, type Tap } from './tap.ts';
@@ -37,8 +38,8 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
   const isAround = row.kind === 'around';
   const contract = contractOf(stage, options.contracts);
   const tap: Tap = { ...who, stage, fn, row, contract, options, flights: isAround ? new Flights(stage) : undefined };
-  if (!isAround) return (...args) => new Invocation(tap, args).run();
-  return (value, exchange, inner) => new Invocation(tap, [value, exchange], inner as Inner).run();
+  if (!isAround) return (args) => new Invocation(tap, args).run();
+  return ([value, exchange, inner]) => new Invocation(tap, [value, exchange], inner as Inner).run();
 }
 
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
@@ -63,9 +64,7 @@ class Invocation {
   #charge: Charge | undefined;
   /** What a public hook got. */
   #context: unknown;
-  /** Whether the rest of the onion was asked. */
-  #hasAsked = false;
-  #isOver = false;
+  #onion: OnionCall | undefined;
 
   /** @param inner the rest of the onion. */
   constructor(tap: Tap, args: Args, inner?: Inner) {
@@ -99,51 +98,19 @@ class Invocation {
       return fn(this.#context);
     }
     if (row.takes[0] === 'response') options.protect?.(this.#args[0] as ApiResponse);
-    if (this.#inner !== undefined) return fn(...this.#args, this.#around(call, this.#inner));
-    return this.#budget === undefined ? fn(...this.#args, call) : fn(...this.#args.map((arg) => this.#rest(arg)), call);
+    if (this.#inner !== undefined) {
+      this.#onion = this.#layered(call, this.#inner);
+      return fn(...this.#args, this.#onion);
+    }
+    const charge = this.#charge;
+    return charge === undefined ? fn(...this.#args, call) : fn(...this.#args.map((arg) => rest(arg, charge)), call);
   }
 
-  /** The rest of the pipeline takes its own time. */
-  #rest(arg: unknown): unknown {
-    return typeof arg === 'function' ? (...args: unknown[]) => this.#uncharged(async () => arg(...args)) : arg;
-  }
-
-  /** What a function of an onion may ask: the rest, and that with others. */
-  #around(call: Call, inner: Inner): object {
-    const [value, exchange] = this.#args as [unknown, Exchange];
-    const { contract, flights, row, options } = this.#tap;
-    const next = (given?: unknown) => {
-      this.#hasAsked = true;
-      return this.#uncharged(async () => {
-        this.#requireRunning();
-        const result = await inner(given === undefined ? value : contract.input?.(given, this.#args), exchange);
-        if (row.returns === 'response') options.protect?.(result as ApiResponse);
-        return result;
-      });
-    };
-    const share = (key: string, work: (flight: object) => unknown) => {
-      this.#hasAsked = true;
-      return this.#uncharged(async () => {
-        this.#requireRunning();
-        const shared = (_: unknown, fork: unknown, flight: unknown) =>
-          work(Object.assign(Object(flight), { exchange: fork }));
-        const tap = { ...this.#tap, fn: shared };
-        return flights?.join(String(key), exchange, (fork) => new Invocation(tap, [value, fork], inner).run());
-      });
-    };
-    const made = { next, share };
-    return Object.defineProperty(made, 'signal', { get: () => call.signal, enumerable: true });
-  }
-
-  #requireRunning(): void {
-    if (this.#isOver) throw new Error('the call has ended');
-  }
-
-  #uncharged(work: () => Promise<unknown>): Promise<unknown> {
-    const working = this.#charge === undefined ? work() : this.#charge.pause(work);
-    // The plugin may not wait for it.
-    working.catch(() => undefined);
-    return working;
+  #layered(call: Call, inner: Inner): OnionCall {
+    const charge = this.#charge;
+    const [tap, value, exchange] = [this.#tap, this.#args[0], this.#exchange];
+    const again = (other: Tap, fork: Exchange) => new Invocation(other, [value, fork], inner).run();
+    return new OnionCall({ tap, value, exchange, inner, call, charge, again });
   }
 
   async #waited(pending: Promise<unknown>): Promise<unknown> {
@@ -166,7 +133,7 @@ class Invocation {
       // Not to be taken for the steps in which a contract reads a large result.
       if (types.isGeneratorObject(value)) throw new WrongShape('returned a generator: no hook is a generator function');
       if (value !== undefined) return contract.accept?.(value, this.#args, plugin);
-      if (this.#hasAsked) throw new WrongShape('returned nothing, after it had asked for the rest');
+      if (hasAsked(this.#onion)) throw new WrongShape('returned nothing, after it had asked for the rest');
       return undefined;
     });
   }
@@ -194,7 +161,7 @@ class Invocation {
 
   /** Other work has a turn first, and its time is charged to nobody. */
   async #readOn(steps: Generator): Promise<unknown> {
-    await this.#uncharged(() => setImmediate());
+    await (this.#charge?.pause(() => setImmediate()) ?? setImmediate());
     return this.#read(() => steps);
   }
 
@@ -241,10 +208,21 @@ class Invocation {
     const { plugin, stage, options } = this.#tap;
     const budget = this.#budget;
     this.#charge?.end(stage);
-    this.#isOver = true;
+    if (this.#onion !== undefined) endCall(this.#onion);
     if (budget === undefined && outcome === 'done') return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });
   }
+}
+
+/** The rest of the pipeline takes its own time. */
+function rest(arg: unknown, charge: Charge): unknown {
+  if (typeof arg !== 'function') return arg;
+  return (...args: unknown[]) => {
+    const working = charge.pause(async () => arg(...args));
+    // The plugin may not wait for it.
+    working.catch(() => undefined);
+    return working;
+  };
 }
 
 const { then } = Promise.prototype;

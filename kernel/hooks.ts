@@ -16,8 +16,8 @@ import {
 import type { Awaitable } from './values.ts';
 import { WaitGroup } from './wait-group.ts';
 
-/** A guarded function: the stage's arguments, and in an onion what comes after it. It throws nothing but refusals. */
-export type TappedFunction = (...args: readonly unknown[]) => unknown;
+/** A guarded function: it gets the stage's arguments, and in an onion what comes after it, as a list. It throws nothing but refusals. */
+export type TappedFunction = (args: readonly unknown[]) => unknown;
 
 /** The rest of an onion. */
 export type Inner = (value: unknown, exchange: Exchange) => unknown;
@@ -39,7 +39,7 @@ interface Tap extends TapDescription {
 const Hook = Object.getPrototypeOf(new SyncHook()).constructor as new () => {
   readonly taps: readonly Tap[];
   tap(options: Omit<Tap, 'fn'> & { readonly stage: number }, fn: TappedFunction): void;
-  call(...args: readonly unknown[]): unknown;
+  call(args: readonly unknown[]): unknown;
 };
 
 /** A stage's hook: it answers at once where all of its functions do, and by a promise otherwise. */
@@ -62,37 +62,39 @@ type Runner = (fns: readonly TappedFunction[]) => TappedFunction;
 const first: Runner = (fns) => {
   const from = (start: number, args: readonly unknown[]): unknown => {
     for (let index = start; index < fns.length; index++) {
-      const result = fns[index]?.(...args);
+      const result = fns[index]?.(args);
       if (result instanceof Promise)
         return result.then((late: unknown) => (late === undefined ? from(index + 1, args) : late));
       if (result !== undefined) return result;
     }
     return undefined;
   };
-  return (...args) => from(0, args);
+  return (args) => from(0, args);
 };
 
 /** Hands what each returns to the next. */
 const inTurn: Runner = (fns) => {
-  const from = (start: number, given: unknown, rest: readonly unknown[]): unknown => {
-    let value = given;
+  const from = (start: number, given: readonly unknown[]): unknown => {
+    let args = given;
     for (let index = start; index < fns.length; index++) {
-      const result = fns[index]?.(value, ...rest);
-      if (result instanceof Promise) {
-        const before = value;
-        return result.then((late: unknown) => from(index + 1, late ?? before, rest));
-      }
-      value = result ?? value;
+      const result = fns[index]?.(args);
+      const before = args;
+      if (result instanceof Promise) return result.then((late: unknown) => from(index + 1, withFirst(before, late)));
+      args = withFirst(before, result);
     }
-    return value;
+    return args[0];
   };
-  return (given, ...rest) => from(0, given, rest);
+  return (args) => from(0, args);
 };
+
+function withFirst(args: readonly unknown[], value: unknown): readonly unknown[] {
+  return value === undefined ? args : [value, ...args.slice(1)];
+}
 
 /** Tells all at once. */
 const all: Runner = (fns) => {
-  return (...args) => {
-    const late = fns.map((fn) => fn(...args)).filter((result) => result instanceof Promise);
+  return (args) => {
+    const late = fns.map((fn) => fn(args)).filter((result) => result instanceof Promise);
     return late.length === 0 ? undefined : Promise.all(late).then(() => undefined);
   };
 };
@@ -102,10 +104,10 @@ const onion: Runner = (fns) => {
   type Layer = (value: unknown, exchange: Exchange, innermost: Inner) => unknown;
   const ask: Layer = fns.reduceRight<Layer>(
     (inner, fn) => (value, exchange, innermost) =>
-      fn(value, exchange, (next: unknown, on: Exchange) => inner(next, on, innermost)),
+      fn([value, exchange, (next: unknown, on: Exchange) => inner(next, on, innermost)]),
     (value, exchange, innermost) => innermost(value, exchange),
   );
-  return (...args) => ask(...(args as Parameters<Layer>));
+  return (args) => ask(...(args as Parameters<Layer>));
 };
 
 const runners: Readonly<Record<Kind, Runner>> = { gate: first, pick: first, map: inTurn, watch: all, around: onion };
@@ -159,7 +161,7 @@ export class Hooks {
     stage: N,
     ...args: ArgsOf<N>
   ): Awaitable<ResultOf<N> | undefined> {
-    return this.askFor(stage, '', ...args);
+    return this.#ask(stage, '', args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
   }
 
   /** Asks the plugins that are registered for an auth type, a mode or a route; for '' those of other stages. @throws Refusal */
@@ -182,14 +184,14 @@ export class Hooks {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return undefined;
     if (exchange.abandoned && stageOf(stage).always !== true) throw asRefusal(refusals.abandoned(), stage);
-    return this.#observer.stage === undefined ? hook.call(...args) : this.#observed(hook, stage, args, exchange);
+    return this.#observer.stage === undefined ? hook.call(args) : this.#observed(hook, stage, args, exchange);
   }
 
   async #observed(hook: StageHook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
     const started = performance.now();
     let outcome: StageEvent['outcome'] = 'refused';
     try {
-      const result = await hook.call(...args);
+      const result = await hook.call(args);
       outcome = result === undefined ? 'silent' : 'answered';
       return result;
     } finally {

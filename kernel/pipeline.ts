@@ -102,11 +102,15 @@ class RequestLifecycle {
 
   /** @throws Refusal */
   async serve(): Promise<HttpResponse> {
+    const { hooks } = this.#pipeline;
+    hooks.running.add();
     try {
-      return await this.#concluding(() => this.#respond());
+      return await this.#delivered(await this.#respond());
     } catch (error) {
       this.#hasEnded = true;
-      throw error;
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      hooks.running.done();
     }
   }
 
@@ -133,7 +137,7 @@ class RequestLifecycle {
     // The mode decides when the rest runs and how the answer travels.
     const { mode } = exchange.endpoint;
     const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
-    return this.#delivered(response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`)));
+    return response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`));
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
@@ -177,50 +181,46 @@ class RequestLifecycle {
     return run.#answer(question, after).finally(() => client.removeEventListener('abort', leave));
   }
 
-  #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
-    return this.#concluding(async () => {
-      await after;
-      const { hooks, produce } = this.#pipeline;
-      const exchange = this.#exchange;
+  async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
+    const { hooks, produce } = this.#pipeline;
+    const exchange = this.#exchange;
+    hooks.running.add();
+    try {
+      if (after !== undefined) await after;
       const response = await hooks.askAround('answer', question, exchange, produce);
       // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
       requireOpen(exchange, 'release');
       await hooks.ask('release', response, exchange);
       // It is certain now, and nobody has seen it yet.
       await this.#settle({ kind: 'signed', response });
-      if (hooks.isTapped('onResponseSent')) {
-        this.#later(() =>
-          this.#refusal === undefined ? hooks.ask('onResponseSent', 200, response, exchange) : undefined,
-        );
-      }
+      if (hooks.isTapped('onResponseSent')) this.#later(() => this.#sent(response));
       return response;
-    });
+    } catch (error) {
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      hooks.running.done();
+    }
+  }
+
+  #sent(response: SignedResponse): Awaitable<unknown> {
+    if (this.#refusal !== undefined) return undefined;
+    return this.#pipeline.hooks.ask('onResponseSent', 200, response, this.#exchange);
   }
 
   /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
-  async #delivered(response: HttpResponse): Promise<HttpResponse> {
-    if (!isStream(response.body)) await this.#ended();
-    else this.#exchange.client.addEventListener('abort', { handleEvent: () => void this.#ended() });
+  #delivered(response: HttpResponse): Awaitable<HttpResponse> {
+    const { running } = this.#pipeline.hooks;
+    if (isStream(response.body))
+      this.#exchange.client.addEventListener('abort', { handleEvent: () => void running.track(() => this.#ended()) });
+    else if (this.#hasRun) this.#hasEnded = true;
+    else return this.#ended().then(() => response);
     return response;
   }
 
   /** A mode that ends without a run settles as refused. */
-  #ended(): Promise<void> {
-    return this.#pipeline.hooks.running.track(async () => {
-      this.#hasEnded = true;
-      if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
-    });
-  }
-
-  /** Does work that a stop waits for, and concludes what it throws. @throws Refusal */
-  #concluding<T>(work: () => Promise<T>): Promise<T> {
-    return this.#pipeline.hooks.running.track(async () => {
-      try {
-        return await work();
-      } catch (error) {
-        throw await this.#conclude(asRefusal(error));
-      }
-    });
+  async #ended(): Promise<void> {
+    this.#hasEnded = true;
+    if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
   /** Settles a failure once, before anyone can see it, and has it observed. */

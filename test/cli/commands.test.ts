@@ -262,8 +262,8 @@ describe('plugins', { concurrency: 4 }, () => {
         row.slice(columns[2]),
       ]);
     const order =
-      'admit resolve read onHttpRequest authenticate validate deliver lookup onBeforeApiCall callApi onAfterApiCall fetched encode encrypt';
-    const rest = 'onBeforeSign sign prove release store settle respond onResponseSent onError';
+      'admit resolve read onHttpRequest authenticate validate vary prepare deliver answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
+    const rest = 'onBeforeSign sign prove release settle respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
       `${order} ${rest}`.split(' '),

@@ -50,11 +50,10 @@ export default {
       admit: (exchange) => failAt('admit', exchange),
       resolve: (_, exchange) => failAt('resolve', exchange),
       validate: (_, exchange) => failAt('validate', exchange),
-      lookup: (_, exchange) => failAt('lookup', exchange),
+      answer: (_, exchange) => failAt('answer', exchange),
       encrypt: (_, exchange) => failAt('encrypt', exchange),
-      prove: (exchange) => failAt('prove', exchange),
+      prove: (_, exchange) => failAt('prove', exchange),
       settle: (_, exchange) => failAt('settle', exchange),
-      store: (_, exchange) => failAt('store', exchange),
       respond: (_, exchange) => {
         failAt('respond', exchange);
         if (exchange.headers['x-stage'] === 'respond value') return { 'X-Name': 'a\\r\\nX-Injected: 1' };
@@ -115,7 +114,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', (
     );
   };
 
-  for (const stage of ['admit', 'validate', 'encrypt']) {
+  for (const stage of ['admit', 'validate', 'answer', 'encrypt']) {
     it(`a plugin that throws in ${stage}`, async () => {
       const response = await post('a/e', { 'X-Stage': stage });
       await assertRefused(response, 500, INTERNAL);
@@ -141,7 +140,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', (
     });
   }
 
-  for (const stage of ['lookup', 'prove', 'settle', 'store', 'respond']) {
+  for (const stage of ['prove', 'settle', 'respond']) {
     it(`a plugin that throws in ${stage} spoils nothing: the stage fails open`, async () => {
       const response = await post('a/e', { 'X-Stage': stage });
       assertRouteHeaders(response);

@@ -129,13 +129,13 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
       'does not know yet': lie({ success: false, errorReason: 'settlement_pending' }, `pending as ${HASH}`),
     };
     for (const [name, [handler, reason]] of Object.entries(cases))
-      it(`${name}: nothing is shown or kept, and the operator is told`, async () => {
+      it(`${name}: nothing is shown, and the operator is told`, async () => {
         const by = late.has(name) ? hasty : service;
-        const payload = await payloadFor(by, 'a/cached', alice);
+        const payload = await payloadFor(by, 'a/sync', alice);
         const [calls, from] = [shop.upstream.requests.length, by.logs.length];
         shop.facilitator.json('/verify', { isValid: true });
         shop.facilitator.on('/settle', handler);
-        const response = await send(payload, 'a/cached', by);
+        const response = await send(payload, 'a/sync', by);
         assert.equal(response.headers.get('payment-response'), null);
         await assertRefused(response, 401, UNAVAILABLE);
         assert.equal(shop.upstream.requests.length, calls + 1);

@@ -110,8 +110,13 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
   const signer = { ...client, address: account.address } as unknown as Signer;
   const scheme = new ExactFacilitator(toFacilitatorEvmSigner(signer));
   const facilitator = new x402Facilitator().register(network, scheme);
-  const settle = ({ paymentPayload, paymentRequirements }: Question) =>
-    facilitator.settle(paymentPayload, paymentRequirements);
+  let last: Promise<unknown> = Promise.resolve();
+  /** One after the other: a transaction that fails leaves a gap before the nonces of those that were sent meanwhile. */
+  const settle = ({ paymentPayload, paymentRequirements }: Question) => {
+    const settled = last.then(() => facilitator.settle(paymentPayload, paymentRequirements));
+    last = settled.catch(() => undefined);
+    return settled;
+  };
   const answering =
     (ask: (question: Question) => unknown): Handler =>
     async (_req, res, { body }) => {

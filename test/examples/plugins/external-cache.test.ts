@@ -103,7 +103,7 @@ describe('external-cache', () => {
     for (const [damaged, why] of Object.entries(damages)) {
       entries.set(last, damaged);
       await ask(one, 'kept', { q: 'c' });
-      assert.equal(complaints(one).at(-1), `lookup: ${why}`);
+      assert.equal(complaints(one).at(-1), `the store failed: ${why}`);
     }
   });
 
@@ -118,7 +118,7 @@ describe('external-cache', () => {
       await ask(one, 'kept', { q: `d${why}` });
       assert.deepEqual(
         complaints(one).map((line) => line.slice(0, line.indexOf(why) + why.length)),
-        [`lookup: ${why}`, `store: ${why}`],
+        [`the store failed: ${why}`, `the store failed: ${why}`],
       );
       one.logs.splice(0);
     }
