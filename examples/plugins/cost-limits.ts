@@ -1,0 +1,59 @@
+/**
+ * Gives each client a budget: an answer costs what its endpoint says, and the budget flows in again over a window. Clients are
+ * those that an auth method names (API keys with names, [`jwt-auth`](./jwt-auth.ts)), others are known by their addresses.
+ *
+ * An answer from the cache costs the same, and so does each value of a stream. With `settings.state` or several workers, all
+ * processes share the budgets; while these cannot be looked at, nobody is answered.
+ *
+ * ```yaml
+ * settings:
+ *   plugins:
+ *     - source: ./cost-limits.ts
+ *       config: { max: 1000, window: 1h }
+ * apis:
+ *   - cost: 1 # the default; endpoints may have a value of their own
+ * ```
+ */
+import {
+  clientIp,
+  clientKey,
+  clientName,
+  configKey,
+  definePlugin,
+  MemoryArea,
+  millisecondsSchema,
+  StateKey,
+  Type,
+  tooManyRequests,
+} from 'signed-data-proxy/plugins-sdk';
+
+const cost = configKey('shared', 'cost', Type.Optional(Type.Integer({ minimum: 0, description: 'Of one answer' })));
+const kept = new StateKey<MemoryArea>('cost limits');
+
+export const configSchema = Type.Object(
+  { max: Type.Integer({ minimum: 1 }), window: millisecondsSchema('Milliseconds until a budget is full again') },
+  { additionalProperties: false },
+);
+
+export default definePlugin({
+  name: 'cost-limits',
+  configSchema,
+  keys: [cost],
+  setup({ endpoints, shared, states, workers }, limit) {
+    const dear = endpoints.find((endpoint) => (cost.of(endpoint) ?? 1) > limit.max);
+    if (dear) throw new Error(`an answer of ${dear.api}/${dear.name} costs more than max`);
+    const area = shared?.area('cost-limits') ?? workers ?? states.keep(kept, '', () => new MemoryArea());
+    return {
+      hooks: {
+        answer: async (_, exchange) => {
+          const client = `cost-limits ${clientName.get(exchange) ?? clientKey(clientIp(exchange))}`;
+          const price = cost.of(exchange.endpoint) ?? 1;
+          // A bucket gives what it has: look before taking, so that who lacks a little does not lose the rest.
+          const { left } = await area.take(client, limit, 0);
+          if (left >= price && (await area.take(client, limit, price)).granted === price) return undefined;
+          throw tooManyRequests({ allowed: false, retryAfter: (Math.max(price - left, 1) * limit.window) / limit.max });
+        },
+      },
+    };
+  },
+});
