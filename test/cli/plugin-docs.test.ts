@@ -49,7 +49,7 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
       'package.json',
     ];
     const state = ['coupons.ts', 'coupons.yaml', 'state-none.ts'];
-    const others = ['price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
+    const others = ['in-cents.ts', 'price-band.ts', 'request.yaml', 'tenants.test.ts', 'tenants.ts', 'tenants.yaml'];
     const uses = ['again', 'bearer', 'elsewhere', 'last-good', 'mean', 'remembered', 'signed-calls'];
     const all = [...known, ...others, ...state, ...uses.map((name) => `${name}.ts`)];
     assert.deepEqual([...files.keys()].toSorted(), all.toSorted());
@@ -75,6 +75,17 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     assert.match(stdout, /^request request\.yaml: prices\/eth-usd\n\nHOOK .*\nonHttpRequest +\d+\.\d ms +passed\n$/m);
     const other = await runCli(t, ['plugin', 'test', 'no-weekends.ts'], { cwd });
     assert.deepEqual([other.code, other.stderr], [0, '']);
+  });
+
+  it('the memo of a request', async (t) => {
+    const cwd = await projectWith(t, 'in-cents.ts');
+    const record = { headers: { 'x-unit': 'cents' }, response: { data: { price: 10 } } };
+    await writeFile(join(cwd, 'r.json'), JSON.stringify(record));
+    const { code, stdout } = await runCli(t, ['plugin', 'test', 'in-cents.ts', '--request', 'r.json'], { cwd });
+    assert.deepEqual(
+      [code, /^onAfterApiCall +\d+\.\d ms +(.*)$/m.exec(stdout)?.[1]],
+      [0, 'changed data.price: 10 → 1000'],
+    );
   });
 
   it('keys of endpoints', async (t) => {

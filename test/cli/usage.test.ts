@@ -225,8 +225,8 @@ ${helpOption}`,
     ['openapi', 'openapi -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
     [
       'plugin new',
-      'plugin new <name> [--dir <folder>]',
-      '  --dir <folder>  Where to write it (default: here)\n  -h, --help      Display this message\n',
+      'plugin new <name> [--dir <folder>] [--kind <kind>]',
+      '  --dir <folder>  Where to write it (default: here)\n  --kind <kind>   What it does, such as auth or route (default: hooks)\n  -h, --help      Display this message\n',
     ],
     [
       'plugin test',
