@@ -6,8 +6,8 @@ import type { FromWorker } from './messages.ts';
 /** Milliseconds that the others have; the primary waits for them a little less long. */
 const PATIENCE = 3000;
 
-/** Milliseconds that the primary has for a bucket: it does nothing slow. */
-const TAKE_PATIENCE = 250;
+/** Milliseconds that the primary has for a bucket: it does nothing slow, but on a busy machine it waits for a processor. */
+const TAKE_PATIENCE = 2000;
 
 type Offer = () => Promise<unknown>;
 
