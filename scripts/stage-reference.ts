@@ -43,10 +43,12 @@ function typesOf(values: string): ReadonlyMap<string, string> {
   return new Map([...body.matchAll(/^ {2}(\w+): (.+);$/gm)].map(([, name = '', type = '']) => [name, type]));
 }
 
-/** The text of an exported declaration, with its docstring. */
-function declaration(source: string, name: string): string | undefined {
-  const pattern = `(?:/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?export (?:interface ${name}\\b[^{]*\\{[\\s\\S]*?\\n\\}|type ${name} =[\\s\\S]*?;)\\n`;
-  return new RegExp(pattern).exec(source)?.[0].trimEnd();
+/** The text of an exported declaration, with its docstring; a type may have members of its own, so it ends before what follows it. */
+function declaration(source: string, name: string): string {
+  const pattern = `(?:/\\*\\*(?:(?!\\*/)[\\s\\S])*\\*/\\n)?export (?:interface ${name}\\b[^{]*\\{[\\s\\S]*?\\n\\}|type ${name}\\b[^=]*=[\\s\\S]*?;)(?=\\n(?:\\n|export |/\\*\\*|$))`;
+  const [text] = new RegExp(pattern).exec(source) ?? [];
+  if (text === undefined) throw new Error(`${name} has no declaration that can be read`);
+  return text;
 }
 
 /** `sign(signRequest: SignRequest, exchange: Exchange, call: Call): Signed | undefined`. */
@@ -83,8 +85,8 @@ export function stageReference(values: string, table: string): string {
     return `### ${name}\n\n${sentence(ABOUT[name])}. **${stage.kind}**: ${KINDS[stage.kind]}; ${policy(stage)}.\n\n\`\`\`text\n${signature(name, types)}\n\`\`\`\n`;
   });
   const named = [...values.matchAll(/^export (?:interface|type) (\w+)/gm)].flatMap(([, name = '']) =>
-    name === 'Values' ? [] : [declaration(values, name) ?? ''],
+    name === 'Values' ? [] : [declaration(values, name)],
   );
-  const calls = ['AroundCall', 'Flight'].map((name) => declaration(table, name) ?? '');
+  const calls = ['AroundCall', 'Flight'].map((name) => declaration(table, name));
   return `## Stages\n\n${stages.join('\n')}\n## Types\n\n\`\`\`text\n${[...named, ...calls].join('\n\n')}\n\`\`\`\n`;
 }

@@ -7,8 +7,13 @@ import { userDirectory, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 
 const LONGEST_NAME = 64;
-/** A plugin of the six hooks, without `setup`; it has a config to be tried with. */
+/** A plugin of the six hooks, without `setup`. */
 const SIMPLEST = 'hooks';
+/** What those are tried with that do not go without a config. */
+const CONFIGS: Readonly<Record<string, string>> = {
+  hooks: '{ decimals: 2 }',
+  upstream: '{ secret: 0123456789abcdef }',
+};
 
 /** Writes a plugin and its test, and tells what to do next. */
 export async function newPlugin(given: Given, name: string): Promise<number> {
@@ -22,7 +27,8 @@ export async function newPlugin(given: Given, name: string): Promise<number> {
   // Node 22 takes `./` off the file of a test, and then takes it for an option.
   const [plugin = '', test = ''] = paths.map((path, i) => shellWord(path.startsWith('-') ? (files[i] ?? '') : path));
   const usage = usageOf(await readFile(files[0] ?? '', 'utf8')).replace(/^(?=.)/gm, '  ');
-  const options = kind === SIMPLEST ? ` --config '{ decimals: 2 }'` : '';
+  const config = CONFIGS[kind];
+  const options = config === undefined ? '' : ` --config '${config}'`;
   await print(`${paths.join('\n')}
 
 Run its test:

@@ -29,6 +29,8 @@ export type { PluginChoice };
 const DEFAULT_BUDGET = 1000;
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
+const FULL_FACTORY =
+  'its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument';
 
 function trusting(name: string): string {
   return `${name}: a package that runs inside the service, where it can read the key; "isolate: true" gives a plugin without "setup" a process of its own`;
@@ -187,6 +189,7 @@ class Loading {
       return undefined;
     }
     const made = await inTime(callFactory(factory, config), this.#request.patience);
+    if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }
 

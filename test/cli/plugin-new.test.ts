@@ -85,6 +85,15 @@ Use it, in a config file beside it:
     assert.match(tested.stdout, /^# tests 2\n# suites 1\n# pass 2\n/m);
   });
 
+  it('tells how each kind is tried: those that need a config get one', async (t) => {
+    const cwd = await folderWith(t);
+    const { stdout } = await runCli(t, ['plugin', 'new', 'calls', '--kind', 'upstream'], { cwd });
+    const [, file = '', config = ''] = /plugin test (\S+) --config '(.*)'$/m.exec(stdout) ?? [];
+    const tried = await runCli(t, ['plugin', 'test', file, '--config', config], { cwd });
+    assert.equal(tried.code, 0, tried.stderr);
+    assert.match(tried.stdout, /^callApi .* answered$/m);
+  });
+
   for (const kind of KINDS.split(', ')) {
     it(`keeps a plugin of the kind ${kind} short`, async () => {
       const text = await readFile(join(PACKAGE_ROOT, 'cli/plugin/template', kind, 'my-plugin.ts'), 'utf8');

@@ -232,6 +232,11 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       expected:
         /^nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"$/,
     },
+    'exports a factory of a plugin that has no need of one': {
+      text: 'export default (config) => ({ name: "p", setup: () => ({}) });',
+      expected:
+        /^settings\.plugins\[0\]\.source: plugin "\.\/p\.mjs": its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument$/,
+    },
     'takes no config': {
       text: 'export default { name: "p", hooks: {} };',
       config: { a: 1 },

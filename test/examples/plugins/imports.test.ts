@@ -11,6 +11,12 @@ const also: Readonly<Record<string, readonly string[]>> = {
   'live.ts': ['node:timers/promises'],
 };
 
+/** What docs/plugins.md says is short. */
+const SHORT = [
+  ...['retry', 'stale-if-error', 'upstream-hmac', 'upstream-oauth', 'failover', 'median'],
+  ...['webhook', 'live', 'jwt-auth', 'audit-log', 'cost-limits'],
+];
+
 /** What a module imports, re-exports, or loads at run time. */
 function importsOf(source: string): string[] {
   const statements = source.matchAll(/\b(?:from|import|require)\s*\(?\s*(['"`])(.*?)\1/g);
@@ -46,6 +52,14 @@ describe('the example plugins', () => {
       'webhook.ts',
     ]);
   });
+
+  for (const name of SHORT) {
+    it(`${name} is shorter than 40 lines`, () => {
+      const text = readFileSync(new URL(`${name}.ts`, folder), 'utf8').replace(/^ *\/\*\*.*?\*\/\n/gms, '');
+      const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^ *\/\//.test(line));
+      assert.ok(lines.length < 40, `${lines.length} lines`);
+    });
+  }
 
   for (const file of files) {
     it(`${file} imports the SDK, and nothing that it is not about`, () => {

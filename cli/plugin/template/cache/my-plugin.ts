@@ -28,9 +28,10 @@ export default definePlugin({
           const known = answers.get(key, now());
           if (known !== undefined) return known;
           // For all who ask meanwhile; it goes on as long as one of them waits.
-          return share(key, async ({ next }) => {
+          return share(key, async ({ exchange, next }) => {
             const answer = await next();
-            answers.set(key, answer, now() + seconds * 1000, now());
+            // When all have left, it may lack its proof.
+            if (!exchange.abandoned) answers.set(key, answer, now() + seconds * 1000, now());
             return answer;
           });
         },
