@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
-import { Exchange } from '../../kernel/exchange.ts';
+import { control, Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
@@ -261,6 +261,17 @@ describe('what a mode has given up on', () => {
 });
 
 describe('the rest of the pipeline', () => {
+  it('settles as refused where a mode streams without it, though the client left before the stream began', async () => {
+    const outcomes: unknown[] = [];
+    const settle = ({ kind }: { readonly kind: string }) => void outcomes.push(kind);
+    const silent = async (_: Run, exchange: Exchange) => {
+      control.disconnect(exchange);
+      return { status: 200, headers: { 'Content-Type': 'text/plain' }, body: (async function* () {})() };
+    };
+    await serve('silent', { deliver: { silent }, settle });
+    assert.deepEqual(outcomes, ['refused']);
+  });
+
   it('may fail although the mode has dropped it', async () => {
     const callApi = async () => {
       throw new Refusal(502, 'API call failed');
