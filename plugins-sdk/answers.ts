@@ -76,7 +76,9 @@ const BESIDE: ReadonlySet<string> = new Set([
 
 /** Bytes are signed as they are shown, and of any other JSON the hash of its canonical text. */
 function signedDataOf(members: Readonly<Record<string, unknown>>): Pick<SignRequest, 'data' | 'isHash'> {
-  const field = ['data', 'rawData'].find((name) => Object.hasOwn(members, name));
+  const [field, other] = ['data', 'rawData'].filter((name) => Object.hasOwn(members, name));
+  // One of them alone was signed, and clients may read the other.
+  ensure(other === undefined, 'with both data and rawData');
   const shown = field ?? Object.keys(members).find((name) => !BESIDE.has(name)) ?? '';
   const value = members[shown];
   if (field !== 'rawData' && isHex(value)) return { data: value, isHash: false };
