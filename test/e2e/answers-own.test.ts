@@ -176,6 +176,11 @@ describe('an answer that a plugin brings along', () => {
       () => ({ json: sign('api/plain').json.replace('"data"', '"rawData":{"of":"forged"},"data"') }),
       'with both data and rawData',
     ],
+    'with what a mode says': [
+      'plain',
+      () => ({ json: sign('api/plain').json.replace('}', ',"status":"failed"}') }),
+      'with a member that only modes add: requestId, status, done',
+    ],
     'that is none': ['plain', () => ({ json: '{}' }), 'an answer without a node'],
   };
   for (const [name, [endpoint, make, why]] of Object.entries(forged)) {
