@@ -35,6 +35,11 @@ function questionOf(parameters: Parameters): AskedQuestion {
 
 /** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
 function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
+  return begin(mode, hooks).response;
+}
+
+/** The same, for whoever wants to stop the pipeline meanwhile. */
+function begin(mode: string, hooks: Readonly<Record<string, unknown>>) {
   const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
@@ -61,7 +66,7 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
   const httpRequest = { request, ctx, readBody: async () => Buffer.alloc(0) };
-  return pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() });
+  return { pipeline, exchange, response: pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() }) };
 }
 
 /** The answer that shows `data`. */
@@ -258,6 +263,30 @@ describe('what a mode has given up on', () => {
     await running;
     assert.deepEqual(seen, ['signed', 'refused', 'the request has ended']);
   });
+});
+
+it('a stop waits for shared work, also when all who waited for it have left', async () => {
+  const seen: string[] = [];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const callApi = (_: unknown, __: unknown, { share }: { share(key: string, work: () => unknown): unknown }) =>
+    share('key', async () => {
+      seen.push('begun');
+      await held;
+      seen.push('ended');
+      return { data: 1, status: 200 };
+    });
+  const { pipeline, exchange, response } = begin('sync', { callApi });
+  while (seen.length === 0) await setImmediate();
+  control.disconnect(exchange);
+  await assert.rejects(response, { status: 499 });
+  const stopped = pipeline.drained().then(() => seen.push('stopped'));
+  await setImmediate();
+  release();
+  await stopped;
+  assert.deepEqual(seen, ['begun', 'ended', 'stopped']);
 });
 
 describe('the rest of the pipeline', () => {
