@@ -2,6 +2,7 @@ import type { AbortSource } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Awaitable } from './values.ts';
+import type { WaitGroup } from './wait-group.ts';
 
 /** Work under way, for those who wait for it. */
 interface Flight {
@@ -16,10 +17,13 @@ interface Flight {
  */
 export class Flights {
   readonly #stage: string;
+  readonly #running: WaitGroup | undefined;
   readonly #flights = new Map<string, Flight>();
 
-  constructor(stage: string) {
+  /** @param running what a stop waits for: the work may go on for a while when all who waited have left. */
+  constructor(stage: string, running: WaitGroup | undefined) {
     this.#stage = stage;
+    this.#running = running;
   }
 
   /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
@@ -38,7 +42,11 @@ export class Flights {
   #begin(key: string, exchange: Exchange, work: (fork: Exchange) => Awaitable<unknown>): Flight {
     const flight: Flight = { exchange: control.fork(exchange), result: undefined, waiting: 0 };
     this.#flights.set(key, flight);
-    flight.result = (async () => work(flight.exchange))().finally(() => this.#forget(key, flight));
+    this.#running?.add();
+    flight.result = (async () => work(flight.exchange))().finally(() => {
+      this.#forget(key, flight);
+      this.#running?.done();
+    });
     return flight;
   }
 

@@ -210,8 +210,10 @@ class RequestLifecycle {
   /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
   #delivered(response: HttpResponse): Awaitable<HttpResponse> {
     const { running } = this.#pipeline.hooks;
-    if (isStream(response.body))
-      this.#exchange.client.addEventListener('abort', { handleEvent: () => void running.track(() => this.#ended()) });
+    const { client } = this.#exchange;
+    // Who left while the mode began to answer is not heard leaving again.
+    if (isStream(response.body) && !client.aborted)
+      client.addEventListener('abort', { handleEvent: () => void running.track(() => this.#ended()) });
     else if (this.#hasRun) this.#hasEnded = true;
     else return this.#ended().then(() => response);
     return response;

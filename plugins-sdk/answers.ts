@@ -69,6 +69,9 @@ function reasonOf(error: unknown): string {
   return String((isRefusal(error) ? error.reason : undefined) ?? (error instanceof Error ? error.message : error));
 }
 
+/** Members that modes add in front. */
+export const ADDED = ['requestId', 'status', 'done'];
+
 /** Members of an answer that do not show what was signed. */
 const BESIDE: ReadonlySet<string> = new Set([
   ...['node', 'endpointId', 'timestamp', 'signature', 'receipt', 'signatures', 'proof'],
@@ -76,7 +79,11 @@ const BESIDE: ReadonlySet<string> = new Set([
 
 /** Bytes are signed as they are shown, and of any other JSON the hash of its canonical text. */
 function signedDataOf(members: Readonly<Record<string, unknown>>): Pick<SignRequest, 'data' | 'isHash'> {
-  const field = ['data', 'rawData'].find((name) => Object.hasOwn(members, name));
+  const [field, other] = ['data', 'rawData'].filter((name) => Object.hasOwn(members, name));
+  // Standing behind those of a mode, they would win.
+  ensure(!ADDED.some((name) => Object.hasOwn(members, name)), `with a member that only modes add: ${ADDED.join(', ')}`);
+  // One of them alone was signed, and clients may read the other.
+  ensure(other === undefined, 'with both data and rawData');
   const shown = field ?? Object.keys(members).find((name) => !BESIDE.has(name)) ?? '';
   const value = members[shown];
   if (field !== 'rawData' && isHex(value)) return { data: value, isHash: false };

@@ -1,5 +1,5 @@
 import { isRecord } from '../kernel/plain-json.ts';
-import { requireAnswer, type Vouchers } from './answers.ts';
+import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { CheckedStream, isStream } from './body-stream.ts';
 import { isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
@@ -115,9 +115,6 @@ function signedResponseOf(value: unknown): SignedResponse {
 
 /** Members of every answer. */
 const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']);
-
-/** Members that modes add in front. */
-const ADDED = ['requestId', 'status', 'done'];
 
 /** No value of an answer stands under the name of another member. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../kernel/plain-json.ts';
 import { LongResponse } from './json/long-response.ts';
 import { SentJson } from './json/plain.ts';
@@ -12,7 +13,8 @@ const MEMBERS = ['status', 'data', 'text', 'request'];
 /** Responses that were read before: who hands one on keeps its identity, and it is not copied again. */
 const known = new WeakSet<object>();
 
-function keep(response: ApiResponse): ApiResponse {
+/** For the built-in that asks upstreams: `data` is what `text` says. */
+export function keep(response: ApiResponse): ApiResponse {
   known.add(Object.freeze(response));
   return response;
 }
@@ -36,7 +38,18 @@ export function readResponse(value: unknown, given: unknown): ApiResponse | Step
   const request = requestOf(sent, given);
   if (text === undefined || text.length > STEP)
     return copied(Number(status), text === undefined ? data : new SentJson(text), request);
+  // A plugin that spread what it got and changed the data has changed what is encoded, too.
+  if (!isTextOf(text, data)) return copied(Number(status), data, request);
   return keep({ status: Number(status), data: data as Json, text, ...(request && { request }) });
+}
+
+/** An empty text stands for an answer without a body. */
+function isTextOf(text: string, data: unknown): boolean {
+  try {
+    return isDeepStrictEqual(text === '' ? null : JSON.parse(text), data);
+  } catch {
+    return false;
+  }
 }
 
 function* copied(status: number, data: unknown, request: OutgoingRequest | undefined): Steps<ApiResponse> {

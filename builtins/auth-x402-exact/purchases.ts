@@ -12,10 +12,8 @@ export interface Purchase {
   readonly payment: Payment;
   readonly facilitator: Facilitator;
   readonly offer: Offer;
-  /** Whether the facilitator has been, or is about to be, asked to settle it. */
-  isSettling: boolean;
-  /** What was paid for is the request, however many answers its mode gives. */
-  isSettled: boolean;
+  /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
+  settlement?: Promise<void>;
 }
 
 export interface PurchasesOptions {
@@ -61,7 +59,7 @@ export class Purchases {
       const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
       if (reason !== undefined) throw offer.refusal(reason);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      return { ticket, payment, facilitator, offer, isSettling: false, isSettled: false };
+      return { ticket, payment, facilitator, offer };
     } catch (error) {
       await holds.release(ticket);
       throw toldOf(error);
@@ -73,23 +71,25 @@ export class Purchases {
    * @param isTooLate whether nobody hears, or may hear in time, what this comes to.
    * @throws Refusal 402 where it was not settled, 401 where nobody can tell whether it was.
    */
-  async settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
-    if (purchase.isSettled) return;
-    purchase.isSettling = true;
+  settle(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
+    purchase.settlement ??= this.#settleOnce(purchase, exchange, isTooLate);
+    return purchase.settlement;
+  }
+
+  async #settleOnce(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
     await this.#begin(purchase, isTooLate);
     const fields = detailsOf(purchase, exchange, 'the service has ended');
     const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
     try {
       await this.#settle(purchase, exchange);
-      purchase.isSettled = true;
     } finally {
       isKnown();
     }
   }
 
   /** Gives a payment back whose request came to nothing before it was to be settled. */
-  async release({ ticket, isSettling }: Purchase): Promise<void> {
-    if (isSettling) return;
+  async release({ ticket, settlement }: Purchase): Promise<void> {
+    if (settlement !== undefined) return;
     this.#options.counted({ outcome: 'released' }, 1);
     await this.#options.holds.release(ticket);
   }

@@ -13,6 +13,7 @@ import {
   Refusal,
 } from '../../plugins-sdk/index.ts';
 import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
+import { keep } from '../../plugins-sdk/read-response.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 309 digits. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
@@ -34,7 +35,7 @@ export function accept({ status, body }: BoundedResponse, request: OutgoingReque
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
-  return bytes.length > STEP ? readLong(status, bytes, request) : { status, ...read(bytes), request };
+  return bytes.length > STEP ? readLong(status, bytes, request) : keep({ status, ...read(bytes), request });
 }
 
 function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {

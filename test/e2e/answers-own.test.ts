@@ -10,7 +10,7 @@ import { assertRefused, eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { verifyRaw } from '../support/verify.ts';
+import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 /** A plugin whose functions of these stages do what a test says, and else have nothing to say. */
 const OWN = `export default {
@@ -50,6 +50,7 @@ before(async () => {
     '/tenant': (_, response, { path }) =>
       void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
   });
+  upstream.json('/number', 7);
   const { files, plugins } = pluginFiles({ own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) });
   const cache = { maxAge: 60_000 };
   const parameters = [{ name: 'q' }];
@@ -57,6 +58,7 @@ before(async () => {
     held: { cache, parameters },
     tenant: { cache, parameters: [{ name: 'tenant' }], receipt: true },
     other: { path: '/tenant?other', parameters },
+    encoded: { path: '/number', parameters, encoding: { type: 'uint256', path: '$' } },
     plain: { path: '/tenant?plain', parameters, cache },
   };
   service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
@@ -169,6 +171,16 @@ describe('an answer that a plugin brings along', () => {
     ],
     'without the receipt that the endpoint has': ['tenant', () => sign('api/tenant'), 'without a receipt'],
     'to another request': ['tenant', () => sign('api/tenant', { requestHash: HASH }), 'of another request'],
+    'with something beside what was signed': [
+      'plain',
+      () => ({ json: sign('api/plain').json.replace('"data"', '"rawData":{"of":"forged"},"data"') }),
+      'with both data and rawData',
+    ],
+    'with what a mode says': [
+      'plain',
+      () => ({ json: sign('api/plain').json.replace('}', ',"status":"failed"}') }),
+      'with a member that only modes add: requestId, status, done',
+    ],
     'that is none': ['plain', () => ({ json: '{}' }), 'an answer without a node'],
   };
   for (const [name, [endpoint, make, why]] of Object.entries(forged)) {
@@ -246,6 +258,12 @@ describe('a plugin round the call of the API', () => {
     const { method, path, body, headers } = elsewhere.requests[0] ?? assert.fail('no request');
     assert.deepEqual([method, path, body, headers.authorization], ['POST', '/signed?a=1', 'text', 'Bearer t']);
     assert.equal(upstream.requests.length, 0);
+  });
+
+  it('changes what it gets, whose text is that of the data no more', async () => {
+    act<ApiCall>('callApi', async ({ call }) => ({ ...(await call.next()), data: 12 }));
+    const answer = await service.post('api/encoded', { q: 'changed' });
+    assert.equal(BigInt((await verifyEncoded(answer, service.signer.address)).data), 12n);
   });
 
   it('hands on nothing that cannot be sent', async () => {

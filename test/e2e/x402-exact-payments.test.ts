@@ -2,11 +2,19 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
 import { type Account, PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
+
+/** Gives two answers that are made at once, and then a third. */
+const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } }, setup: () => ({ hooks: { deliver: {
+  pair: async (run) => {
+    const answers = [...(await Promise.all([run(), run()])), await run()];
+    return { status: 200, body: '[' + answers.map(({ json }) => json) + ']' };
+  } } } }) };`;
 
 describe('x402-exact: what the public client library buys', () => {
   let shop: Shop;
@@ -20,9 +28,11 @@ describe('x402-exact: what the public client library buys', () => {
       sync: {},
       stream: { mode: 'stream' },
       async: { mode: 'async' },
+      pair: { mode: 'pair' },
       cached: { cache: { maxAge: 600_000 } },
     };
-    service = await startTestService(shop.config(endpoints));
+    const { files, plugins } = pluginFiles({ pair: PAIR });
+    service = await startTestService(shop.config(endpoints, { settings: { plugins } }), { files });
   });
   after(async () => {
     await service?.stop();
@@ -89,6 +99,18 @@ describe('x402-exact: what the public client library buys', () => {
       assert.equal(await one.text(), await other.text());
     });
     assert.equal(shop.upstream.requests.length, before + 1);
+  });
+
+  it('a request, however many answers it is given, and how many at once', async () => {
+    const before = shop.facilitator.asked('/settle');
+    await costs(PRICE, async () => {
+      const response = await buy('pair');
+      const answers = JSON.parse(await response.text());
+      assert.equal(response.status, 200, JSON.stringify(answers));
+      for (const answer of answers) await verifyEncoded(answer, TEST_ADDRESS);
+      assert.equal(answers.length, 3);
+    });
+    assert.equal(shop.facilitator.asked('/settle'), before + 1);
   });
 
   it('one of several that ask at once pays for itself alone', async () => {

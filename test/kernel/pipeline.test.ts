@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
-import { Exchange } from '../../kernel/exchange.ts';
+import { control, Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
@@ -35,6 +35,11 @@ function questionOf(parameters: Parameters): AskedQuestion {
 
 /** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
 function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
+  return begin(mode, hooks).response;
+}
+
+/** The same, for whoever wants to stop the pipeline meanwhile. */
+function begin(mode: string, hooks: Readonly<Record<string, unknown>>) {
   const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
@@ -61,7 +66,7 @@ function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
   const request = new IncomingMessage(new Socket());
   const ctx = new Koa().createContext(request, new ServerResponse(request));
   const httpRequest = { request, ctx, readBody: async () => Buffer.alloc(0) };
-  return pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() });
+  return { pipeline, exchange, response: pipeline.serve({ exchange, id: ID, httpRequest, later: (task) => task() }) };
 }
 
 /** The answer that shows `data`. */
@@ -260,7 +265,42 @@ describe('what a mode has given up on', () => {
   });
 });
 
+it('a stop waits for shared work, also when all who waited for it have left', async () => {
+  const seen: string[] = [];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const callApi = (_: unknown, __: unknown, { share }: { share(key: string, work: () => unknown): unknown }) =>
+    share('key', async () => {
+      seen.push('begun');
+      await held;
+      seen.push('ended');
+      return { data: 1, status: 200 };
+    });
+  const { pipeline, exchange, response } = begin('sync', { callApi });
+  while (seen.length === 0) await setImmediate();
+  control.disconnect(exchange);
+  await assert.rejects(response, { status: 499 });
+  const stopped = pipeline.drained().then(() => seen.push('stopped'));
+  await setImmediate();
+  release();
+  await stopped;
+  assert.deepEqual(seen, ['begun', 'ended', 'stopped']);
+});
+
 describe('the rest of the pipeline', () => {
+  it('settles as refused where a mode streams without it, though the client left before the stream began', async () => {
+    const outcomes: unknown[] = [];
+    const settle = ({ kind }: { readonly kind: string }) => void outcomes.push(kind);
+    const silent = async (_: Run, exchange: Exchange) => {
+      control.disconnect(exchange);
+      return { status: 200, headers: { 'Content-Type': 'text/plain' }, body: (async function* () {})() };
+    };
+    await serve('silent', { deliver: { silent }, settle });
+    assert.deepEqual(outcomes, ['refused']);
+  });
+
   it('may fail although the mode has dropped it', async () => {
     const callApi = async () => {
       throw new Refusal(502, 'API call failed');
