@@ -8,6 +8,11 @@ export interface Ticket {
   readonly token: string;
 }
 
+/** The refusal of whoever goes on after his payment was given back, as a mode that makes several answers may. */
+export function givenBack(): Refusal {
+  return new Refusal(402, 'Payment required', { reason: 'the payment was given back', failure: false });
+}
+
 const MOST_REFUNDS = 3;
 
 /** A hold on a payment, yet to be reserved. @param payment the transaction and its payer, in hex of either case. */

@@ -18,6 +18,7 @@ import {
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import { Holds } from '../../plugins-sdk/payment-holds.ts';
+import { givenBack } from '../../plugins-sdk/payments.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
@@ -154,6 +155,9 @@ function behaviour(services: Services): Behaviour {
     },
     hooks: {
       authenticate: { [TYPE]: authenticator(means, bought, attempts.in(services)) },
+      answer: (_, exchange) => {
+        if (purchases.get(exchange)?.isReleased) throw givenBack();
+      },
       release: async (_, exchange, { signal }) => {
         const purchase = purchases.get(exchange);
         if (purchase === undefined) return;

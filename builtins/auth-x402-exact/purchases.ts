@@ -14,6 +14,8 @@ export interface Purchase {
   readonly offer: Offer;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
+  /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */
+  isReleased?: true;
 }
 
 export interface PurchasesOptions {
@@ -88,10 +90,11 @@ export class Purchases {
   }
 
   /** Gives a payment back whose request came to nothing before it was to be settled. */
-  async release({ ticket, settlement }: Purchase): Promise<void> {
-    if (settlement !== undefined) return;
+  async release(purchase: Purchase): Promise<void> {
+    if (purchase.settlement !== undefined) return;
+    purchase.isReleased = true;
     this.#options.counted({ outcome: 'released' }, 1);
-    await this.#options.holds.release(ticket);
+    await this.#options.holds.release(purchase.ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */

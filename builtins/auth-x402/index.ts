@@ -23,7 +23,7 @@ import {
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import { Holds } from '../../plugins-sdk/payment-holds.ts';
-import { type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
+import { givenBack, type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';
@@ -198,10 +198,10 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     return true;
   };
   /** A mode may go on after a refusal. */
-  const release = (_: unknown, exchange: Exchange): undefined => {
-    if (redeemed.get(exchange)?.fate === 'returned')
-      throw new Refusal(402, 'Payment required', { reason: 'the payment was given back', failure: false });
+  const refuseUnpaid = (_: unknown, exchange: Exchange): undefined => {
+    if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
   };
-  const hooks = { authenticate: { x402: authenticate }, release, settle: settlement(redemptions, counted, log) };
+  const gates = { answer: refuseUnpaid, release: refuseUnpaid };
+  const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, counted, log) };
   return { start: () => redemptions.start(), stop: () => client.close(), hooks };
 }

@@ -16,6 +16,13 @@ const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } },
     return { status: 200, body: '[' + answers.map(({ json }) => json) + ']' };
   } } } }) };`;
 
+/** Goes on after an answer that it could not get. */
+const STUBBORN = `export default { name: 'stubborn', modes: { stubborn: { repeats: true } }, setup: () => ({ hooks: { deliver: {
+  stubborn: async (run) => {
+    await run().catch(() => undefined);
+    return { status: 200, body: (await run()).json };
+  } } } }) };`;
+
 describe('x402-exact: what the public client library buys', () => {
   let shop: Shop;
   let service: RunningService;
@@ -29,9 +36,10 @@ describe('x402-exact: what the public client library buys', () => {
       stream: { mode: 'stream' },
       async: { mode: 'async' },
       pair: { mode: 'pair' },
+      stubborn: { path: '/fails', mode: 'stubborn' },
       cached: { cache: { maxAge: 600_000 } },
     };
-    const { files, plugins } = pluginFiles({ pair: PAIR });
+    const { files, plugins } = pluginFiles({ pair: PAIR, stubborn: STUBBORN });
     service = await startTestService(shop.config(endpoints, { settings: { plugins } }), { files });
   });
   after(async () => {
@@ -111,6 +119,18 @@ describe('x402-exact: what the public client library buys', () => {
       assert.equal(answers.length, 3);
     });
     assert.equal(shop.facilitator.asked('/settle'), before + 1);
+  });
+
+  it('nothing more once a payment was given back: the upstream is not asked for an answer that nobody pays', async () => {
+    let asked = 0;
+    shop.upstream.on('/fails', (_, response) => {
+      asked += 1;
+      response.writeHead(500).end();
+    });
+    await costs(0n, async () => {
+      assert.equal((await buy('stubborn')).status, 402);
+      assert.equal(asked, 1);
+    });
   });
 
   it('one of several that ask at once pays for itself alone', async () => {
