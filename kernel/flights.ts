@@ -1,4 +1,4 @@
-import type { AbortSource } from './client-signal.ts';
+import { type AbortSource, onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Awaitable } from './values.ts';
@@ -49,10 +49,8 @@ export class Flights {
 
   #unlessGone(client: AbortSource, result: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const leave = { handleEvent: () => reject(asRefusal(refusals.abandoned(), this.#stage)) };
-      if (client.aborted) leave.handleEvent();
-      client.addEventListener('abort', leave);
-      result.finally(() => client.removeEventListener('abort', leave)).then(resolve, reject);
+      const stay = onAbort(client, () => reject(asRefusal(refusals.abandoned(), this.#stage)));
+      result.finally(stay).then(resolve, reject);
     });
   }
 }

@@ -1,4 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
+import { onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
 import { type Produce, producer, requireOpen, type Signing } from './produce.ts';
@@ -171,14 +172,11 @@ class RequestLifecycle {
 
   /** Each further run is a request of its own, on the same client's behalf. */
   async #again(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
-    const { client } = this.#exchange;
     const exchange = control.fork(this.#exchange);
-    const leave = { handleEvent: () => control.disconnect(exchange) };
-    if (client.aborted) leave.handleEvent();
-    client.addEventListener('abort', leave);
+    const ended = onAbort(this.#exchange.client, () => control.disconnect(exchange));
     const run = new RequestLifecycle(this.#pipeline, { exchange, id: this.#request.id, later: (task) => task() });
     run.#isUntied = true;
-    return run.#answer(question, after).finally(() => client.removeEventListener('abort', leave));
+    return run.#answer(question, after).finally(ended);
   }
 
   async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
@@ -210,8 +208,7 @@ class RequestLifecycle {
   /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
   #delivered(response: HttpResponse): Awaitable<HttpResponse> {
     const { running } = this.#pipeline.hooks;
-    if (isStream(response.body))
-      this.#exchange.client.addEventListener('abort', { handleEvent: () => void running.track(() => this.#ended()) });
+    if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
     else if (this.#hasRun) this.#hasEnded = true;
     else return this.#ended().then(() => response);
     return response;

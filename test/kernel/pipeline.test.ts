@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
-import { Exchange } from '../../kernel/exchange.ts';
+import { control, Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
@@ -272,6 +272,32 @@ describe('the rest of the pipeline', () => {
     assert.deepEqual(await serve('lazy', { callApi, deliver: { lazy } }), { status: 202, body: '{}' });
     // A rejection that nobody handles would end the test.
     await setImmediate();
+  });
+});
+
+describe('a mode that streams without a run', () => {
+  const streaming = (leave: (exchange: Exchange) => void) => {
+    const kinds: string[] = [];
+    const silent = async (_: Run, exchange: Exchange) => {
+      leave(exchange);
+      return { status: 200, headers: { 'Content-Type': 'text/event-stream' }, body: (async function* () {})() };
+    };
+    const settle = ({ kind }: { readonly kind: string }) => void kinds.push(kind);
+    return serve('silent', { deliver: { silent }, settle }).then(() => kinds);
+  };
+
+  it('settles when its client leaves', async () => {
+    let leave = () => {};
+    const kinds = await streaming((exchange) => {
+      leave = () => control.disconnect(exchange);
+    });
+    assert.deepEqual(kinds, []);
+    leave();
+    assert.deepEqual(kinds, ['refused']);
+  });
+
+  it('settles where its client has left before', async () => {
+    assert.deepEqual(await streaming(control.disconnect), ['refused']);
   });
 });
 
