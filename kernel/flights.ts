@@ -2,6 +2,7 @@ import { type AbortSource, onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Awaitable } from './values.ts';
+import type { WaitGroup } from './wait-group.ts';
 
 /** Work under way, for those who wait for it. */
 interface Flight {
@@ -16,10 +17,13 @@ interface Flight {
  */
 export class Flights {
   readonly #stage: string;
+  readonly #running: WaitGroup;
   readonly #flights = new Map<string, Flight>();
 
-  constructor(stage: string) {
+  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
+  constructor(stage: string, running: WaitGroup) {
     this.#stage = stage;
+    this.#running = running;
   }
 
   /** @param work begins at once, unless the same is under way. @throws Refusal 499 when the client leaves first. */
@@ -38,7 +42,7 @@ export class Flights {
   #begin(key: string, exchange: Exchange, work: (fork: Exchange) => Awaitable<unknown>): Flight {
     const flight: Flight = { exchange: control.fork(exchange), result: undefined, waiting: 0 };
     this.#flights.set(key, flight);
-    flight.result = (async () => work(flight.exchange))().finally(() => this.#forget(key, flight));
+    flight.result = this.#running.track(() => work(flight.exchange)).finally(() => this.#forget(key, flight));
     return flight;
   }
 

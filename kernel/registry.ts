@@ -81,9 +81,9 @@ export class Registry {
   readonly #hidden = new Set<string>();
   #isSealed = false;
 
-  constructor(options: Omit<GuardOptions, 'hidden' | 'protect'>) {
-    this.#options = { ...options, hidden: this.#hidden };
+  constructor(options: Omit<GuardOptions, 'hidden' | 'protect' | 'running'>) {
     this.#hooks = new Hooks(options.observer ?? {});
+    this.#options = { ...options, hidden: this.#hidden, running: this.#hooks.running };
   }
 
   /** @throws RegistrationError */

@@ -3,6 +3,7 @@ import type { Flights } from './flights.ts';
 import type { Observer } from './observer.ts';
 import { type Contracts, type Hidden, type Stage, type StageName, stageOf } from './stages.ts';
 import type { Call } from './values.ts';
+import type { WaitGroup } from './wait-group.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
 export interface Guarded {
@@ -22,6 +23,8 @@ export interface GuardOptions {
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
   /** Complete once every plugin is registered. */
   readonly hidden: Hidden;
+  /** Work that a stop waits for. */
+  readonly running: WaitGroup;
   /** May get its members later, when every plugin is registered. */
   readonly observer?: Observer;
 }
