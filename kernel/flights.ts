@@ -16,13 +16,11 @@ interface Flight {
  * exchange, and ends when nobody waits any more.
  */
 export class Flights {
-  readonly #stage: string;
   readonly #running: WaitGroup;
   readonly #flights = new Map<string, Flight>();
 
   /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
-  constructor(stage: string, running: WaitGroup) {
-    this.#stage = stage;
+  constructor(running: WaitGroup) {
     this.#running = running;
   }
 
@@ -53,7 +51,7 @@ export class Flights {
 
   #unlessGone(client: AbortSource, result: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const stay = onAbort(client, () => reject(asRefusal(refusals.abandoned(), this.#stage)));
+      const stay = onAbort(client, () => reject(asRefusal(refusals.abandoned())));
       result.finally(stay).then(resolve, reject);
     });
   }

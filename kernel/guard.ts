@@ -44,7 +44,7 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
     row,
     contract,
     options,
-    flights: isAround ? new Flights(stage, options.running) : undefined,
+    flights: isAround ? new Flights(options.running) : undefined,
   };
   if (!isAround) return (args) => new Invocation(tap, args).run();
   return ([value, exchange, inner]) => new Invocation(tap, [value, exchange], inner as Inner).run();
