@@ -41,14 +41,14 @@ export class Pipeline {
   readonly hooks: Hooks;
   readonly runtime: Runtime;
   readonly produce: Produce;
-  readonly #repeats: ReadonlySet<string>;
+  /** Modes that may run the rest of the pipeline again. */
+  readonly repeats: ReadonlySet<string>;
 
-  /** @param repeats modes that may run the rest of the pipeline again. */
   constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {
     this.hooks = hooks;
     this.runtime = runtime;
     this.produce = producer(hooks, runtime);
-    this.#repeats = repeats;
+    this.repeats = repeats;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
@@ -75,10 +75,6 @@ export class Pipeline {
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
     return new RequestLifecycle(this, request).serve();
-  }
-
-  repeats(mode: string): boolean {
-    return this.#repeats.has(mode);
   }
 }
 
@@ -157,7 +153,7 @@ class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false, after } = {}) => {
       const isAgain = this.#hasRun;
-      const repeats = this.#pipeline.repeats(this.#exchange.endpoint.mode);
+      const repeats = this.#pipeline.repeats.has(this.#exchange.endpoint.mode);
       if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
       if (this.#hasEnded) throw new Error('the request has ended');
       this.#hasRun = true;
