@@ -1,5 +1,5 @@
 import { createAbortController } from './abort.ts';
-import type { AbortSource } from './client-signal.ts';
+import { type AbortSource, onAbort } from './client-signal.ts';
 import type { Call } from './values.ts';
 
 /** What a function has used of a budget. */
@@ -63,8 +63,8 @@ export class Budget implements Call {
     if (this.#controller === undefined) {
       const controller = createAbortController();
       this.#controller = controller;
-      if (this.#client?.aborted || this.exhausted) controller.abort();
-      else this.#client?.addEventListener('abort', { handleEvent: () => controller.abort() });
+      if (this.exhausted) controller.abort();
+      else if (this.#client !== undefined) onAbort(this.#client, () => controller.abort());
     }
     return this.#controller.signal;
   }

@@ -26,6 +26,11 @@ export class ClientSignal implements AbortSource {
     };
   }
 
+  constructor() {
+    // An own property would hide what the kernel reads.
+    Object.freeze(this);
+  }
+
   get aborted(): boolean {
     return this.#aborted;
   }
@@ -38,6 +43,16 @@ export class ClientSignal implements AbortSource {
   removeEventListener(_: 'abort', listener: AbortListener): void {
     this.#listeners?.delete(listener);
   }
+}
+
+Object.freeze(ClientSignal.prototype);
+
+/** Has somebody told of an abort, also of one that was before. @returns what takes that back. */
+export function onAbort(source: AbortSource, tell: () => void): () => void {
+  const listener = { handleEvent: tell };
+  if (source.aborted) tell();
+  else source.addEventListener('abort', listener);
+  return () => source.removeEventListener('abort', listener);
 }
 
 /** One that fails keeps nobody else from hearing of it. */

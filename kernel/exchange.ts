@@ -1,6 +1,6 @@
 import { createAbortController } from './abort.ts';
 import type { Budget } from './budget.ts';
-import { type AbortSource, abort, ClientSignal } from './client-signal.ts';
+import { type AbortSource, abort, ClientSignal, onAbort } from './client-signal.ts';
 import { ContextHolder } from './context-key.ts';
 import type { Endpoint, Hex, Parameters } from './values.ts';
 
@@ -78,8 +78,7 @@ export class Exchange extends ContextHolder {
     if (this.#controller === undefined) {
       const controller = createAbortController();
       this.#controller = controller;
-      if (this.abandoned) controller.abort();
-      else this.#client.addEventListener('abort', { handleEvent: () => controller.abort() });
+      onAbort(this.#client, () => controller.abort());
     }
     return this.#controller.signal;
   }

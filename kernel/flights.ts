@@ -1,4 +1,4 @@
-import type { AbortSource } from './client-signal.ts';
+import { type AbortSource, onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Awaitable } from './values.ts';
@@ -16,13 +16,11 @@ interface Flight {
  * exchange, and ends when nobody waits any more.
  */
 export class Flights {
-  readonly #stage: string;
-  readonly #running: WaitGroup | undefined;
+  readonly #running: WaitGroup;
   readonly #flights = new Map<string, Flight>();
 
-  /** @param running what a stop waits for: the work may go on for a while when all who waited have left. */
-  constructor(stage: string, running: WaitGroup | undefined) {
-    this.#stage = stage;
+  /** @param running counts the work also when nobody waits for it any more: it may have to tidy up. */
+  constructor(running: WaitGroup) {
     this.#running = running;
   }
 
@@ -42,11 +40,7 @@ export class Flights {
   #begin(key: string, exchange: Exchange, work: (fork: Exchange) => Awaitable<unknown>): Flight {
     const flight: Flight = { exchange: control.fork(exchange), result: undefined, waiting: 0 };
     this.#flights.set(key, flight);
-    this.#running?.add();
-    flight.result = (async () => work(flight.exchange))().finally(() => {
-      this.#forget(key, flight);
-      this.#running?.done();
-    });
+    flight.result = this.#running.track(() => work(flight.exchange)).finally(() => this.#forget(key, flight));
     return flight;
   }
 
@@ -57,10 +51,8 @@ export class Flights {
 
   #unlessGone(client: AbortSource, result: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const leave = { handleEvent: () => reject(asRefusal(refusals.abandoned(), this.#stage)) };
-      if (client.aborted) leave.handleEvent();
-      client.addEventListener('abort', leave);
-      result.finally(() => client.removeEventListener('abort', leave)).then(resolve, reject);
+      const stay = onAbort(client, () => reject(asRefusal(refusals.abandoned())));
+      result.finally(stay).then(resolve, reject);
     });
   }
 }

@@ -37,8 +37,15 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
   const row = stageOf(stage);
   const isAround = row.kind === 'around';
   const contract = contractOf(stage, options.contracts);
-  const flights = isAround ? new Flights(stage, options.running) : undefined;
-  const tap: Tap = { ...who, stage, fn, row, contract, options, flights };
+  const tap: Tap = {
+    ...who,
+    stage,
+    fn,
+    row,
+    contract,
+    options,
+    flights: isAround ? new Flights(options.running) : undefined,
+  };
   if (!isAround) return (args) => new Invocation(tap, args).run();
   return ([value, exchange, inner]) => new Invocation(tap, [value, exchange], inner as Inner).run();
 }

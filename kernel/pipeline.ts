@@ -1,4 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
+import { onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
 import { type Produce, producer, requireOpen, type Signing } from './produce.ts';
@@ -40,14 +41,14 @@ export class Pipeline {
   readonly hooks: Hooks;
   readonly runtime: Runtime;
   readonly produce: Produce;
-  readonly #repeats: ReadonlySet<string>;
+  /** Modes that may run the rest of the pipeline again. */
+  readonly repeats: ReadonlySet<string>;
 
-  /** @param repeats modes that may run the rest of the pipeline again. */
   constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {
     this.hooks = hooks;
     this.runtime = runtime;
     this.produce = producer(hooks, runtime);
-    this.#repeats = repeats;
+    this.repeats = repeats;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
@@ -74,10 +75,6 @@ export class Pipeline {
   /** One request, from its endpoint's id to the response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
     return new RequestLifecycle(this, request).serve();
-  }
-
-  repeats(mode: string): boolean {
-    return this.#repeats.has(mode);
   }
 }
 
@@ -156,7 +153,7 @@ class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false, after } = {}) => {
       const isAgain = this.#hasRun;
-      const repeats = this.#pipeline.repeats(this.#exchange.endpoint.mode);
+      const repeats = this.#pipeline.repeats.has(this.#exchange.endpoint.mode);
       if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
       if (this.#hasEnded) throw new Error('the request has ended');
       this.#hasRun = true;
@@ -171,14 +168,11 @@ class RequestLifecycle {
 
   /** Each further run is a request of its own, on the same client's behalf. */
   async #again(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
-    const { client } = this.#exchange;
     const exchange = control.fork(this.#exchange);
-    const leave = { handleEvent: () => control.disconnect(exchange) };
-    if (client.aborted) leave.handleEvent();
-    client.addEventListener('abort', leave);
+    const ended = onAbort(this.#exchange.client, () => control.disconnect(exchange));
     const run = new RequestLifecycle(this.#pipeline, { exchange, id: this.#request.id, later: (task) => task() });
     run.#isUntied = true;
-    return run.#answer(question, after).finally(() => client.removeEventListener('abort', leave));
+    return run.#answer(question, after).finally(ended);
   }
 
   async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
@@ -210,10 +204,7 @@ class RequestLifecycle {
   /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
   #delivered(response: HttpResponse): Awaitable<HttpResponse> {
     const { running } = this.#pipeline.hooks;
-    const { client } = this.#exchange;
-    // Who left while the mode began to answer is not heard leaving again.
-    if (isStream(response.body) && !client.aborted)
-      client.addEventListener('abort', { handleEvent: () => void running.track(() => this.#ended()) });
+    if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
     else if (this.#hasRun) this.#hasEnded = true;
     else return this.#ended().then(() => response);
     return response;

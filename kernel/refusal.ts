@@ -125,7 +125,7 @@ function refusalOf(error: unknown, unlike: (reason: string) => Refusal): Refusal
   try {
     if (isRefusal(error)) return read(error);
   } catch (fault) {
-    return settled(unlike(`${describe(error)} (thrown as a refusal, and none: ${messageOf(fault)})`));
+    return settled(unlike(`${describe(error)} (thrown as a refusal, and none: ${describe(fault, 'message')})`));
   }
   return settled(unlike(describe(error)));
 }
@@ -135,15 +135,11 @@ export function refuse(stage: string, refusal: Refusal): never {
   throw asRefusal(refusal, stage);
 }
 
-function messageOf(error: unknown): string {
-  return describe(error instanceof Error ? error.message : error);
-}
-
 /** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */
-export function describe(error: unknown): string {
+export function describe(error: unknown, shown: 'stack' | 'message' = 'stack'): string {
   try {
     if (isRefusal(error)) return String(error.reason ?? error.message);
-    return error instanceof Error ? String(error.stack ?? error.message) : String(error);
+    return error instanceof Error ? String(error[shown] ?? error.message) : String(error);
   } catch {
     return 'an error that cannot be shown';
   }

@@ -23,8 +23,8 @@ export interface GuardOptions {
   readonly complain: (complaint: { plugin: string; stage: string; requestId: string; error: unknown }) => void;
   /** Complete once every plugin is registered. */
   readonly hidden: Hidden;
-  /** What a stop waits for. */
-  readonly running?: WaitGroup;
+  /** Work that a stop waits for. */
+  readonly running: WaitGroup;
   /** May get its members later, when every plugin is registered. */
   readonly observer?: Observer;
 }

@@ -146,6 +146,7 @@ const attempts = (exchange, call) => ({
       ([name, value]) => ['own ' + name, () => Object.defineProperty(exchange, name, { value })],
     ),
   ),
+  'own aborted': () => Object.defineProperty(exchange.client, 'aborted', { value: true }),
   'own class': () => Object.setPrototypeOf(exchange, { endpoint: other }),
   'the class': () => Object.defineProperty(Object.getPrototypeOf(exchange), 'endpoint', { value: other }),
   'own exhausted': () => Object.defineProperty(call, 'exhausted', { value: call.budget === undefined }),
@@ -219,7 +220,7 @@ describe('what plugins see of a request', () => {
     assert.equal(upstream.requests.at(-1)?.path, '/other?symbol=BTC');
     assert.equal(notes.of('fixed').length, 2);
     const refused = new Set(notes.of('refused').flat());
-    for (const name of ['own endpoint', 'own abandoned', 'own exhausted', 'the class', 'outcome']) {
+    for (const name of ['own endpoint', 'own abandoned', 'own aborted', 'own exhausted', 'the class', 'outcome']) {
       assert.ok(refused.has(name), name);
     }
   });

@@ -8,7 +8,8 @@ import { control, Exchange } from '../../kernel/exchange.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
-import type { Parameters } from '../../kernel/values.ts';
+import type { AroundCall } from '../../kernel/stages.ts';
+import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { madeHere } from '../../plugins-sdk/answers.ts';
 import { contractsFor } from '../../plugins-sdk/contracts.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
@@ -33,13 +34,8 @@ function questionOf(parameters: Parameters): AskedQuestion {
   });
 }
 
-/** One request through a pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
-function serve(mode: string, hooks: Readonly<Record<string, unknown>>) {
-  return begin(mode, hooks).response;
-}
-
-/** The same, for whoever wants to stop the pipeline meanwhile. */
-function begin(mode: string, hooks: Readonly<Record<string, unknown>>) {
+/** A pipeline of one plugin, whose stages are those of an ordinary answer but for the ones given. */
+function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pipeline {
   const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
@@ -51,11 +47,16 @@ function begin(mode: string, hooks: Readonly<Record<string, unknown>>) {
     sign: () => checked({ node: NODE, signature: SIGNATURE }),
   };
   registry.register({ name: 'p', budget: 'none', plugin: { hooks: { ...ordinary, ...hooks } } });
-  const pipeline = new Pipeline(registry.seal().hooks, {
-    now: () => 7000,
-    serialize: madeHere,
-    failed: () => undefined,
-  });
+  return new Pipeline(registry.seal().hooks, { now: () => 7000, serialize: madeHere, failed: () => undefined });
+}
+
+/** One request through such a pipeline. */
+function serve(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline = pipelineOf(mode, hooks)) {
+  return begin(mode, hooks, pipeline).response;
+}
+
+/** The same, for whoever wants the client to leave, or the pipeline to stop, meanwhile. */
+function begin(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline = pipelineOf(mode, hooks)) {
   const exchange = new Exchange({
     requestId: randomId(),
     method: 'POST',
@@ -313,6 +314,56 @@ describe('the rest of the pipeline', () => {
     // A rejection that nobody handles would end the test.
     await setImmediate();
   });
+});
+
+describe('a mode that streams without a run', () => {
+  const streaming = (leave: (exchange: Exchange) => void) => {
+    const kinds: string[] = [];
+    const silent = async (_: Run, exchange: Exchange) => {
+      leave(exchange);
+      return { status: 200, headers: { 'Content-Type': 'text/event-stream' }, body: (async function* () {})() };
+    };
+    const settle = ({ kind }: { readonly kind: string }) => void kinds.push(kind);
+    return serve('silent', { deliver: { silent }, settle }).then(() => kinds);
+  };
+
+  it('settles when its client leaves', async () => {
+    let leave = () => {};
+    const kinds = await streaming((exchange) => {
+      leave = () => control.disconnect(exchange);
+    });
+    assert.deepEqual(kinds, []);
+    leave();
+    assert.deepEqual(kinds, ['refused']);
+  });
+
+  it('settles where its client has left before', async () => {
+    assert.deepEqual(await streaming(control.disconnect), ['refused']);
+  });
+});
+
+it('shared work that nobody waits for any more is waited for by a stop: it may have to tidy up', async () => {
+  const ended: string[] = [];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const answer = (_: unknown, exchange: Exchange, { share }: AroundCall<Question, SignedResponse>) => {
+    const answer = share('key', async ({ next }) => {
+      await held;
+      ended.push('work');
+      return next();
+    });
+    control.disconnect(exchange);
+    return answer;
+  };
+  const pipeline = pipelineOf('sync', { answer });
+  await assert.rejects(serve('sync', {}, pipeline), { status: 499 });
+  const drained = pipeline.drained().then(() => ended.push('drained'));
+  await setImmediate();
+  release();
+  await drained;
+  assert.deepEqual(ended, ['work', 'drained']);
 });
 
 describe('any method authenticates', () => {

@@ -17,6 +17,21 @@ describe('what is thrown as a refusal and is none', () => {
       'm (thrown as a refusal, and none: is no JSON object)',
     ],
   ];
+  const cannotBeShown = 'an error that cannot be shown';
+  const raise = (fault: unknown) => () => {
+    throw fault;
+  };
+  for (const [name, fault] of [
+    ['an error that cannot be read', new Proxy(new Error(), { get: raise(1) })],
+    ['one without a prototype that can be looked at', new Proxy({}, { getPrototypeOf: raise(1) })],
+  ] as const) {
+    it(`${name}, thrown by what is read of a refusal: a bare 500`, () => {
+      const thrown = Object.defineProperty({ ...brand, message: 'm' }, 'status', { get: raise(fault) });
+      const { status, reason } = asRefusal(thrown);
+      assert.deepEqual([status, reason], [500, `m (thrown as a refusal, and none: ${cannotBeShown})`]);
+    });
+  }
+
   for (const [name, thrown, reason] of cases) {
     it(`${name}: a bare 500, and the log says what is wrong`, () => {
       const refusal = asRefusal(thrown);
