@@ -36,10 +36,9 @@ export function readResponse(value: unknown, given: unknown): ApiResponse | Step
   ensure(data !== undefined, 'data must be JSON');
   ensure(text === undefined || isString(text), 'text must be a text');
   const request = requestOf(sent, given);
-  if (text === undefined || text.length > STEP)
-    return copied(Number(status), text === undefined ? data : new SentJson(text), request);
   // A plugin that spread what it got and changed the data has changed what is encoded, too.
-  if (!isTextOf(text, data)) return copied(Number(status), data, request);
+  if (text === undefined || !isTextOf(text, data)) return copied(Number(status), data, request);
+  if (text.length > STEP) return copied(Number(status), new SentJson(text), request);
   return keep({ status: Number(status), data: data as Json, text, ...(request && { request }) });
 }
 

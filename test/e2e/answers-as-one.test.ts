@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 import { oneApi } from '../support/answers.ts';
-import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
+import { verifyEncoded } from '../support/verify.ts';
 
-it('an upstream answer of a plugin whose text is not that of its data is not signed', async (t) => {
+it('an answer of a plugin in place of the upstream is what its data says, and the text counts only as that of the data', async (t) => {
   const calling = `export default { name: 'calling', setup: () => ({ hooks: { callApi: () => globalThis.testAnswer } }) };`;
   const { files, plugins } = pluginFiles({ calling });
   const encoding = { type: 'int256', path: '$.v', exact: true };
@@ -14,12 +14,20 @@ it('an upstream answer of a plugin whose text is not that of its data is not sig
     files,
   });
   t.after(() => service.stop());
-  for (const text of ['{"v":2}', '{"v":"1"}', '{}', '[1]']) {
-    Reflect.set(globalThis, 'testAnswer', { status: 200, data: { v: 1 }, text });
-    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+  const long = ' '.repeat(70_000);
+  const digits = 12345678901234567890123n;
+  const rows: readonly (readonly [data: object, text: string, signed: bigint])[] = [
+    ...['{"v":2}', '{"v":"1"}', '{}', '[1]', '', 'no JSON', `{"v":2}${long}`, long].map(
+      (text) => [{ v: 1 }, text, 1n] as const,
+    ),
+    [{ v: 1 }, '{"v":1.0}', 1n],
+    ...['', long].map((blank) => [{ v: Number(digits) }, `{"v":${digits}}${blank}`, digits] as const),
+  ];
+  for (const [data, text, signed] of rows) {
+    Reflect.set(globalThis, 'testAnswer', { status: 200, data, text });
+    const answer = await verifyEncoded(await service.post('api/e'), service.signer.address);
+    assert.equal(BigInt(answer.data), signed, text.slice(0, 20));
   }
-  Reflect.set(globalThis, 'testAnswer', { status: 200, data: { v: 1 }, text: '{"v":1.0}' });
-  assert.equal((await service.post('api/e')).status, 200);
 });
 
 it('members that are added to an answer leave it JSON', () => {

@@ -73,7 +73,8 @@ export const pluginActs: Readonly<Record<string, PluginAct>> = {
     here: 'untried',
   },
   'takes 1 GiB of strings': {
-    body: `globalThis.kept = []; for (let i = 0; ; i++) kept.push(JSON.stringify({ i }).repeat(1 << 10).split('').join('-'));`,
+    // To look at a character makes one piece of a text.
+    body: `globalThis.kept = []; for (let i = 0; ; i++) (kept[i] = JSON.stringify({ i }).repeat(1 << 16)).charCodeAt(i);`,
     isolated: DROPPED,
     here: full,
   },
