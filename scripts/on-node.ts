@@ -19,7 +19,7 @@ const SELECTION: Readonly<Record<string, string>> = {
   builtins: 'signers/pkcs11',
   cli: 'bin isolate plugin-modules plugin-new plugin-new.slow reload signing-backend start workers.slow',
   config: 'isolate isolate-calls plugin-packages plugins',
-  e2e: 'disconnect http-parser http-routes isolate metrics-process stream upstream-faults',
+  e2e: 'disconnect http-parser http-routes isolate.slow metrics-process stream upstream-faults',
   http: 'connections cut gate upgrade',
   sdk: 'child-process ecdsa harness host-names http-client/answers http-client/connection http-client/faults',
 };

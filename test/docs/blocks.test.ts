@@ -19,16 +19,16 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'README.md': 'test/docs/readme.test.ts',
   'ARCHITECTURE.md': 'test/docs/architecture.test.ts',
   'CONTRIBUTING.md': 'test/docs/contributing.test.ts',
-  'docs/getting-started.md': 'test/docs/pages.test.ts',
+  'docs/getting-started.md': 'test/docs/pages.slow.ts',
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',
-  'docs/operations.md': 'test/docs/pages.test.ts',
-  'docs/operators-day.md': 'test/docs/pages.test.ts',
-  'docs/consumers-day.md': 'test/docs/pages.test.ts',
+  'docs/operations.md': 'test/docs/pages.slow.ts',
+  'docs/operators-day.md': 'test/docs/pages.slow.ts',
+  'docs/consumers-day.md': 'test/docs/pages.slow.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
-  'docs/plugins.md': 'test/cli/plugin-docs.test.ts',
+  'docs/plugins.md': 'test/cli/plugin-docs.slow.ts',
 };
 
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */

@@ -15,7 +15,7 @@ const ALONE = ['sdk/host-names.test.ts', 'sdk/system-resolver.test.ts'];
 const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };
 
 /** Files of one process; folders with few files share one. */
-const MOST = 12;
+const MOST = 24;
 const FEW = 8;
 
 const kind = process.argv[2] === 'slow' ? 'slow' : 'test';
