@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { seed } from '../seed.ts';
 import { planOf } from './plan.ts';
 import { FuzzedService } from './service.ts';
 import { Draw } from './situation.ts';
 
 /** Requests of one service; those of a wild one are under way at once. */
 const TOGETHER = 50;
-/** With `SEED`, `SERVICE` repeats the requests of one service. */
+/** The same in every run: `SEED` searches elsewhere, and `SERVICE` repeats the requests of one service. */
+const seed = Number(process.env.SEED ?? 1);
 const ONLY = process.env.SERVICE;
 
 /** Milliseconds that plugins of a wild service have, few of them. */
@@ -20,7 +20,9 @@ async function faultsOf(requests: number, isCalm: boolean): Promise<string[]> {
     if (ONLY !== undefined && service !== Number(ONLY)) continue;
     const budget = isCalm ? 1000 : new Draw(seed + service).one(BUDGETS);
     const plans = Array.from({ length: TOGETHER }, (_, i) => planOf(seed, service * TOGETHER + i, isCalm));
-    await new FuzzedService(isCalm, budget, (what) => faults.push(`SERVICE=${service}, ${what}`)).run(plans);
+    await new FuzzedService(isCalm, budget, (what) => faults.push(`SEED=${seed} SERVICE=${service}, ${what}`)).run(
+      plans,
+    );
   }
   return faults;
 }

@@ -134,9 +134,9 @@ export class FuzzedService {
     return registry.seal();
   }
 
-  /** In a calm service time passes only in what plugins wait for. */
+  /** In a calm service time passes only in what plugins wait for; those who watch may do so beside a further run. */
   #called({ exchange, plugin, stage, budget, outcome }: CallEvent): void {
-    if (!this.#isCalm || budget === undefined) return;
+    if (!this.#isCalm || budget === undefined || stageOf(stage as StageName).kind === 'watch') return;
     if (outcome === 'exhausted' || budget.remaining !== budget.total)
       this.#traces
         .get(exchange.requestId)
