@@ -78,7 +78,7 @@ export class Pipeline {
   }
 }
 
-/** One request's way through the stages. */
+/** One request's way through the stages. What is there at once is not awaited: each `await` costs as much as a short stage. */
 class RequestLifecycle {
   readonly #pipeline: Pipeline;
   readonly #exchange: Exchange;
@@ -116,20 +116,26 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     const { id, httpRequest } = this.#request;
     // Which endpoint is meant?
-    const endpoint = await hooks.ask('resolve', id, exchange);
+    let endpoint = hooks.ask('resolve', id, exchange);
+    if (endpoint instanceof Promise) endpoint = await endpoint;
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
     const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
-    const rejection = await hooks.ask('onHttpRequest', exchange);
+    let rejection = hooks.ask('onHttpRequest', exchange);
+    if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
     await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
-    const parameters = (await hooks.ask('validate', exchange.parameters, exchange)) ?? exchange.parameters;
-    const variation = (await hooks.ask('vary', '', exchange)) ?? '';
-    const prepared = await hooks.ask('prepare', parameters, variation, exchange);
+    let parameters = hooks.ask('validate', exchange.parameters, exchange);
+    if (parameters instanceof Promise) parameters = await parameters;
+    parameters ??= exchange.parameters;
+    let variation = hooks.ask('vary', '', exchange);
+    if (variation instanceof Promise) variation = await variation;
+    let prepared = hooks.ask('prepare', parameters, variation ?? '', exchange);
+    if (prepared instanceof Promise) prepared = await prepared;
     const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const { mode } = exchange.endpoint;
@@ -142,7 +148,9 @@ class RequestLifecycle {
     let last: Refusal | undefined;
     for (const method of methods) {
       try {
-        if (await this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange)) return;
+        let isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
+        if (isAllowed instanceof Promise) isAllowed = await isAllowed;
+        if (isAllowed) return;
       } catch (error) {
         last = asRefusal(error);
       }
@@ -184,9 +192,11 @@ class RequestLifecycle {
       const response = await hooks.askAround('answer', question, exchange, produce);
       // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
       requireOpen(exchange, 'release');
-      await hooks.ask('release', response, exchange);
+      const released = hooks.ask('release', response, exchange);
+      if (released instanceof Promise) await released;
       // It is certain now, and nobody has seen it yet.
-      await this.#settle({ kind: 'signed', response });
+      const settled = this.#settle({ kind: 'signed', response });
+      if (settled instanceof Promise) await settled;
       if (hooks.isTapped('onResponseSent')) this.#later(() => this.#sent(response));
       return response;
     } catch (error) {
