@@ -1,5 +1,6 @@
 import {
   type ApiResponse,
+  type Awaitable,
   CanonicalJsonError,
   canonicalText,
   definePlugin,
@@ -21,13 +22,23 @@ function encoded(value: JsonText, bytes: Uint8Array): Encoded {
   return { bytes: toHex(keccak256(bytes)), field: 'rawData', value };
 }
 
-async function encode(response: ApiResponse): Promise<Encoded> {
-  if (LongResponse.is(response)) {
-    const { text, bytes } = await response.canonical();
-    return encoded(text, bytes);
+async function encodeLong(response: LongResponse): Promise<Encoded> {
+  const { text, bytes } = await response.canonical();
+  return encoded(text, bytes);
+}
+
+/** @throws Refusal 502 */
+function encode(response: ApiResponse): Awaitable<Encoded> {
+  const fail = (error: unknown): never => {
+    throw refusalOf(error);
+  };
+  if (LongResponse.is(response)) return encodeLong(response).catch(fail);
+  try {
+    const text = canonicalText(response.data);
+    return encoded(text, Buffer.from(text.json));
+  } catch (error) {
+    return fail(error);
   }
-  const text = canonicalText(response.data);
-  return encoded(text, Buffer.from(text.json));
 }
 
 const rawData = {
@@ -47,14 +58,7 @@ export const encodeRaw = definePlugin({
   }),
   setup: () => ({
     hooks: {
-      encode: async (response, _, { endpoint }) => {
-        if (keys.encoding.of(endpoint) !== undefined) return undefined;
-        try {
-          return await encode(response);
-        } catch (error) {
-          throw refusalOf(error);
-        }
-      },
+      encode: (response, _, { endpoint }) => (keys.encoding.of(endpoint) === undefined ? encode(response) : undefined),
     },
   }),
 });

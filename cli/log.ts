@@ -70,7 +70,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     {
       level: settings.level,
       base: settings.worker === undefined ? null : { worker: settings.worker },
-      timestamp: isoTime,
+      timestamp: () => `,"time":"${isoTime()}"`,
       formatters: { level: (level) => ({ level }) },
       serializers: { err: String },
       hooks: { streamWrite: settings.format === 'json' ? jsonLine : (line) => textLine(line, settings.colour) },
@@ -78,10 +78,16 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     target,
   );
   const reserved = settings.worker === undefined ? RESERVED : new Set([...RESERVED, 'worker']);
-  const at = (level: Level) => (message: string, fields?: Readonly<Record<string, unknown>>) => {
-    if (fields === undefined) logger[level](message);
-    else logger[level](plain(fields, reserved), message);
-  };
+  const base = settings.worker === undefined ? undefined : { worker: settings.worker };
+  const at =
+    (level: Level) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      const own = plain(fields, reserved);
+      if (settings.format === 'json' || !isFlat(own)) logger[level](own, message);
+      else if (logger.isLevelEnabled(level)) {
+        target.write(textOf({ level, time: isoTime(), msg: message }, { ...base, ...own }, settings.colour));
+      }
+    };
   const log: ProcessLog = {
     debug: at('debug'),
     info: at('info'),
@@ -94,17 +100,18 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
   return log;
 }
 
-let latest = 0;
-let latestText = '';
+let second = 0;
+let secondText = '';
 
-/** Member of a line, with its comma in front. Lines of one millisecond share the text: making it costs as much as a line. */
+/** Lines of one second share the text up to the point: making it costs as much as a line. */
 function isoTime(): string {
   const now = Date.now();
-  if (now !== latest) {
-    latest = now;
-    latestText = `,"time":"${new Date(now).toISOString()}"`;
+  const milliseconds = now % 1000;
+  if (now - milliseconds !== second) {
+    second = now - milliseconds;
+    secondText = new Date(second).toISOString().slice(0, -4);
   }
-  return latestText;
+  return `${secondText}${String(milliseconds).padStart(3, '0')}Z`;
 }
 
 const DROPPED: Readonly<Record<string, string>> = {
@@ -156,12 +163,29 @@ function jsonLine(line: string): string {
 
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
+/** Whether text can be made of them without JSON in between, which costs twice as much as the line. */
+function isFlat(fields: Readonly<Record<string, unknown>>): boolean {
+  for (const key in fields) {
+    const value = fields[key];
+    if (typeof value !== 'string' && value !== undefined && !Number.isFinite(value)) return false;
+  }
+  return true;
+}
+
 function textLine(line: string, colour: boolean): string {
   const { level, time, msg, ...fields }: Record<string, unknown> = JSON.parse(line);
+  return textOf({ level, time, msg }, fields, colour);
+}
+
+function textOf(
+  { level, time, msg }: Readonly<Record<'level' | 'time' | 'msg', unknown>>,
+  fields: Readonly<Record<string, unknown>>,
+  colour: boolean,
+): string {
   const name = String(level).toUpperCase();
   const shown = colour ? `\u001b[${COLOURS[String(level)]}m${name}\u001b[39m` : name;
   let text = `${time} ${shown} ${escapeUnprintable(String(msg ?? ''))}`;
-  for (const key in fields) text += ` ${bare(key)}=${bare(fields[key])}`;
+  for (const key in fields) if (fields[key] !== undefined) text += ` ${bare(key)}=${bare(fields[key])}`;
   return `${text}\n`;
 }
 

@@ -69,10 +69,10 @@ export class RoutedRequest implements EndpointRequest {
     const { response } = this.#incoming;
     const { status, headers, body } = await this.#answer();
     try {
-      const common = await this.#options.pipeline.headers(exchange);
+      let common = this.#options.pipeline.headers(exchange);
+      if (common instanceof Promise) common = await common;
       if (!exchange.abandoned && !response.destroyed) {
-        response.setHeader('X-Request-Id', exchange.requestId);
-        send(this.#incoming, { status, headers: [common, headers], body });
+        send(this.#incoming, { status, headers: [{ 'X-Request-Id': exchange.requestId }, common, headers], body });
       }
     } catch {
       // What cannot be sent must not be waited for.
@@ -92,7 +92,8 @@ export class RoutedRequest implements EndpointRequest {
       // For observers of errors it is none, like the rate limit.
       if (admit && this.#incoming.overloaded)
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false });
-      if (admit) await pipeline.admit(exchange);
+      const admitted = admit ? pipeline.admit(exchange) : undefined;
+      if (admitted instanceof Promise) await admitted;
       if (typeof by === 'string') return await this.#route(by);
     } catch (error) {
       return this.#responseTo(this.#report(error));

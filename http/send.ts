@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyStream, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 
@@ -18,18 +18,47 @@ export interface Message {
 export function send(incoming: IncomingRequest, { status, headers, body }: Message): void {
   const { request, response } = incoming;
   const content = isStream(body) ? '' : contentOf(body);
-  response.statusCode = status;
-  if (content.length > 0) response.setHeader('Content-Type', 'application/json');
-  for (const some of headers) for (const name in some) response.setHeader(name, some[name] ?? '');
-  if (content.length > 0) response.setHeader('Content-Length', Buffer.byteLength(content));
+  const length = Buffer.byteLength(content);
   const isUnread = !request.complete && isLong(request);
   if (incoming.closes(isUnread)) response.shouldKeepAlive = false;
+  const own = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
+  response.writeHead(status, listOf([own, ...headers, length > 0 ? { 'Content-Length': `${length}` } : undefined]));
   if (isStream(body)) {
     response.flushHeaders();
     return;
   }
-  response.end(content);
-  incoming.written(Buffer.byteLength(content));
+  end(response, content, length);
+  incoming.written(length);
+}
+
+/** Names and values in turn, which node takes as they are. */
+function listOf(headers: Message['headers']): string[] {
+  const list: string[] = [];
+  const places = new Map<string, number>();
+  for (const some of headers) {
+    for (const name in some) {
+      const key = name.toLowerCase();
+      const place = places.get(key) ?? list.length;
+      places.set(key, place);
+      list[place] = name;
+      list[place + 1] = some[name] ?? '';
+    }
+  }
+  return list;
+}
+
+/** In one piece: `end` by itself has the system gather two, of which the second is empty. */
+function end(response: ServerResponse, content: string | Uint8Array, length: number): void {
+  const { socket } = response;
+  if (socket === null || length === 0) {
+    response.end(content);
+    return;
+  }
+  socket.cork();
+  // Text of as many bytes as characters is ASCII, which node need not transcode.
+  response.write(content, content.length === length ? 'latin1' : 'utf8');
+  socket.uncork();
+  response.end();
 }
 
 function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Uint8Array {

@@ -7,6 +7,7 @@ import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
 import type { CallEvent } from './observer.ts';
 import { endCall, hasAsked, OnionCall } from './onion-call.ts';
+import { accepted, called, promiseOf, unchargedRest } from './plugin-function.ts';
 import { asRefusal, describe, type Refusal, refusals } from './refusal.ts';
 import { type StageName, stageOf, WrongShape } from './stages.ts';
 import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunction, type Tap } from './tap.ts';
@@ -46,8 +47,30 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
     options,
     flights: isAround ? new Flights(options.running) : undefined,
   };
+  const isPlain = who.budget === 'none' && row.kind !== 'watch' && options.protect === undefined;
+  if (isPlain && !isAround && contract.context === undefined) return plainly(tap);
   if (!isAround) return (args) => new Invocation(tap, args).run();
   return ([value, exchange, inner]) => new Invocation(tap, [value, exchange], inner as Inner).run();
+}
+
+/** Asks a function without a budget: what it answers at once, as most do, needs no {@link Invocation}. */
+function plainly(tap: Tap): TappedFunction {
+  const { fn } = tap;
+  return (args) => {
+    let pending: Promise<unknown> | undefined;
+    try {
+      const returned = called(fn, args);
+      if (returned === undefined) return undefined;
+      pending = promiseOf(returned);
+      if (pending === undefined) {
+        const result = accepted(tap, returned, args);
+        return types.isGeneratorObject(result) ? new Invocation(tap, args).resume(result) : result;
+      }
+    } catch (error) {
+      return new Invocation(tap, args).threw(error, 'threw nothing');
+    }
+    return new Invocation(tap, args).waited(pending);
+  };
 }
 
 /** Watch hooks run after the answer, so each gets the full budget again, whether the client left or not. */
@@ -93,9 +116,9 @@ class Invocation {
       returned = this.#call();
       pending = promiseOf(returned);
     } catch (error) {
-      return this.#threw(error, 'threw nothing');
+      return this.threw(error, 'threw nothing');
     }
-    return pending === undefined ? this.#returned(returned) : this.#waited(pending);
+    return pending === undefined ? this.#returned(returned) : this.waited(pending);
   }
 
   #call(): unknown {
@@ -111,7 +134,9 @@ class Invocation {
       return fn(...this.#args, this.#onion);
     }
     const charge = this.#charge;
-    return charge === undefined ? fn(...this.#args, call) : fn(...this.#args.map((arg) => rest(arg, charge)), call);
+    return charge === undefined
+      ? fn(...this.#args, call)
+      : fn(...this.#args.map((arg) => unchargedRest(arg, charge)), call);
   }
 
   #layered(call: Call, inner: Inner): OnionCall {
@@ -121,13 +146,13 @@ class Invocation {
     return new OnionCall({ tap, value, exchange, inner, call, charge, again });
   }
 
-  async #waited(pending: Promise<unknown>): Promise<unknown> {
+  async waited(pending: Promise<unknown>): Promise<unknown> {
     let returned: unknown;
     try {
       // Whatever the function does after its budget ended lands nowhere.
       returned = await (this.#charge?.within(pending, () => this.#spent('in the call')) ?? pending);
     } catch (error) {
-      return this.#threw(error, 'rejected with nothing');
+      return this.threw(error, 'rejected with nothing');
     }
     return this.#returned(returned);
   }
@@ -138,9 +163,7 @@ class Invocation {
     const { contract, plugin } = this.#tap;
     return this.#read(() => {
       contract.ended?.(this.#context, this.#args, plugin);
-      // Not to be taken for the steps in which a contract reads a large result.
-      if (types.isGeneratorObject(value)) throw new WrongShape('returned a generator: no hook is a generator function');
-      if (value !== undefined) return contract.accept?.(value, this.#args, plugin);
+      if (value !== undefined) return accepted(this.#tap, value, this.#args);
       if (hasAsked(this.#onion)) throw new WrongShape('returned nothing, after it had asked for the rest');
       return undefined;
     });
@@ -167,13 +190,17 @@ class Invocation {
     return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
   }
 
+  resume(steps: Generator): unknown {
+    return this.#read(() => steps);
+  }
+
   /** Other work has a turn first, and its time is charged to nobody. */
   async #readOn(steps: Generator): Promise<unknown> {
     await (this.#charge?.pause(() => setImmediate()) ?? setImmediate());
     return this.#read(() => steps);
   }
 
-  #threw(error: unknown, nothing: string): unknown {
+  threw(error: unknown, nothing: string): unknown {
     return this.#failed(this.#hasTime() ? (error ?? new Error(nothing)) : this.#spent('in the call'));
   }
 
@@ -220,25 +247,4 @@ class Invocation {
     if (budget === undefined && outcome === 'done') return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, budget, outcome });
   }
-}
-
-/** The rest of the pipeline takes its own time. */
-function rest(arg: unknown, charge: Charge): unknown {
-  if (typeof arg !== 'function') return arg;
-  return (...args: unknown[]) => {
-    const working = charge.pause(async () => arg(...args));
-    // The plugin may not wait for it.
-    working.catch(() => undefined);
-    return working;
-  };
-}
-
-const { then } = Promise.prototype;
-
-/** The promise of what a call returned, if it did return one. Only those of JavaScript itself are used as they are. */
-function promiseOf(value: unknown): Promise<unknown> | undefined {
-  if (typeof value !== 'object' || value === null || !('then' in value) || typeof value.then !== 'function') {
-    return undefined;
-  }
-  return types.isPromise(value) && value.then === then ? value : new Promise((resolve) => resolve(value));
 }

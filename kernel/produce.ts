@@ -23,19 +23,23 @@ export function requireOpen(exchange: Exchange, stage: StageName): void {
 export function producer(hooks: Hooks, signing: Signing): Produce {
   return async (question, exchange) => {
     // Plugins may change what is asked.
-    const changed = await hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    let changed = hooks.ask('onBeforeApiCall', question.parameters, exchange);
+    if (changed instanceof Promise) changed = await changed;
     const asked = changed === undefined || changed === question.parameters ? question : question.with(changed);
     // Ask the upstream.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
     // Plugins may change what it said; an error status is never signed, whoever set it.
-    const response = (await hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange)) ?? fetched;
+    let replaced = hooks.ask('onAfterApiCall', fetched, asked.parameters, exchange);
+    if (replaced instanceof Promise) replaced = await replaced;
+    const response = replaced ?? fetched;
     if (response.status < 200 || response.status > 299)
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const parts = await sign(hooks, signing, { response, question: asked, exchange });
     // Have somebody else vouch for the upstream.
-    const proof = fetched.request && (await hooks.ask('prove', fetched.request, exchange));
+    let proof = fetched.request && hooks.ask('prove', fetched.request, exchange);
+    if (proof instanceof Promise) proof = await proof;
     return signing.serialize({ ...parts, proof }, asked);
   };
 }
@@ -49,19 +53,24 @@ interface Said {
 async function sign(hooks: Hooks, { now }: Signing, { response, question, exchange }: Said) {
   requireOpen(exchange, 'sign');
   // What is signed, and what is shown?
-  const encoded = await hooks.ask('encode', response, question, exchange);
+  let encoded = hooks.ask('encode', response, question, exchange);
+  if (encoded instanceof Promise) encoded = await encoded;
   const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
   // Only bytes that are shown as they are signed may still change.
   const isShown = value === bytes;
-  const encrypted = (isShown && (await hooks.ask('encrypt', bytes, exchange))) || bytes;
-  const data = (isShown && (await hooks.ask('onBeforeSign', encrypted, exchange))) || encrypted;
+  let encrypted = isShown ? hooks.ask('encrypt', bytes, exchange) : undefined;
+  if (encrypted instanceof Promise) encrypted = await encrypted;
+  let changed = isShown ? hooks.ask('onBeforeSign', encrypted ?? bytes, exchange) : undefined;
+  if (changed instanceof Promise) changed = await changed;
+  const data = changed ?? encrypted ?? bytes;
   // Vouch for it.
   requireOpen(exchange, 'sign');
   const endpointId = exchange.endpoint.id;
   const timestamp = Math.floor(now() / 1000);
   const { requestHash } = question;
   const request = Object.freeze({ endpointId, timestamp, data, isHash: !isShown, requestHash });
-  const signed = await hooks.ask('sign', request, exchange);
+  let signed = hooks.ask('sign', request, exchange);
+  if (signed instanceof Promise) signed = await signed;
   const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
   return { node, signature, beside, endpointId, timestamp, field, value: isShown ? data : value };
 }

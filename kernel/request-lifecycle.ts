@@ -1,0 +1,205 @@
+import { setImmediate as immediate } from 'node:timers/promises';
+import { onAbort } from './client-signal.ts';
+import { control, type Exchange } from './exchange.ts';
+import type { EndpointRequest, Pipeline } from './pipeline.ts';
+import { requireOpen } from './produce.ts';
+import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
+import type {
+  AuthMethod,
+  Awaitable,
+  BodyStream,
+  HttpResponse,
+  Outcome,
+  Question,
+  Run,
+  SignedResponse,
+} from './values.ts';
+
+/** One request's way through the stages. What is there at once is not awaited: each `await` costs as much as a short stage. */
+export class RequestLifecycle {
+  readonly #pipeline: Pipeline;
+  readonly #exchange: Exchange;
+  readonly #request: EndpointRequest;
+  /** Whether what must wait for the response need not wait for that of the client. */
+  #isUntied = false;
+  /** Whether the mode has begun to answer, and whether it has ended. */
+  #hasRun = false;
+  #hasEnded = false;
+  /** The refusal that it ended with, if it did. */
+  #refusal: Refusal | undefined;
+
+  constructor(pipeline: Pipeline, request: EndpointRequest) {
+    this.#pipeline = pipeline;
+    this.#request = request;
+    this.#exchange = request.exchange;
+  }
+
+  /** @throws Refusal */
+  async serve(): Promise<HttpResponse> {
+    const { hooks } = this.#pipeline;
+    hooks.running.add();
+    try {
+      return await this.#delivered(await this.#respond());
+    } catch (error) {
+      this.#hasEnded = true;
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      hooks.running.done();
+    }
+  }
+
+  async #respond(): Promise<HttpResponse> {
+    const { hooks } = this.#pipeline;
+    const exchange = this.#exchange;
+    const { id, httpRequest } = this.#request;
+    // Which endpoint is meant?
+    let endpoint = hooks.ask('resolve', id, exchange);
+    if (endpoint instanceof Promise) endpoint = await endpoint;
+    control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
+    // What does the client say?
+    const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
+    if (sent !== undefined) control.receive(exchange, sent);
+    // May a plugin reject it?
+    let rejection = hooks.ask('onHttpRequest', exchange);
+    if (rejection instanceof Promise) rejection = await rejection;
+    if (rejection !== undefined) refuse('onHttpRequest', rejection);
+    // Who is asking?
+    await this.#authenticate(exchange.endpoint.auth);
+    // What is asked? From here on, this one value says it.
+    let parameters = hooks.ask('validate', exchange.parameters, exchange);
+    if (parameters instanceof Promise) parameters = await parameters;
+    parameters ??= exchange.parameters;
+    let variation = hooks.ask('vary', '', exchange);
+    if (variation instanceof Promise) variation = await variation;
+    let prepared = hooks.ask('prepare', parameters, variation ?? '', exchange);
+    if (prepared instanceof Promise) prepared = await prepared;
+    const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
+    // The mode decides when the rest runs and how the answer travels.
+    const { mode } = exchange.endpoint;
+    const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
+    return response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`));
+  }
+
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. */
+  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
+    let last: Refusal | undefined;
+    for (const method of methods) {
+      try {
+        let isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
+        if (isAllowed instanceof Promise) isAllowed = await isAllowed;
+        if (isAllowed) return;
+      } catch (error) {
+        last = asRefusal(error);
+      }
+    }
+    refuse('authenticate', last ?? refusals.unauthenticated());
+  }
+
+  #runOf(question: Question): Run {
+    return ({ detached = false, after } = {}) => {
+      const isAgain = this.#hasRun;
+      const repeats = this.#pipeline.repeats.has(this.#exchange.endpoint.mode);
+      if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
+      if (this.#hasEnded) throw new Error('the request has ended');
+      this.#hasRun = true;
+      this.#isUntied ||= detached || repeats;
+      if (detached) control.detach(this.#exchange);
+      const running = isAgain ? this.#again(question, after) : this.#answer(question, after);
+      // A mode may drop it: what went wrong is concluded by then.
+      running.catch(() => undefined);
+      return running;
+    };
+  }
+
+  /** Each further run is a request of its own, on the same client's behalf. */
+  async #again(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
+    const exchange = control.fork(this.#exchange);
+    const ended = onAbort(this.#exchange.client, () => control.disconnect(exchange));
+    const run = new RequestLifecycle(this.#pipeline, { exchange, id: this.#request.id, later: (task) => task() });
+    run.#isUntied = true;
+    return run.#answer(question, after).finally(ended);
+  }
+
+  async #answer(question: Question, after: Promise<unknown> | undefined): Promise<SignedResponse> {
+    const { hooks, produce } = this.#pipeline;
+    const exchange = this.#exchange;
+    hooks.running.add();
+    try {
+      if (after !== undefined) await after;
+      const response = await hooks.askAround('answer', question, exchange, produce);
+      // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
+      requireOpen(exchange, 'release');
+      const released = hooks.ask('release', response, exchange);
+      if (released instanceof Promise) await released;
+      // It is certain now, and nobody has seen it yet.
+      const settled = this.#settle({ kind: 'signed', response });
+      if (settled instanceof Promise) await settled;
+      if (hooks.isTapped('onResponseSent')) this.#later(() => this.#sent(response));
+      return response;
+    } catch (error) {
+      throw await this.#conclude(asRefusal(error));
+    } finally {
+      hooks.running.done();
+    }
+  }
+
+  #sent(response: SignedResponse): Awaitable<unknown> {
+    if (this.#refusal !== undefined) return undefined;
+    return this.#pipeline.hooks.ask('onResponseSent', 200, response, this.#exchange);
+  }
+
+  /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
+  #delivered(response: HttpResponse): Awaitable<HttpResponse> {
+    const { running } = this.#pipeline.hooks;
+    if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
+    else if (this.#hasRun) this.#hasEnded = true;
+    else return this.#ended().then(() => response);
+    return response;
+  }
+
+  /** A mode that ends without a run settles as refused. */
+  async #ended(): Promise<void> {
+    this.#hasEnded = true;
+    if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
+  }
+
+  /** Settles a failure once, before anyone can see it, and has it observed. */
+  async #conclude(refusal: Refusal): Promise<Refusal> {
+    if (refusal === this.#refusal) return refusal;
+    const exchange = this.#exchange;
+    const { hooks, runtime } = this.#pipeline;
+    if (this.#refusal !== undefined) {
+      // A mode answers in its own words; who is told later hears what the client heard.
+      this.#refusal = refusal;
+      if (!exchange.abandoned) runtime.failed(exchange, refusal);
+      return refusal;
+    }
+    const { abandoned } = exchange;
+    await this.#settle(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'deliver') : refusal;
+    if (abandoned) return this.#refusal;
+    runtime.failed(exchange, refusal);
+    this.#later(() => {
+      const last = this.#refusal ?? refusal;
+      const isTold = last.failure && last.stage !== undefined;
+      return isTold ? hooks.ask('onError', last, this.#request.id, exchange) : undefined;
+    });
+    return refusal;
+  }
+
+  #settle(outcome: Outcome): Awaitable<void> {
+    if (!control.settle(this.#exchange)) return undefined;
+    return this.#pipeline.hooks.ask('settle', Object.freeze(outcome), this.#exchange);
+  }
+
+  /** Does what must not delay the response, and what a stop waits for. */
+  #later(task: () => Awaitable<unknown>): void {
+    const { running } = this.#pipeline.hooks;
+    if (this.#isUntied) void running.track(() => immediate().then(task));
+    else this.#request.later(() => void running.track(task));
+  }
+}
+
+function isStream(body: HttpResponse['body']): body is BodyStream {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
+}
