@@ -10,7 +10,7 @@ import { openSession, type Session } from './session.ts';
 let session: Session | undefined;
 let current: { readonly id: number; readonly controller: AbortController } | undefined;
 
-/** Lowers its priority, so that requests go first on busy cores. */
+/** Lowers its priority, so that requests go first on busy cores. Only proofs wait: what the session fetches has deadlines. */
 function stepBack(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
@@ -27,6 +27,7 @@ async function obey(connection: Connection, { id, task, timeout }: Encrypt): Pro
   let step = 'connecting to the relayer';
   try {
     session ??= await openSession(connection);
+    stepBack();
     // A client that has left meanwhile needs no proof.
     if (controller.signal.aborted) return { kind: 'cancelled', id };
     step = 'encrypting';
@@ -45,7 +46,6 @@ function lookNamesUp(): void {
   setGlobalDispatcher(new Agent({ connect: { lookup: borrowHostNames().lookup } }));
 }
 
-stepBack();
 lookNamesUp();
 globalThis.fetch = boundedFetch(globalThis.fetch);
 const report = (what: Report) => process.send?.(what);

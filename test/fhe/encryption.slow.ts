@@ -8,7 +8,7 @@ import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
 import { realKeys } from './keys.ts';
 import { decodeEncrypted, handleOf, paths, type Relayer, startRelayer } from './relayer.ts';
-import { startFheService } from './service.ts';
+import { reasons, startFheService } from './service.ts';
 
 /** Children of this process that step back for others; only Linux tells. */
 function steppedBack(): number {
@@ -36,7 +36,7 @@ describe('encrypted answers with the parameters of the real networks', () => {
     upstream = await startUpstream();
     upstream.json('/plain', { v: 1 });
     // A test takes longer than the default where the machine has other things to do.
-    service = await startFheService(relayer, upstream, { fhe: { timeout: 300_000 } });
+    service = await startFheService(relayer, upstream, { fhe: { timeout: 900_000 } });
   });
   after(async () => {
     await service.stop();
@@ -51,7 +51,9 @@ describe('encrypted answers with the parameters of the real networks', () => {
   ]) {
     it(`decrypt to the value that was encoded: euint${bits}`, async () => {
       upstream.text(`/${name}`, `{"v":${value}}`);
-      const { data } = await verifyEncoded(await service.post(`api/${name}`), TEST_ADDRESS);
+      const response = await service.post(`api/${name}`);
+      assert.equal(response.status, 200, String(reasons(service)));
+      const { data } = await verifyEncoded(response, TEST_ADDRESS);
       const submission = relayer.submissions.at(-1);
       assert.ok(submission);
       assert.equal(decrypt(Buffer.from(submission.ciphertextWithInputVerification, 'hex'), keys, bits), value);
