@@ -41,7 +41,9 @@ export function accept({ status, body }: BoundedResponse, request: OutgoingReque
 function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
   if (BLANK.test(text)) return blank;
-  if (isDeeperThan(bytes, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  // Shorter, it cannot open and close as many.
+  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
+    throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
   const data = parse(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
   return { data, text };
