@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -6,6 +7,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { ServerBounds } from '../../http/bounds.ts';
 import { Connections, type IncomingRequest } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
+
+/** Of 5 ms, at least. */
+const MOST_TURNS = 12_000;
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
@@ -75,14 +79,15 @@ export async function startTestServer(
   });
   const { port } = server.address() as AddressInfo;
   const until = async (condition: () => boolean) => {
-    while (!condition()) await setTimeout(5);
-  };
-  const at = async (path: string) => {
-    for (;;) {
-      const found = arrived.find(({ request }) => request.url === path);
-      if (found !== undefined) return found;
+    for (let turn = 0; !condition(); turn++) {
+      if (turn === MOST_TURNS) throw new Error(`waited in vain: ${arrived.map(({ request }) => request.url)} arrived`);
       await setTimeout(5);
     }
+  };
+  const at = async (path: string) => {
+    const find = () => arrived.find(({ request }) => request.url === path);
+    await until(() => find() !== undefined);
+    return find() ?? assert.fail();
   };
   return { url: `http://127.0.0.1:${port}`, server, connections, arrived, closed, at, until };
 }

@@ -5,6 +5,8 @@ import { deaf, GET, gets, MEBIBYTE, pipelined, reply, startTestServer, type Test
 
 /** More than the system's buffers take. */
 const BIG = MEBIBYTE.repeat(16);
+/** Milliseconds that a client of a busy machine has to take what it was sent. */
+const STALL = 1500;
 const UPGRADE = GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n');
 
 /** A server that answers `/big` and `/deaf` at once, with more than the system's buffers take. */
@@ -47,7 +49,7 @@ describe('answers that nobody reads', () => {
 
 describe('a client that takes what it is sent', () => {
   it('is not timed while its next answer is made', async (t) => {
-    const server = await startAnsweringBig(t, { stall: 300 });
+    const server = await startAnsweringBig(t, { stall: STALL });
     const client = openRaw(server.url);
     client.write(gets('/big', '/slow'));
     const [big, slow] = [await server.at('/big'), await server.at('/slow')];
@@ -59,7 +61,7 @@ describe('a client that takes what it is sent', () => {
   });
 
   it('is not timed while its next request begins, which waited for the answer to be taken', async (t) => {
-    const server = await startAnsweringBig(t, { stall: 300, unread: 1 });
+    const server = await startAnsweringBig(t, { stall: STALL, unread: 1 });
     const client = openRaw(server.url);
     client.write(gets('/big', '/slow'));
     await server.at('/big');
@@ -72,7 +74,7 @@ describe('a client that takes what it is sent', () => {
   });
 
   it('is not timed while an answer waits behind one that is being made', async (t) => {
-    const server = await startAnsweringBig(t, { stall: 200 });
+    const server = await startAnsweringBig(t, { stall: STALL });
     const client = openRaw(server.url);
     client.write(gets('/slow', '/fast'));
     const [slow, fast] = [await server.at('/slow'), await server.at('/fast')];
