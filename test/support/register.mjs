@@ -9,7 +9,6 @@ const LIBRARIES = [
   'ethers',
   'koa',
   '@koa/router',
-  'pino',
   'tapable',
   'yaml',
 ];
