@@ -42,7 +42,10 @@ async function startWorkers(
   }: { body?: string; url?: string; port?: number } & RunOptions = {},
 ): Promise<Started> {
   const cwd = await folderWith(t, {
-    'c.yaml': configText(url, SETTINGS).replace('port: 0', `port: ${port}`),
+    // Workers take long to start on a busy machine, and a request may wait for them.
+    'c.yaml': configText(url, SETTINGS)
+      .replace('port: 0', `port: ${port}`)
+      .replace('endpoints:', 'timeout: 60000\n    endpoints:'),
     'p.mjs': plugin(body),
   });
   const args = ['start', '-c', 'c.yaml', '--workers', '2'];
@@ -281,12 +284,10 @@ describe('start --workers', { concurrency: 3 }, () => {
     const { running, url, answer, pids } = await midRequest(t);
     const stop = ask(`${url}/health`);
     for (const pid of pids()) process.kill(pid, 'SIGTERM');
-    await running.output(
-      /a worker leaves: it is replaced worker=1[\s\S]*a worker is ready|a worker is ready[\s\S]*worker=1/,
-    );
+    await running.output(/a worker leaves: it is replaced[\s\S]*a worker leaves: it is replaced/);
+    assert.equal(await answer(), 200);
     await running.output(/a worker is ready[\s\S]*a worker is ready/);
     assert.deepEqual(await stop(), [], 'clients wait while no worker is there');
-    assert.equal(await answer(), 200);
     await until(() =>
       pids()
         .slice(0, 2)

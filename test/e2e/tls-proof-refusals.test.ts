@@ -150,7 +150,7 @@ const refused: Record<string, [Handler, string | RegExp]> = {
 };
 
 describe('whatever the gateway does, the answer goes out (decisions: dropped, logged, non-fatal)', {
-  timeout: 60_000,
+  timeout: 600_000,
 }, () => {
   let upstream: Upstream;
   let gateway: Upstream;

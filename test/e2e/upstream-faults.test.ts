@@ -100,7 +100,7 @@ const empty: Record<string, Handler> = {
   'a byte order mark alone': faults.text('\ufeff'),
 };
 
-describe('answers of the upstream (specification: errors 502, limits, empty bodies)', { timeout: 60_000 }, () => {
+describe('answers of the upstream (specification: errors 502, limits, empty bodies)', { timeout: 600_000 }, () => {
   let upstream: Upstream;
   let service: RunningService;
   const paths = new Map<string, string>();

@@ -20,7 +20,7 @@ export async function finished(
   service: Pick<RunningService, 'url'>,
   { pollUrl }: Pick<Submitted, 'pollUrl'>,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const late = AbortSignal.timeout(20_000);
+  const late = AbortSignal.timeout(120_000);
   for (;;) {
     const response = await fetch(service.url + pollUrl);
     const text = await response.text();

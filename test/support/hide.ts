@@ -36,6 +36,6 @@ export function outputWithout(name: string, program: string): string {
   const register = `import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`;
   const words = ['--import', 'tsx', '--import', url(register), '--input-type=module', '-e', program];
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
-  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', cwd, timeout: 30_000 });
+  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', cwd, timeout: 300_000 });
   return stdout || stderr;
 }

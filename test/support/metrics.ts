@@ -87,7 +87,7 @@ export async function scrape(service: Pick<RunningService, 'logs'>): Promise<Scr
 
 /** Asks until as many requests are counted: a response is counted once it is out, a moment after the client has it. */
 export async function scrapeAfter(service: Pick<RunningService, 'logs'>, requests: number): Promise<Scrape> {
-  const late = AbortSignal.timeout(20_000);
+  const late = AbortSignal.timeout(120_000);
   for (;;) {
     const found = await scrape(service);
     const counted = Object.values(found.table('requests_total')).reduce((sum, value) => sum + value, 0);

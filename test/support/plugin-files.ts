@@ -14,7 +14,7 @@ export const notes = {
   of: (topic: string): unknown[] => notes.all.filter((note) => note.topic === topic).map(({ value }) => value),
   /** Resolves with the values under the topic once there are `count` of them. */
   until: async (topic: string, count = 1): Promise<unknown[]> => {
-    const late = AbortSignal.timeout(20_000);
+    const late = AbortSignal.timeout(120_000);
     while (notes.of(topic).length < count) {
       if (late.aborted) throw new Error(`waited for ${count} notes "${topic}": ${JSON.stringify(notes.all.slice(-5))}`);
       await new Promise((resolve) => setTimeout(resolve, 1));

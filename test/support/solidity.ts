@@ -33,7 +33,7 @@ function compilerOutput(input: string): Promise<string> {
     const child = execFile(
       process.execPath,
       ['-e', COMPILER],
-      { cwd: root, maxBuffer: 64 * 1024 * 1024, timeout: 90_000 },
+      { cwd: root, maxBuffer: 64 * 1024 * 1024, timeout: 300_000 },
       (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
     );
     child.stdin?.end(input);
