@@ -9,6 +9,7 @@ const NINE = 0x39;
 const OPEN_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
+const LETTER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
@@ -125,8 +126,9 @@ class Target {
 class Reader {
   readonly #json: Buffer;
   #visits = 0;
-  /** Of the key that was read last. */
-  #hasEscapes = false;
+  /** Escapes of the key that was read last: those of four digits, and those of one letter. */
+  #long = 0;
+  #short = 0;
 
   constructor(json: Buffer) {
     this.#json = json;
@@ -149,12 +151,11 @@ class Reader {
   #readObject(from: number, children: Children): number {
     const json = this.#json;
     // Most keys are not wanted, and a string for each would cost more than everything else.
-    const lengths = new Set(Array.from(children.keys(), (name) => Buffer.byteLength(String(name))));
+    const lengths = Array.from(children.keys(), (name) => Buffer.byteLength(String(name)));
     let at = skipSpace(json, from);
     while (json[at] === QUOTE) {
       const end = this.#endOfKey(at);
-      const isWanted = this.#hasEscapes || lengths.has(end - at - 2);
-      const child = isWanted ? children.get(this.#keyOf(at, end)) : undefined;
+      const child = this.#isAsLong(end - at - 2, lengths) ? children.get(this.#keyOf(at, end)) : undefined;
       at = skipSpace(json, this.read(skipSpace(json, end) + 1, child));
       if (json[at] === COMMA) at = skipSpace(json, at + 1);
     }
@@ -176,17 +177,30 @@ class Reader {
 
   #endOfKey(from: number): number {
     const json = this.#json;
-    this.#hasEscapes = false;
+    this.#long = 0;
+    this.#short = 0;
     let at = from + 1;
     for (let byte = json[at]; byte !== QUOTE && byte !== undefined; byte = json[at]) {
-      if (byte === BACKSLASH) this.#hasEscapes = true;
-      at += byte === BACKSLASH ? 2 : 1;
+      if (byte === BACKSLASH) {
+        at += 1;
+        if (json[at] === LETTER_U) this.#long += 1;
+        else this.#short += 1;
+      }
+      at += 1;
     }
     return at + 1;
   }
 
+  /** Whether the key, which has so many bytes as it is written, may have one of some lengths. An escape of six bytes stands for one to three. */
+  #isAsLong(written: number, lengths: readonly number[]): boolean {
+    const most = written - this.#short - 3 * this.#long;
+    const least = most - 2 * this.#long;
+    for (const length of lengths) if (length >= least && length <= most) return true;
+    return false;
+  }
+
   #keyOf(start: number, end: number): string {
-    if (this.#hasEscapes) return JSON.parse(this.#json.toString('utf8', start, end));
+    if (this.#long + this.#short > 0) return JSON.parse(this.#json.toString('utf8', start, end));
     return this.#json.toString('utf8', start + 1, end - 1);
   }
 
