@@ -12,6 +12,7 @@ import {
   type OutgoingRequest,
   Refusal,
 } from '../../plugins-sdk/index.ts';
+import { skipSpace } from '../../plugins-sdk/json/scan.ts';
 import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
 import { keep } from '../../plugins-sdk/read-response.ts';
 
@@ -60,7 +61,7 @@ function parse(text: string): Json {
 }
 
 async function readLong(status: number, bytes: Buffer, request: OutgoingRequest): Promise<ApiResponse> {
-  if (BLANK.test(bytes.toString('latin1'))) return { status, ...blank, request };
+  if (skipSpace(bytes, 0) === bytes.length) return { status, ...blank, request };
   try {
     return await inTurns(LongResponse.read(status, bytes, request));
   } catch (error) {
