@@ -56,7 +56,6 @@ function made() {
   }
 }
 
-/** A tree that was moved is none that this was made for: the program knows where its source lies. */
 /** Files that were damaged or are somebody else's are as good as none. */
 function isWhole(folder, sizes) {
   try {
@@ -70,6 +69,7 @@ function isWhole(folder, sizes) {
   }
 }
 
+/** A tree that was moved is none that this was made for: the program knows where its source lies. */
 const isFresh = ({ folder, home, stamps, sizes }) =>
   home === root.href &&
   sizes !== undefined &&
