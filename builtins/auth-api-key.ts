@@ -180,10 +180,9 @@ const tooMany = {
 
 /** The keys with a name that any endpoint accepts. */
 function namedIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
-  return endpoints.flatMap(({ auth }) =>
-    auth.flatMap(({ type, ...method }) =>
-      type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
-    ),
+  const methods = new Set(endpoints.flatMap(({ auth }) => auth));
+  return [...methods].flatMap(({ type, ...method }) =>
+    type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
   );
 }
 

@@ -9,6 +9,7 @@ import type { Pipeline } from '../kernel/pipeline.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';
+import { privateNotes } from '../plugins-sdk/private-notes.ts';
 import { messageOf } from './text.ts';
 
 /** A request that a plugin makes on behalf of a client. */
@@ -25,7 +26,7 @@ interface Asked {
 /** Requests that ask for each other. */
 const MAX_DEPTH = 8;
 /** The endpoints that a request was asked for on behalf of. */
-const chains = new WeakMap<Exchange, readonly string[]>();
+const chains = privateNotes<readonly string[]>();
 
 /** @throws Error when it would not end. */
 function chainOf(as: Exchange, id: string): readonly string[] {

@@ -19,5 +19,5 @@ process.on('SIGUSR1', () => undefined);
 // A reload that is asked for while the service starts: what it would read has not been read yet.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 
-const compiled = new URL('./main.js', import.meta.url);
-await import(existsSync(compiled) ? compiled.href : await fromSource());
+const built = new URL('../program/main.js', import.meta.url);
+await import(existsSync(built) ? built.href : await fromSource());

@@ -1,4 +1,3 @@
-import { cac } from 'cac';
 import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError } from './arguments.ts';
 import { type CommandSpec, commands } from './commands/table.ts';
 import { packageVersion } from './surroundings.ts';
@@ -75,6 +74,7 @@ const environment = align([
 
 /** cac holds the table of commands and writes the help; `readWords` says why it does not read the command line. */
 async function showHelp(group: string, chosen: CommandSpec | undefined): Promise<number> {
+  const { cac } = await import('cac');
   const cli = cac(group === '' || chosen !== undefined ? NAME : `${NAME} ${group}`);
   for (const spec of commands) {
     if (chosen === undefined && group !== '' && !spec.name.startsWith(`${group} `)) continue;

@@ -1,5 +1,5 @@
 import { isatty } from 'node:tty';
-import { type Level, pino } from 'pino';
+import { configure } from 'safe-stable-stringify';
 import type { Log } from '../plugins-sdk/define.ts';
 import { endsWithinLine, LogSink } from './log-sink.ts';
 import { escapeUnprintable } from './text.ts';
@@ -66,28 +66,18 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
-  const logger = pino(
-    {
-      level: settings.level,
-      base: settings.worker === undefined ? null : { worker: settings.worker },
-      timestamp: () => `,"time":"${isoTime()}"`,
-      formatters: { level: (level) => ({ level }) },
-      serializers: { err: String },
-      hooks: { streamWrite: settings.format === 'json' ? jsonLine : (line) => textLine(line, settings.colour) },
-    },
-    target,
-  );
-  const reserved = settings.worker === undefined ? RESERVED : new Set([...RESERVED, 'worker']);
-  const base = settings.worker === undefined ? undefined : { worker: settings.worker };
-  const at =
-    (level: Level) =>
-    (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      const own = plain(fields, reserved);
-      if (settings.format === 'json' || !isFlat(own)) logger[level](own, message);
-      else if (logger.isLevelEnabled(level)) {
-        target.write(textOf({ level, time: isoTime(), msg: message }, { ...base, ...own }, settings.colour));
-      }
+  const { format, colour, worker } = settings;
+  const reserved = worker === undefined ? RESERVED : new Set([...RESERVED, 'worker']);
+  const lowest = LEVELS.indexOf(settings.level);
+  const at = (level: keyof Log) => {
+    if (LEVELS.indexOf(level) < lowest) return () => undefined;
+    return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      const time = isoTime();
+      const own = plain(fields, reserved, worker);
+      if (format === 'text') target.write(textOf({ level, time, message: String(message ?? '') }, own, colour));
+      else target.write(`${escapeUnprintable(json({ level, time, ...own, msg: message }) ?? '')}\n`);
     };
+  };
   const log: ProcessLog = {
     debug: at('debug'),
     info: at('info'),
@@ -148,8 +138,12 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
 
 /** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
-function plain(fields: Readonly<Record<string, unknown>>, reserved: ReadonlySet<string>): Record<string, unknown> {
-  const copy: Record<string, unknown> = {};
+function plain(
+  fields: Readonly<Record<string, unknown>>,
+  reserved: ReadonlySet<string>,
+  worker: number | undefined,
+): Record<string, unknown> {
+  const copy: Record<string, unknown> = worker === undefined ? {} : { worker };
   for (const key in fields) {
     const value = fields[key];
     copy[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
@@ -157,42 +151,39 @@ function plain(fields: Readonly<Record<string, unknown>>, reserved: ReadonlySet<
   return copy;
 }
 
-function jsonLine(line: string): string {
-  return `${escapeUnprintable(line.slice(0, -1))}\n`;
+const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
+
+/** Whatever a plugin logs, circles and bigints included. */
+function json(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return odd(value);
+  }
 }
 
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
-/** Whether text can be made of them without JSON in between, which costs twice as much as the line. */
-function isFlat(fields: Readonly<Record<string, unknown>>): boolean {
-  for (const key in fields) {
-    const value = fields[key];
-    if (typeof value !== 'string' && value !== undefined && !Number.isFinite(value)) return false;
-  }
-  return true;
-}
-
-function textLine(line: string, colour: boolean): string {
-  const { level, time, msg, ...fields }: Record<string, unknown> = JSON.parse(line);
-  return textOf({ level, time, msg }, fields, colour);
-}
-
 function textOf(
-  { level, time, msg }: Readonly<Record<'level' | 'time' | 'msg', unknown>>,
+  { level, time, message }: Readonly<Record<'level' | 'time' | 'message', string>>,
   fields: Readonly<Record<string, unknown>>,
   colour: boolean,
 ): string {
-  const name = String(level).toUpperCase();
-  const shown = colour ? `\u001b[${COLOURS[String(level)]}m${name}\u001b[39m` : name;
-  let text = `${time} ${shown} ${escapeUnprintable(String(msg ?? ''))}`;
-  for (const key in fields) if (fields[key] !== undefined) text += ` ${bare(key)}=${bare(fields[key])}`;
+  const name = level.toUpperCase();
+  const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
+  let text = `${time} ${shown} ${escapeUnprintable(message)}`;
+  for (const key in fields) {
+    const value = bare(fields[key]);
+    if (value !== undefined) text += ` ${bare(key)}=${value}`;
+  }
   return `${text}\n`;
 }
 
 const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
 
-/** A value as it is where it is one word, else as JSON. */
-function bare(value: unknown): string {
+/** A value as it is where it is one word, else as JSON; nothing where JSON has none for it. */
+function bare(value: unknown): string | undefined {
   if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
-  return escapeUnprintable(JSON.stringify(value));
+  const text = json(value);
+  return text === undefined ? undefined : escapeUnprintable(text);
 }

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../builtins/index.ts';
 import { type LocatedFinding, loadConfig } from '../config/index.ts';
+import { loadContexts } from '../http/contexts.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import { Background } from '../plugins-sdk/background.ts';
 import { Debts } from '../plugins-sdk/debts.ts';
@@ -10,6 +11,7 @@ import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import type { Signing } from '../plugins-sdk/signers.ts';
 import { StateStore } from '../plugins-sdk/state.ts';
+import { warmUp } from '../plugins-sdk/warm-up.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
@@ -107,6 +109,7 @@ export async function startService(
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, place);
   const url = await service.start(loaded);
+  warmUp(loadContexts);
   if (place === undefined) service.serve();
   return {
     url,

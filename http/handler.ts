@@ -1,4 +1,3 @@
-import Koa from 'koa';
 import type { Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
@@ -6,6 +5,7 @@ import type { Refusal } from '../kernel/refusal.ts';
 import type { PluginSet } from '../kernel/registry.ts';
 import type { Hex, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
+import { contextOf } from './contexts.ts';
 import { RoutedRequest } from './request.ts';
 import { ENDPOINTS, Routes } from './routes.ts';
 
@@ -30,8 +30,6 @@ const ENDPOINT = /^\/endpoints\/(0x[0-9a-fA-F]{64})$/;
 export class HttpHandler {
   readonly #options: HandlerOptions;
   readonly #routes: Routes;
-  /** Makes the contexts that middleware wants. */
-  readonly #app = new Koa();
   /** Those whose body streams. */
   readonly #streaming = new Set<RoutedRequest>();
   #isEnding = false;
@@ -47,9 +45,9 @@ export class HttpHandler {
     const endpointId = method === 'POST' ? ENDPOINT.exec(url)?.[1] : undefined;
     const found =
       endpointId === undefined
-        ? this.#routes.find(method, this.#pathOf(incoming))
+        ? this.#routes.find(method, pathOf(incoming))
         : { target: ENDPOINTS, params: { endpointId } };
-    const routed = new RoutedRequest(incoming, found, this.#options, this.#app);
+    const routed = new RoutedRequest(incoming, found, this.#options);
     incoming.response.on('close', () => {
       this.#streaming.delete(routed);
       routed.close();
@@ -65,13 +63,16 @@ export class HttpHandler {
     this.#isEnding = true;
     for (const { endStream } of this.#streaming) endStream?.();
   }
+}
 
-  /** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */
-  #pathOf({ request, response }: IncomingRequest): string {
-    try {
-      return this.#app.createContext(request, response).path;
-    } catch {
-      return '';
-    }
+/** A request target that is a path, with or without a query, and nothing that could be read in two ways. */
+const PATH = /^(\/[^?#\s\ufeff]*)(?:\?[^#\s\ufeff]*)?$/;
+
+/** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */
+function pathOf({ request, response }: IncomingRequest): string {
+  try {
+    return PATH.exec(request.url ?? '')?.[1] ?? contextOf(request, response).path;
+  } catch {
+    return '';
   }
 }

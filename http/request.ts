@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type Koa from 'koa';
+import type { Context } from 'koa';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
 import type { HttpRequest, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
+import { contextOf } from './contexts.ts';
 import type { HandlerOptions } from './handler.ts';
 import { responseTo } from './response-to.ts';
 import type { Found } from './routes.ts';
@@ -25,14 +26,13 @@ export class RoutedRequest implements EndpointRequest {
   readonly #tasks: (() => void)[] = [];
   #isOver = false;
 
-  /** @param app whose contexts middleware gets. */
-  constructor(incoming: IncomingRequest, found: Found, options: HandlerOptions, app: Koa) {
+  constructor(incoming: IncomingRequest, found: Found, options: HandlerOptions) {
     const { method = '', headers, socket } = incoming.request;
     const [requestId, socketAddress] = [options.newId(), socket.remoteAddress ?? ''];
     const { route } = found.target;
     this.exchange = new Exchange({ requestId, method, route, headers: flatten(headers), socketAddress });
     this.id = found.params.endpointId ?? '';
-    this.httpRequest = new UnreadRequest(incoming, app);
+    this.httpRequest = new UnreadRequest(incoming);
     this.#incoming = incoming;
     this.#found = found;
     this.#options = options;
@@ -135,21 +135,19 @@ export class RoutedRequest implements EndpointRequest {
 /** A request as `read` gets it. */
 class UnreadRequest implements HttpRequest {
   readonly #incoming: IncomingRequest;
-  readonly #app: Koa;
-  #ctx: Koa.Context | undefined;
+  #ctx: Context | undefined;
 
-  constructor(incoming: IncomingRequest, app: Koa) {
+  constructor(incoming: IncomingRequest) {
     this.#incoming = incoming;
-    this.#app = app;
   }
 
   get request(): IncomingMessage {
     return this.#incoming.request;
   }
 
-  get ctx(): Koa.Context {
+  get ctx(): Context {
     const { request, response } = this.#incoming;
-    this.#ctx ??= this.#app.createContext(request, response);
+    this.#ctx ??= contextOf(request, response);
     return this.#ctx;
   }
 

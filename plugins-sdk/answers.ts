@@ -3,6 +3,7 @@ import { canonicalText } from './canonical-text.ts';
 import { type Hex, isHex, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from './kernel.ts';
+import { privateNotes } from './private-notes.ts';
 import { requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 
@@ -19,13 +20,11 @@ export interface Vouchers {
 }
 
 /** What is known of answers, so that their signatures are recovered from once at most, and never from those made here. */
-const known = new WeakMap<SignedResponse, Wanted>();
+const known = privateNotes<Wanted>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, { requestHash }: Pick<Question, 'requestHash'>): SignedResponse {
-  const answer = SignedResponse.of(parts);
-  known.set(answer, { endpointId: parts.endpointId, requestHash });
-  return answer;
+  return known.set(SignedResponse.of(parts), { endpointId: parts.endpointId, requestHash });
 }
 
 function ensure(condition: boolean, why: string): asserts condition {

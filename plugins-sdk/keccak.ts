@@ -1,7 +1,12 @@
-import { createKeccak } from 'hash-wasm';
+import { createRequire } from 'node:module';
 
 /** Maps bytes to 32 bytes. */
 export type Keccak256 = (bytes: Uint8Array) => Uint8Array;
+
+const require = createRequire(import.meta.url);
+
+/** A file of its own: the package's main one holds every other hash function, too. */
+const { createKeccak }: Pick<typeof import('hash-wasm'), 'createKeccak'> = require('hash-wasm/dist/keccak.umd.min.js');
 
 const hasher = await createKeccak(256);
 

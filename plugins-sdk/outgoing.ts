@@ -1,9 +1,10 @@
 import { isRecord } from '../kernel/plain-json.ts';
 import { checkHeaderName, isHeaderValue } from './checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from './kernel.ts';
+import { privateNotes } from './private-notes.ts';
 
 /** Checked copies: whoever hands one on has it looked at no more. */
-const known = new WeakSet<object>();
+const known = privateNotes<true>();
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -18,7 +19,7 @@ function ensure(condition: boolean, what: string): asserts condition {
  */
 export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
-  if (known.has(value)) return value as unknown as OutgoingRequest;
+  if (known.get(value)) return value as unknown as OutgoingRequest;
   const { method, url, headers, body } = value;
   ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
   ensure(
@@ -26,9 +27,8 @@ export function outgoingOf(value: unknown, at: string): OutgoingRequest {
     `${at}.url must be an absolute http or https URL without credentials and fragment`,
   );
   ensure(body === undefined || typeof body === 'string', `${at}.body must be a text, or absent`);
-  const copy = Object.freeze({ method, url, headers: headersOf(headers, `${at}.headers`), body });
-  known.add(copy);
-  return copy;
+  const copy = { method, url, headers: headersOf(headers, `${at}.headers`), body };
+  return known.set(Object.freeze(copy), true);
 }
 
 function isCallable(text: string): boolean {

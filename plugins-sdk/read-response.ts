@@ -1,22 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isRecord } from '../kernel/plain-json.ts';
 import { LongResponse } from './json/long-response.ts';
 import { SentJson } from './json/plain.ts';
 import { STEP, type Steps } from './json/turns.ts';
 import type { ApiResponse, Json, OutgoingRequest } from './kernel.ts';
 import { outgoingOf } from './outgoing.ts';
+import { privateNotes } from './private-notes.ts';
 import { copyInSteps } from './public-hooks.ts';
 import { ensure, isString, membersOf } from './result-checks.ts';
 
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
 /** Responses that were read before: who hands one on keeps its identity, and it is not copied again. */
-const known = new WeakSet<object>();
+const known = privateNotes<true>();
 
 /** For the built-in that asks upstreams: `data` is what `text` says. */
 export function keep(response: ApiResponse): ApiResponse {
-  known.add(Object.freeze(response));
-  return response;
+  return known.set(Object.freeze(response), true);
 }
 
 /**
@@ -25,7 +24,7 @@ export function keep(response: ApiResponse): ApiResponse {
  * @throws WrongShape
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse | Steps<ApiResponse> {
-  if (isRecord(value) && known.has(value)) return value as unknown as ApiResponse;
+  if (known.get(value)) return value as unknown as ApiResponse;
   // To read all of its members would be to parse it.
   if (LongResponse.is(value)) {
     requestOf(value.request, given);

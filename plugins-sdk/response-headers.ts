@@ -1,6 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isRecord } from '../kernel/plain-json.ts';
 import type { Headers } from './kernel.ts';
+import { privateNotes } from './private-notes.ts';
 import { ensure, isString, type Members, wrong } from './result-checks.ts';
 
 /** They belong to the message and the connection, which the server alone knows (RFC 9110, sections 6.6, 7.6 and 8.6). */
@@ -18,13 +19,13 @@ const FRAMING: ReadonlySet<string> = new Set([
 const MAX_HEADERS = 8192;
 
 /** Frozen objects that were looked at once. */
-const known = new WeakSet<object>();
+const known = privateNotes<true>();
 
 /** A frozen copy of headers that HTTP can carry. */
 export function headersOf(value: unknown): Headers {
   if (!isRecord(value)) throw wrong('headers must be an object of texts');
   const given: Members = value;
-  if (known.has(given)) return given as Headers;
+  if (known.get(given)) return given as Headers;
   const headers: Record<string, string> = {};
   let size = 0;
   for (const [name, text] of Object.entries(given)) {
@@ -35,9 +36,8 @@ export function headersOf(value: unknown): Headers {
     size += name.length + text.length;
   }
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  if (Object.isFrozen(given)) known.add(given);
-  known.add(Object.freeze(headers));
-  return headers;
+  if (Object.isFrozen(given)) known.set(given, true);
+  return known.set(Object.freeze(headers), true);
 }
 
 function canBeSent(name: string, text: string): boolean {

@@ -2,21 +2,21 @@ import { isRecord } from '../kernel/plain-json.ts';
 import { recoverFromHash } from './eip191.ts';
 import type { Hex } from './hex.ts';
 import { Refusal, type Signed, type SignRequest } from './kernel.ts';
+import { privateNotes } from './private-notes.ts';
 import { type Statement, statementsOf } from './statements.ts';
 
-const known = new WeakSet<object>();
+const known = privateNotes<true>();
 
 /**
  * Says of a result of `sign` that its signatures need no check any more: the key of this process made them, or they were
  * recovered from. For the plugin that did so.
  */
 export function checked(signed: Signed): Signed {
-  known.add(Object.freeze(signed));
-  return signed;
+  return known.set(Object.freeze(signed), true);
 }
 
 export function isChecked(value: unknown): value is Signed {
-  return typeof value === 'object' && value !== null && known.has(value);
+  return known.get(value) !== undefined;
 }
 
 /**

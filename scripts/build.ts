@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Manifest, packagesOf, typed, typePackages, writePackages } from './packages.ts';
+import { bundlePackage } from './program.js';
 import { PUBLISHED, vendorTypebox } from './vendor.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
@@ -24,6 +25,7 @@ const TEMPLATE = 'cli/plugin/template';
 const SIDE_EFFECTS = [
   './cli/bin.js',
   './cli/main.js',
+  './program/*.js',
   './cli/demo.js',
   './cli/plugin/*.mjs',
   './cli/watchdog-thread.js',
@@ -93,7 +95,7 @@ function writeManifest(manifest: Manifest): void {
     ...kept,
     exports: Object.fromEntries(exports),
     sideEffects: SIDE_EFFECTS,
-    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'vendor'],
+    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'vendor', 'program'],
     dependencies: { ...manifest.dependencies, ...typePackages(packagesOf(dist, declarations()), manifest) },
   };
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
@@ -117,3 +119,4 @@ renameInDeclarations();
 writeManifest(manifest);
 writePackages(dist, join(root, 'packages'), manifest);
 await bundlePage();
+await bundlePackage(pathToFileURL(join(dist, 'program/')));

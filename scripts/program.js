@@ -11,13 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { mapOf } from './source-map.js';
 
 /**
  * The program in few files, for starts from source: opening its 230 modules and the 1,300 of its libraries one by one takes
- * three times as long. It is made again when a source or the installed packages have changed since.
+ * three times as long. It is made again when a source or the installed packages have changed since. A package holds it ready-made.
  */
 
 const root = new URL('../', import.meta.url);
@@ -56,7 +56,6 @@ function made() {
   }
 }
 
-/** A tree that was moved is none that this was made for: the program knows where its source lies. */
 /** Files that were damaged or are somebody else's are as good as none. */
 function isWhole(folder, sizes) {
   try {
@@ -70,23 +69,23 @@ function isWhole(folder, sizes) {
   }
 }
 
+/** A tree that was moved is none that this was made for: the program knows where its source lies. */
 const isFresh = ({ folder, home, stamps, sizes }) =>
   home === root.href &&
   sizes !== undefined &&
   isWhole(folder, sizes) &&
   Object.entries(stamps).every(([file, stamp]) => stampOf(file) === stamp);
 
-/** Modules find the files beside their source. */
-const asInSource = {
-  name: 'as-in-source',
+/** Modules find the files beside what they were: their source, or what the compiler made of it. */
+const at = (urlOf) => ({
+  name: 'at',
   setup(build) {
     build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
-      const url = JSON.stringify(pathToFileURL(path).href);
-      return { contents: text.replaceAll('import.meta.url', url), loader: 'ts' };
+      return { contents: text.replaceAll('import.meta.url', urlOf(path)), loader: 'ts' };
     });
   },
-};
+});
 
 /** The maps of libraries are five times as large as the others, and kept in memory; verify/ is not what coverage is of. */
 const isOwn = (source) => !/\/(?:node_modules|verify)\//.test(source);
@@ -103,9 +102,9 @@ function write(files) {
   }
 }
 
-async function bundle(outdir) {
+async function bundle(outdir, urlOf, { external = [], ...options }) {
   const { build } = await import('esbuild');
-  const { metafile, outputFiles } = await build({
+  return build({
     absWorkingDir: fileURLToPath(root),
     entryPoints: Object.entries(ENTRIES).map(([name, file]) => ({ in: file, out: fileOf(name).replace(/\.js$/, '') })),
     outdir: fileURLToPath(outdir),
@@ -115,18 +114,38 @@ async function bundle(outdir) {
     platform: 'node',
     target: 'node20',
     // Packages that an operator installs, if any, are found where they are.
-    external: ['esbuild', 'tsx', ...Object.keys(manifest().peerDependencies)],
+    external: ['esbuild', 'tsx', ...Object.keys(manifest().peerDependencies), ...external],
     // Packages in CommonJS require what node has.
     banner: { js: `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);` },
+    logLevel: 'silent',
+    plugins: [at(urlOf)],
+    ...options,
+  });
+}
+
+/** @returns the sources. */
+async function bundleSource(outdir) {
+  const { metafile, outputFiles } = await bundle(outdir, (path) => JSON.stringify(pathToFileURL(path).href), {
     sourcemap: true,
     sourcesContent: false,
     metafile: true,
     write: false,
-    logLevel: 'silent',
-    plugins: [asInSource],
   });
   write(outputFiles);
   return Object.keys(metafile.inputs).filter((file) => !file.startsWith('node_modules/'));
+}
+
+/** Libraries that no start waits for. */
+const LATER = ['cac', 'ethers', 'koa-body', 'prom-client'];
+
+/** Puts the program into few files of a package, in a folder beside those of its modules. */
+export async function bundlePackage(outdir) {
+  const urlOf = (path) => {
+    const module = relative(fileURLToPath(root), path).replace(/\.ts$/, '.js');
+    return `new URL('../${module}', import.meta.url).href`;
+  };
+  await bundle(outdir, urlOf, { external: LATER });
+  writeManifest(outdir);
 }
 
 /** Plugins get the modules of the program that runs, which find them by the name of the package. */
@@ -150,7 +169,7 @@ async function make() {
   const stamps = {};
   const place = new URL(`${folder}/`, cache);
   mkdirSync(place, { recursive: true });
-  for (const file of [...ALWAYS, ...(await bundle(place))]) {
+  for (const file of [...ALWAYS, ...(await bundleSource(place))]) {
     const { ctimeMs = 0 } = statSync(new URL(file, root), { throwIfNoEntry: false }) ?? {};
     // What was changed meanwhile may be in the bundle or not: the next start makes another one.
     stamps[file] = ctimeMs < began ? stampOf(file) : 'changed';

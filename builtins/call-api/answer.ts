@@ -12,6 +12,7 @@ import {
   type OutgoingRequest,
   Refusal,
 } from '../../plugins-sdk/index.ts';
+import { skipSpace } from '../../plugins-sdk/json/scan.ts';
 import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
 import { keep } from '../../plugins-sdk/read-response.ts';
 
@@ -41,7 +42,9 @@ export function accept({ status, body }: BoundedResponse, request: OutgoingReque
 function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
   if (BLANK.test(text)) return blank;
-  if (isDeeperThan(bytes, MAX_JSON_DEPTH)) throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  // Shorter, it cannot open and close as many.
+  if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
+    throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
   const data = parse(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
   return { data, text };
@@ -58,7 +61,7 @@ function parse(text: string): Json {
 }
 
 async function readLong(status: number, bytes: Buffer, request: OutgoingRequest): Promise<ApiResponse> {
-  if (BLANK.test(bytes.toString('latin1'))) return { status, ...blank, request };
+  if (skipSpace(bytes, 0) === bytes.length) return { status, ...blank, request };
   try {
     return await inTurns(LongResponse.read(status, bytes, request));
   } catch (error) {

@@ -1,4 +1,17 @@
-import { JsonScanner, type Token } from '../../plugins-sdk/json/scan.ts';
+import { skipSpace } from '../../plugins-sdk/json/scan.ts';
+import { endOfContainers, endOfUncheckedString } from '../../plugins-sdk/json/skip.ts';
+
+const QUOTE = 0x22;
+const PLUS = 0x2b;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const NINE = 0x39;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const LETTER_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 /** Where a value is in a JSON document: member names and array indices from the root. */
 export type Location = readonly (string | number)[];
@@ -20,14 +33,15 @@ export function exactNumberAt(text: string, location: Location): string | undefi
 /**
  * {@link exactNumberAt} for many locations, whose number hardly matters: the text is read once, from start to end.
  *
+ * @param json text, or quicker its bytes in UTF-8
  * @param locations nothing is found where there is none.
  */
 export function exactNumbersAt(
-  text: string,
+  json: string | Buffer,
   locations: readonly (Location | undefined)[],
 ): readonly (string | undefined)[] {
   const places = locations.map((location) => location?.map((step) => [step]));
-  return read(text, places).map((found) => found?.token);
+  return read(json, places, (bytes, target) => tokenOf(bytes, target));
 }
 
 /** A value of a JSON text: for a list or object an empty one, for a number also its source text. */
@@ -40,20 +54,36 @@ export interface Found {
 export type Place = readonly Location[];
 
 /** The values at some places in a JSON text, which is read once and of which nothing else is made. */
-export function valuesAt(text: string, places: readonly Place[]): readonly (Found | undefined)[] {
-  return read(text, places);
+export function valuesAt(json: string | Buffer, places: readonly Place[]): readonly (Found | undefined)[] {
+  return read(json, places, (bytes, target) => ({ value: parsedAt(bytes, target), token: tokenOf(bytes, target) }));
 }
 
-function read(text: string, places: readonly (Place | undefined)[]): readonly (Found | undefined)[] {
+function read<T>(
+  json: string | Buffer,
+  places: readonly (Place | undefined)[],
+  take: (bytes: Buffer, target: Target) => T,
+): readonly (T | undefined)[] {
   const root = new Target();
   const targets = places.map((place) => (place && place.length <= MAX_DEPTH ? root.along(place) : undefined));
-  const reader = new Reader(text);
+  const bytes = typeof json === 'string' ? Buffer.from(json) : json;
   try {
-    reader.read(root);
+    new Reader(bytes).read(0, root);
   } catch (error) {
+    // The text is no JSON.
     if (!(error instanceof SyntaxError)) throw error;
   }
-  return targets.map((target) => (target?.isCurrent() ? reader.valueOf(target) : undefined));
+  return targets.map((target) => (target?.isCurrent() ? take(bytes, target) : undefined));
+}
+
+function tokenOf(bytes: Buffer, { start, end }: Target): string | undefined {
+  const first = bytes[start] ?? 0;
+  return first >= MINUS && first <= NINE ? bytes.toString('latin1', start, end) : undefined;
+}
+
+function parsedAt(bytes: Buffer, { start, end }: Target): unknown {
+  if (bytes[start] === OPEN_BRACKET) return [];
+  if (bytes[start] === OPEN_BRACE) return {};
+  return JSON.parse(bytes.toString('utf8', start, end));
 }
 
 /** Wanted values by their last step. */
@@ -65,7 +95,6 @@ class Target {
   children: Map<string | number, Target> | undefined;
   /** When it was last read: visits are numbered, and those of children lie within those of their parents. */
   visit = 0;
-  token: Token = 'end';
   start = 0;
   end = 0;
 
@@ -93,66 +122,105 @@ class Target {
   }
 }
 
+/** Reads JSON that is known to be valid. In any other text it finds something meaningless, and comes to an end. */
 class Reader {
   readonly #json: Buffer;
-  readonly #scanner: JsonScanner;
   #visits = 0;
+  /** Escapes of the key that was read last: those of four digits, and those of one letter. */
+  #long = 0;
+  #short = 0;
 
-  constructor(text: string) {
-    this.#json = Buffer.from(text);
-    this.#scanner = new JsonScanner(this.#json, MAX_DEPTH);
+  constructor(json: Buffer) {
+    this.#json = json;
   }
 
-  valueOf({ token, start, end }: Target): Found {
-    if (token === 'array' || token === 'object') return { value: token === 'array' ? [] : {}, token: undefined };
-    const text = this.#json.toString('utf8', start, end);
-    return { value: JSON.parse(text), token: token === 'number' ? text : undefined };
-  }
-
-  /** @throws SyntaxError */
-  read(target: Target, token: Token = this.#scanner.next()): void {
-    const { start, end } = this.#scanner;
+  /** @returns the position behind the value */
+  read(from: number, target: Target | undefined): number {
+    const start = skipSpace(this.#json, from);
+    if (target === undefined) return this.#endOfValue(start);
     target.visit = ++this.#visits;
-    target.token = token;
     target.start = start;
-    target.end = end;
-    if (target.children === undefined) this.#skip(token);
-    else if (token === 'object') this.#readObject(target.children);
-    else if (token === 'array') this.#readArray(target.children);
+    const { children } = target;
+    const first = this.#json[start];
+    if (children !== undefined && first === OPEN_BRACE) target.end = this.#readObject(start + 1, children);
+    else if (children !== undefined && first === OPEN_BRACKET) target.end = this.#readArray(start + 1, children);
+    else target.end = this.#endOfValue(start);
+    return target.end;
   }
 
-  #readObject(children: Children): void {
+  #readObject(from: number, children: Children): number {
+    const json = this.#json;
     // Most keys are not wanted, and a string for each would cost more than everything else.
-    const lengths = new Set(Array.from(children.keys(), (name) => Buffer.byteLength(String(name))));
-    const scanner = this.#scanner;
-    while (scanner.next() === 'key') {
-      const { start, end, hasEscapes } = scanner;
-      const isWanted = hasEscapes || lengths.has(end - start - 2);
-      this.#readChild(isWanted ? children.get(this.#name()) : undefined, scanner.next());
+    const lengths = Array.from(children.keys(), (name) => Buffer.byteLength(String(name)));
+    let at = skipSpace(json, from);
+    while (json[at] === QUOTE) {
+      const end = this.#endOfKey(at);
+      const child = this.#isAsLong(end - at - 2, lengths) ? children.get(this.#keyOf(at, end)) : undefined;
+      at = skipSpace(json, this.read(skipSpace(json, end) + 1, child));
+      if (json[at] === COMMA) at = skipSpace(json, at + 1);
     }
+    return at + 1;
   }
 
-  #readArray(children: Children): void {
-    for (let i = 0; ; i++) {
-      const token = this.#scanner.next();
-      if (token === 'close') return;
-      this.#readChild(children.get(i), token);
+  #readArray(from: number, children: Children): number {
+    const json = this.#json;
+    const last = Math.max(...Array.from(children.keys(), (index) => (typeof index === 'number' ? index : -1)));
+    let at = skipSpace(json, from);
+    if (json[at] === CLOSE_BRACKET) return at + 1;
+    for (let i = 0; i <= last; i++) {
+      at = skipSpace(json, this.read(at, children.get(i)));
+      if (json[at] !== COMMA) return at + 1;
+      at += 1;
     }
+    return this.#endOfContainer(at);
   }
 
-  #readChild(child: Target | undefined, token: Token): void {
-    if (child === undefined) this.#skip(token);
-    else this.read(child, token);
+  #endOfKey(from: number): number {
+    const json = this.#json;
+    this.#long = 0;
+    this.#short = 0;
+    let at = from + 1;
+    for (let byte = json[at]; byte !== QUOTE && byte !== undefined; byte = json[at]) {
+      if (byte === BACKSLASH) {
+        at += 1;
+        if (json[at] === LETTER_U) this.#long += 1;
+        else this.#short += 1;
+      }
+      at += 1;
+    }
+    return at + 1;
   }
 
-  #skip(token: Token): void {
-    if (token === 'array' || token === 'object') this.#scanner.skip();
+  /** Whether the key, which has so many bytes as it is written, may have one of some lengths. An escape of six bytes stands for one to three. */
+  #isAsLong(written: number, lengths: readonly number[]): boolean {
+    const most = written - this.#short - 3 * this.#long;
+    const least = most - 2 * this.#long;
+    for (const length of lengths) if (length >= least && length <= most) return true;
+    return false;
   }
 
-  /** What the key that was just read stands for. */
-  #name(): string {
-    const { start, end, hasEscapes } = this.#scanner;
-    if (hasEscapes) return JSON.parse(this.#json.toString('utf8', start, end));
+  #keyOf(start: number, end: number): string {
+    if (this.#long + this.#short > 0) return JSON.parse(this.#json.toString('utf8', start, end));
     return this.#json.toString('utf8', start + 1, end - 1);
   }
+
+  #endOfValue(start: number): number {
+    const json = this.#json;
+    const first = json[start];
+    if (first === QUOTE) return endOfUncheckedString(json, start + 1);
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) return this.#endOfContainer(start + 1);
+    let at = start;
+    while (isOfWord(json[at] ?? 0)) at += 1;
+    return at;
+  }
+
+  /** @param from somewhere in it */
+  #endOfContainer(from: number): number {
+    return endOfContainers(this.#json, from, 1) ?? this.#json.length;
+  }
+}
+
+/** Whether a number or literal may hold it. */
+function isOfWord(byte: number): boolean {
+  return (byte > COMMA && byte < CLOSE_BRACE && byte !== CLOSE_BRACKET) || byte === PLUS;
 }

@@ -201,11 +201,13 @@ function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: bo
 const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
 
 /** Matches with the digits of those that are numbers. The text is read once for all, and not at all if a double tells as much. */
-function withDigits(matches: readonly Match[], text: string | undefined): readonly Found[] {
+function withDigits(matches: readonly Match[], json: string | Buffer | undefined): readonly Found[] {
   const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
   const isNeeded =
-    text !== undefined && locations.some((location) => location !== undefined) && MAY_BE_INEXACT.test(text);
-  const tokens = isNeeded ? exactNumbersAt(text, locations) : [];
+    json !== undefined &&
+    locations.some((location) => location !== undefined) &&
+    (typeof json !== 'string' || MAY_BE_INEXACT.test(json));
+  const tokens = isNeeded ? exactNumbersAt(json, locations) : [];
   return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
 }
 
@@ -237,7 +239,7 @@ function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awai
 async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
   const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
   if (places.length === plan.length) {
-    const values = valuesAt(response.text, places);
+    const values = valuesAt(response.bytes, places);
     const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
     return setImmediate(encoded(plan, found));
   }
@@ -245,7 +247,7 @@ async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boo
   await setImmediate();
   const matches = find(plan, data, pathDelegated);
   await setImmediate();
-  return setImmediate(encoded(plan, withDigits(matches, response.text)));
+  return setImmediate(encoded(plan, withDigits(matches, response.bytes)));
 }
 
 function refusalOf(cause: unknown, pathDelegated: boolean): unknown {

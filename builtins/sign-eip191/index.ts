@@ -100,12 +100,14 @@ class Signatures {
     const next = this.#wantsAll(endpoint) ? (this.#next?.sign(statements, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
       const [signature = '0x', receiptSignature] = own;
+      const { address: node } = this.#current;
+      if (others === undefined && receipt === undefined) return checked({ node, signature });
       const list = others && [entryOf(this.#current, own), ...(this.#next ? [entryOf(this.#next, others)] : [])];
       const beside = {
         ...(list && { signatures: list }),
         ...(receipt && { receipt: { ...hashes, signature: receiptSignature ?? '0x' } }),
       };
-      return checked({ node: this.#current.address, signature, ...(Object.keys(beside).length > 0 && { beside }) });
+      return checked({ node, signature, beside });
     };
     if (!(current instanceof Promise) && !(next instanceof Promise)) return together(current, next);
     return Promise.all([current, next]).then(([own, others]) => together(own, others));

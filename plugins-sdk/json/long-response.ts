@@ -46,6 +46,11 @@ export class LongResponse implements ApiResponse {
     return new LongResponse(status, bytes, yield* partsOf(bytes), request);
   }
 
+  /** Of its JSON text; not to be written to. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
   get text(): string {
     this.#text ??= this.#bytes.toString();
     return this.#text;

@@ -1,10 +1,32 @@
 import { MAX_JSON_DEPTH } from '../canonical-json.ts';
-import { JsonLimitError, JsonScanner } from './scan.ts';
+import {
+  endOfDecimal,
+  endOfExponent,
+  endOfLiteral,
+  endOfString,
+  JsonLimitError,
+  malformed,
+  skipSpace,
+} from './scan.ts';
 import { STEP, type Steps } from './turns.ts';
+
+// As imports they would be read anew at each use, which takes ten times as long.
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const NINE = 0x39;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 /** Bytes of JSON text that JSON.parse gets at a time, and up to which a container is read at once. */
 const PIECE = 16 * 1024;
 const NONE = -1;
+const LEVELS = MAX_JSON_DEPTH + 1;
+/** Characters from which a number without an exponent, or an exponent with its letter, may be beyond all doubles. */
+const HUGE = 309;
+const HUGE_EXPONENT = 4;
 
 /** Some members of a long container, as text; or where there is an `inner` container, which is long itself, its key. */
 export interface Part {
@@ -24,21 +46,6 @@ export class LongContainer {
   }
 }
 
-/** A container whose end has not been read. */
-class Open {
-  start = 0;
-  isArray = false;
-  /** Where the members begin that are in no part yet. */
-  from = NONE;
-  /** The last member: where it and its value begin, and where the one before it ends. */
-  member = 0;
-  keyEnd = 0;
-  endBefore = 0;
-  parts: Part[] = [];
-  /** Keys (of arrays, nothing) of the members that hold a number beyond all doubles. */
-  infinite: Set<string> | undefined;
-}
-
 /**
  * Makes sure that bytes are JSON that every reader of this service can handle, and finds the parts in which they can be read.
  *
@@ -47,100 +54,167 @@ class Open {
  * @throws SyntaxError; JsonLimitError beyond {@link MAX_JSON_DEPTH} levels and for a number that is too large for a double,
  * unless a later member of the same key takes its place
  */
-export function partsOf(bytes: Buffer): Steps<LongContainer | undefined> {
-  return new Partition(bytes).run();
+export function* partsOf(bytes: Buffer): Steps<LongContainer | undefined> {
+  const partition = new Partition(bytes);
+  while (!partition.goOn(STEP)) yield;
+  return partition.root;
 }
 
+/** Reads the text once. What it knows of the containers that are open stands in lists, by depth. */
 class Partition {
   readonly #bytes: Buffer;
-  readonly #scanner: JsonScanner;
-  readonly #open: Open[] = [new Open()];
-  #root: LongContainer | undefined;
+  #at = 0;
+  #depth = 0;
+  /** The bracket that closes it. */
+  readonly #closing = new Uint8Array(LEVELS);
+  readonly #start = new Int32Array(LEVELS);
+  /** Where its last member begins. */
+  readonly #member = new Int32Array(LEVELS);
+  /** Where the members begin that are in no part yet. */
+  readonly #from = new Int32Array(LEVELS);
+  readonly #parts: Part[][] = [];
+  /** Keys (of arrays, nothing) of the members that hold a number beyond all doubles; nothing as long as none was read. */
+  #infinite: (Set<string> | undefined)[] | undefined;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.#scanner = new JsonScanner(bytes, MAX_JSON_DEPTH);
   }
 
-  *run(): Steps<LongContainer | undefined> {
-    const scanner = this.#scanner;
-    for (let rest = STEP; ; ) {
-      const { end: endBefore, depth, inObject } = scanner;
-      const token = scanner.next();
-      if (token === 'end') return this.#end();
-      const { start, end } = scanner;
-      if (token === 'close') this.#close(depth, endBefore, end);
-      else {
-        if (token === 'key' || !inObject) this.#begin(depth, endBefore, token === 'key');
-        if (token === 'array' || token === 'object') this.#enter(start, token === 'array');
-        else if (token === 'number' && scanner.mayBeHuge) this.#number(depth);
+  get root(): LongContainer | undefined {
+    return this.#parts[0]?.[0]?.inner;
+  }
+
+  /** Reads at least so many bytes. @returns whether the text has ended */
+  goOn(length: number): boolean {
+    const bytes = this.#bytes;
+    let at = this.#at;
+    for (const until = at + length; at < until; ) {
+      at = skipSpace(bytes, at);
+      const byte = bytes[at] ?? 0;
+      if (byte === QUOTE) at = endOfString(bytes, at);
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        // In ASCII each bracket is two before the one that closes it.
+        const closing = byte + 2;
+        this.#open(at, closing);
+        at = skipSpace(bytes, at + 1);
+        if (bytes[at] !== closing) {
+          if (closing === CLOSE_BRACE) at = this.#endOfKey(at);
+          continue;
+        }
+      } else if (byte <= NINE && byte >= MINUS) at = this.#endOfNumber(at);
+      else at = endOfLiteral(bytes, at);
+      at = this.#behindValue(at);
+      if (this.#depth === 0) return this.#end(at);
+    }
+    this.#at = at;
+    return false;
+  }
+
+  #end(at: number): true {
+    if (skipSpace(this.#bytes, at) < this.#bytes.length) throw malformed();
+    if ((this.#infinite?.[0]?.size ?? 0) > 0) throw new JsonLimitError('a number is too large for standard JSON');
+    return true;
+  }
+
+  #open(at: number, closing: number): void {
+    this.#depth += 1;
+    const depth = this.#depth;
+    if (depth === LEVELS) throw new JsonLimitError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+    this.#closing[depth] = closing;
+    this.#start[depth] = at;
+    this.#member[depth] = at + 1;
+    this.#from[depth] = at + 1;
+  }
+
+  /** Closes the containers that end behind a value. @returns where the next value begins, if there is one */
+  #behindValue(from: number): number {
+    const bytes = this.#bytes;
+    let at = from;
+    while (this.#depth > 0) {
+      const depth = this.#depth;
+      at = skipSpace(bytes, at);
+      const byte = bytes[at];
+      at += 1;
+      const closing = this.#closing[depth] ?? 0;
+      if (byte === COMMA) {
+        if (at - (this.#from[depth] ?? 0) > PIECE) this.#cut(depth, at);
+        this.#member[depth] = at;
+        return closing === CLOSE_BRACE ? this.#endOfKey(skipSpace(bytes, at)) : at;
       }
-      if (end < rest) continue;
-      rest = end + STEP;
-      yield;
+      if (byte !== closing) throw malformed();
+      if (at - (this.#start[depth] ?? 0) > PIECE) this.#closeLong(depth, at);
+      if (this.#infinite !== undefined) this.#closeInfinite(this.#infinite, depth);
+      this.#depth = depth - 1;
     }
+    return at;
   }
 
-  #end(): LongContainer | undefined {
-    if ((this.#at(0).infinite?.size ?? 0) > 0) throw new JsonLimitError('a number is too large for standard JSON');
-    return this.#root;
-  }
-
-  #begin(depth: number, endBefore: number, isKey: boolean): void {
-    const { start, end } = this.#scanner;
-    const open = this.#at(depth);
-    if (open.from === NONE) open.from = start;
-    else if (start - open.from >= PIECE) {
-      open.parts.push({ from: open.from, to: endBefore });
-      open.from = start;
-    }
-    open.member = start;
-    open.keyEnd = isKey ? end : start;
-    open.endBefore = endBefore;
+  /** A key with its colon. */
+  #endOfKey(at: number): number {
+    const bytes = this.#bytes;
+    if (bytes[at] !== QUOTE) throw malformed();
+    const end = endOfString(bytes, at);
     // The last member of a key counts.
-    if (isKey) open.infinite?.delete(keyOf(this.#bytes, start, end));
+    if (this.#infinite !== undefined) this.#infinite[this.#depth]?.delete(keyOf(bytes, at, end));
+    const colon = skipSpace(bytes, end);
+    if (bytes[colon] !== COLON) throw malformed();
+    return colon + 1;
   }
 
-  #enter(start: number, isArray: boolean): void {
-    const { depth } = this.#scanner;
-    const open = this.#at(depth);
-    open.start = start;
-    open.isArray = isArray;
-    open.from = NONE;
-    open.infinite = undefined;
-    if (open.parts.length > 0) open.parts = [];
+  /** Puts the members that are in no part yet into one. @param to behind the comma or bracket that follows them */
+  #cut(depth: number, to: number): void {
+    const from = this.#from[depth] ?? 0;
+    if (from !== NONE && to - 1 > from) this.#partsAt(depth).push({ from, to: to - 1 });
+    this.#from[depth] = to;
   }
 
-  #close(depth: number, endBefore: number, end: number): void {
-    const { start, isArray, from, parts, infinite } = this.#at(depth);
-    const outer = this.#at(depth - 1);
-    if (infinite !== undefined && infinite.size > 0) this.#mark(outer);
-    if (end - start <= PIECE) return;
-    if (from !== NONE) parts.push({ from, to: endBefore });
-    const inner = new LongContainer(isArray, parts);
-    if (depth === 1) this.#root = inner;
-    if (outer.from < outer.member) outer.parts.push({ from: outer.from, to: outer.endBefore });
-    outer.parts.push({ from: outer.member, to: outer.keyEnd, inner });
-    outer.from = NONE;
+  #closeLong(depth: number, end: number): void {
+    this.#cut(depth, end);
+    const inner = new LongContainer(!this.#isObject(depth), this.#partsAt(depth));
+    this.#parts[depth] = [];
+    const outer = depth - 1;
+    const from = this.#member[outer] ?? 0;
+    this.#cut(outer, from);
+    this.#partsAt(outer).push({ from, to: this.#keyEnd(outer), inner });
+    this.#from[outer] = NONE;
   }
 
-  #number(depth: number): void {
-    const { start, end } = this.#scanner;
-    if (!Number.isFinite(Number(this.#bytes.toString('latin1', start, end)))) this.#mark(this.#at(depth));
+  #partsAt(depth: number): Part[] {
+    const parts = this.#parts[depth] ?? [];
+    this.#parts[depth] = parts;
+    return parts;
   }
 
-  #mark(open: Open): void {
-    open.infinite ??= new Set();
-    open.infinite.add(open.keyEnd > open.member ? keyOf(this.#bytes, open.member, open.keyEnd) : '');
+  #isObject(depth: number): boolean {
+    return this.#closing[depth] === CLOSE_BRACE;
   }
 
-  #at(depth: number): Open {
-    let open = this.#open[depth];
-    if (open === undefined) {
-      open = new Open();
-      this.#open[depth] = open;
-    }
-    return open;
+  /** Where the key of the last member ends. */
+  #keyEnd(depth: number): number {
+    const from = this.#member[depth] ?? 0;
+    return this.#isObject(depth) ? endOfString(this.#bytes, skipSpace(this.#bytes, from)) : from;
+  }
+
+  #endOfNumber(from: number): number {
+    const bytes = this.#bytes;
+    const power = endOfDecimal(bytes, from);
+    const end = endOfExponent(bytes, power);
+    const mayBeHuge = power - from >= HUGE || (end - power >= HUGE_EXPONENT && bytes[power + 1] !== MINUS);
+    if (mayBeHuge && !Number.isFinite(Number(bytes.toString('latin1', from, end)))) this.#markInfinite(this.#depth);
+    return end;
+  }
+
+  #markInfinite(depth: number): void {
+    this.#infinite ??= [];
+    const keys = this.#infinite[depth] ?? new Set();
+    this.#infinite[depth] = keys;
+    keys.add(this.#isObject(depth) ? keyOf(this.#bytes, this.#member[depth] ?? 0, this.#keyEnd(depth)) : '');
+  }
+
+  #closeInfinite(infinite: (Set<string> | undefined)[], depth: number): void {
+    const counts = (infinite[depth]?.size ?? 0) > 0;
+    infinite[depth] = undefined;
+    if (counts) this.#markInfinite(depth - 1);
   }
 }
 

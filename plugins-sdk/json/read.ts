@@ -1,5 +1,6 @@
 import { canonicalJson } from '../canonical-json.ts';
 import type { Json } from '../kernel.ts';
+import { canonicalList } from './alike.ts';
 import { dictionary, insert } from './members.ts';
 import { keyOf, LongContainer, type Part } from './parts.ts';
 import { sorted } from './sort.ts';
@@ -42,7 +43,7 @@ export class PartsReader {
     for (const part of parts) {
       yield* this.#giveWay(part.to - part.from);
       const { inner } = part;
-      texts.push(inner === undefined ? canonicalJson(this.#items(part)).slice(1, -1) : yield* this.canonical(inner));
+      texts.push(inner === undefined ? canonicalList(this.#items(part)).slice(1, -1) : yield* this.canonical(inner));
     }
     return `[${texts.join(',')}]`;
   }

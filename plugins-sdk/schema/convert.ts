@@ -65,24 +65,38 @@ function memberOf(value: unknown, key: string | number): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
-function alternatives(schema: TSchema): SchemaNode[] {
+/** A thousand endpoints have one schema. */
+function remembered<K extends object, T>(find: (key: K) => T): (key: K) => T {
+  const known = new WeakMap<K, T>();
+  return (key) => {
+    const found = known.get(key) ?? find(key);
+    known.set(key, found);
+    return found;
+  };
+}
+
+const alternatives = remembered((schema: TSchema): readonly SchemaNode[] => {
   const node = readSchema(schema);
   const inner = [...node.options, ...node.parts];
   return inner.length === 0
     ? [node]
-    : [node, ...inner.flatMap(alternatives)].filter(({ options }) => options.length === 0);
-}
+    : [node, ...inner.flatMap((part) => alternatives(part))].filter(({ options }) => options.length === 0);
+});
 
 function allows(type: string): (node: SchemaNode) => boolean {
   return ({ types }) => types.length === 0 || types.includes(type);
 }
 
-/** Whether the members that tell kinds apart, such as `type`, are those of this kind. */
-function agrees({ properties }: SchemaNode, value: Readonly<Record<string, unknown>>): boolean {
-  return [...properties].every(([key, schema]) => {
+/** The members that tell kinds apart, such as `type`, and what they are in this kind. */
+const marks = remembered(({ properties }: SchemaNode) =>
+  [...properties].flatMap(([key, schema]) => {
     const { choices } = readSchema(schema);
-    return choices?.length !== 1 || !Object.hasOwn(value, key) || choices[0] === value[key];
-  });
+    return choices?.length === 1 ? [[key, choices[0]] as const] : [];
+  }),
+);
+
+function agrees(node: SchemaNode, value: Readonly<Record<string, unknown>>): boolean {
+  return marks(node).every(([key, mark]) => !Object.hasOwn(value, key) || mark === value[key]);
 }
 
 /** The number or boolean that a variable's text stands for, where a schema wants one and no text. */

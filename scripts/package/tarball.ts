@@ -68,7 +68,9 @@ export async function lint(tarball: string): Promise<void> {
   const bytes = readFileSync(tarball);
   const data = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
   const { messages, pkg } = await publint({ pack: { tarball: data as ArrayBuffer }, strict: true });
-  if (messages.length > 0) fail(`publint:\n${messages.map((message) => formatMessage(message, pkg)).join('\n')}`);
+  // Of the program's own folder: node does look there when a module of it names the package.
+  const wrong = messages.filter(({ code }) => code !== 'NESTED_PACKAGE_JSON_FIELD_IGNORED');
+  if (wrong.length > 0) fail(`publint:\n${wrong.map((message) => formatMessage(message, pkg)).join('\n')}`);
   run(root, join(root, 'node_modules', '.bin', 'attw'), tarball, '--profile', 'esm-only');
 }
 

@@ -130,7 +130,8 @@ test('reports that come while the service reads a long one are taken behind it',
   }
   await setImmediate();
   socket.resume();
-  for (const late = AbortSignal.timeout(60_000); taken.length < 2 && !broken[0] && !late.aborted; ) await setImmediate();
+  for (const late = AbortSignal.timeout(60_000); taken.length < 2 && !broken[0] && !late.aborted; )
+    await setImmediate();
   assert.deepEqual({ taken, broken, isPaused: reader.isPaused }, { taken: [0, 1], broken: [], isPaused: false });
 });
 

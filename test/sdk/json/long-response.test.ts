@@ -305,6 +305,23 @@ describe('the canonical form of JSON text', () => {
     await assertSame(`{"b":{"b":{"b":0,"a":1},"a":2},"a":[${many((i) => `{"b":${i},"a":0}`)}]}`);
   });
 
+  it('is that of the value where objects are alike, have the names of what is inherited, or differ', async () => {
+    const members = [
+      '"b":[{"d":1,"c":-0}],"a":"\\ud800\\n"',
+      '"10":1,"9":{"2":"x","1":[]}',
+      '"toJSON":1,"length":2',
+      '"constructor":{"valueOf":null}',
+      '"__proto__":{"a":{"b":1}}',
+      `${'"d":{"c":'.repeat(20)}1${'}'.repeat(20)}`,
+    ];
+    const numbered = (i: number) => `"n${i}":1`;
+    for (const other of [...members, numbered(0)]) {
+      await assertSame(`[{"b":2,"a":1},{${other}},${many((i) => `{"z":${i},"b":null${i % 3 ? `,${other}` : ''}}`)}]`);
+    }
+    await assertSame(`{"y":[${many((i) => `{"b":${i},${numbered(i)},"a":[{"d":1,"c":"é"}]}`)}],"x":1}`);
+    await assertSame(`[${many((i) => `[{"b":${i},"a":1}],{"b":${i},"a":1}`)}]`);
+  });
+
   it('outgrows its text', async () => {
     assert.equal(await canonical(`[${many(() => '1e20')}]`), `[${many(() => '100000000000000000000')}]`);
   });

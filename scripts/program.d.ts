@@ -1,0 +1,2 @@
+export function program(): Promise<string>;
+export function bundlePackage(outdir: URL): Promise<void>;
