@@ -1,10 +1,23 @@
+import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { createSigner } from '../plugins-sdk/signer.ts';
 import { RECIPIENT } from './payments.ts';
+import { root } from './rounds.ts';
+import { SIGNER_KEY } from './signer-key.ts';
 
 const parameters = [{ name: 'symbol', required: true }];
 const encoding = { type: 'int256', path: '$.price', times: '1e18' };
 
-function config(upstream: string, endpoints: readonly object[], settings: object, server: object = {}): string {
+/** An endpoint whose answers are encoded. */
+export const ENCODED = { name: 'encoded', path: '/small', parameters, encoding };
+
+/** @param settings as in a config file, and so is what follows. */
+export function config(
+  upstream: string,
+  endpoints: readonly object[],
+  settings: object = {},
+  server: object = {},
+): string {
   return stringify({
     version: '1.0',
     server: { port: 0, rateLimit: { max: 1_000_000_000 }, ...server },
@@ -16,7 +29,7 @@ function config(upstream: string, endpoints: readonly object[], settings: object
 /** An encoded, a raw and a cached endpoint, and one with receipts, which not every signer signs. @param settings as in a config file. */
 export function measuredConfig(upstream: string, settings: object = {}): string {
   const endpoints = [
-    { name: 'encoded', path: '/small', parameters, encoding },
+    ENCODED,
     { name: 'raw', path: '/large', parameters },
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
     ...('signer' in settings ? [] : [{ name: 'receipt', path: '/small/receipt', parameters, encoding, receipt: true }]),
@@ -24,10 +37,23 @@ export function measuredConfig(upstream: string, settings: object = {}): string 
   return config(upstream, endpoints, settings);
 }
 
+/** Settings with the plugin `six-hooks.mjs`, so often. @param entry more of its entries. @param times how often it is there. */
+export function hooked(entry: object = {}, times = 1): object {
+  const source = join(root, 'bench/six-hooks.mjs');
+  const plugins = Array.from({ length: times }, (_, i) => ({ source, config: { name: `six-hooks-${i}` }, ...entry }));
+  return { plugins };
+}
+
+/** Settings with the wallet `signer.ts`. */
+export function remoteSigner(url: string): object {
+  const { address } = createSigner(SIGNER_KEY);
+  return { signer: { type: 'json-rpc', url, address, concurrency: 32 } };
+}
+
 /** Many endpoints, for the time to start. */
 export function largeConfig(upstream: string, count: number): string {
   const endpoints = Array.from({ length: count }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding }));
-  return config(upstream, endpoints, {});
+  return config(upstream, endpoints);
 }
 
 /** An encoded, a cached and a paid endpoint, with their state in an engine or in memory. */
@@ -36,7 +62,7 @@ export function stateConfig(upstream: string, state: object | 'memory'): string 
   const x402 = { type: 'x402', network: 31337, rpc: `${upstream}/rpc`, token: `0x${'0'.repeat(40)}` };
   const auth = { ...x402, amount: '1', recipient: RECIPIENT };
   const endpoints = [
-    { name: 'encoded', path: '/small', parameters, encoding },
+    ENCODED,
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
     { name: 'paid', path: '/small/paid', parameters, encoding, auth },
   ];
@@ -50,5 +76,5 @@ export function largestConfig(upstream: string): string {
     { name: 'raw', path: '/', parameters },
     { name: 'path', path: '/path', parameters, encoding: { type: 'int256', path: '*' } },
   ];
-  return config(upstream, endpoints, {});
+  return config(upstream, endpoints);
 }

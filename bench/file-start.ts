@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LineFile } from '../builtins/state-file/line-file.ts';
 import type { Change } from '../builtins/state-file/record.ts';
 import { stateConfig } from './configs.ts';
-import { Bench } from './pairs.ts';
+import { Bench } from './rounds.ts';
 
 /** Measures a start from a state file with so many payments. */
 
@@ -24,7 +24,7 @@ function* lines(): Generator<string> {
   }
 }
 
-await Bench.run(0, 0, async (bench) => {
+await Bench.run({ requests: 0, rounds: 0 }, async (bench) => {
   const path = join(bench.folder, 'payments');
   await LineFile.replacing(path, lines(), files, (file) => void file.close());
   const { size } = await files.stat(path);

@@ -1,73 +1,26 @@
-import { createKeccak } from 'hash-wasm';
-import type { Context } from 'koa';
-import secp256k1 from 'secp256k1';
-import { Pool } from 'undici';
-import { serve } from './stack.ts';
+import { createServer } from 'node:http';
+import Router from '@koa/router';
+import Koa, { type Context } from 'koa';
+import { koaBody } from 'koa-body';
+import { listen, urlOf } from '../plugins-sdk/listen.ts';
+import { answers, isAllowed, log } from './answers.ts';
 
-/**
- * The least code that gives a client the same signed answers: one upstream call, one extraction, three hashes, one
- * signature. No limits, no checks of shapes, no plugins. It uses the fastest library for each step, and every answer is
- * verified by the benchmark before the first measurement.
- */
+/** The floor: {@link answers} on koa, its router and koa-body, with a log line. */
 
-const upstream = new Pool(process.env.UPSTREAM ?? '', { connections: 64 });
-const key = Buffer.from('11'.repeat(32), 'hex');
-const endpointId = Buffer.from('22'.repeat(32), 'hex');
-const keccak = await createKeccak(256);
-const hash = (bytes: Uint8Array) => Buffer.from(keccak.init().update(bytes).digest('binary'));
-const node = `0x${hash(secp256k1.publicKeyCreate(key, false).subarray(1)).subarray(12).toString('hex')}`;
-const PREFIX = Buffer.from('\x19Ethereum Signed Message:\n32');
-
-function word(value: bigint): Buffer {
-  return Buffer.from(BigInt.asUintN(256, value).toString(16).padStart(64, '0'), 'hex');
+const app = new Koa();
+const router = new Router();
+for (const [path, answer] of Object.entries(answers)) {
+  router.post(path, koaBody({ jsonLimit: '64kb', urlencoded: false, text: false }), async (ctx: Context) => {
+    const started = performance.now();
+    if (isAllowed(ctx.headers)) {
+      const body = answer(ctx.request.body);
+      ctx.body = typeof body === 'string' ? body : await body;
+      ctx.type = 'application/json';
+    } else ctx.status = 401;
+    log.info({ path, status: ctx.status, milliseconds: performance.now() - started });
+  });
 }
-
-function sign(timestamp: number, data: Uint8Array): string {
-  const digest = hash(Buffer.concat([endpointId, word(BigInt(timestamp)), data]));
-  const { signature, recid } = secp256k1.ecdsaSign(hash(Buffer.concat([PREFIX, digest])), key);
-  return `0x${Buffer.from(signature).toString('hex')}${recid === 0 ? '1b' : '1c'}`;
-}
-
-async function ask(ctx: Context, path: string): Promise<Record<string, unknown> | undefined> {
-  if (ctx.headers['x-api-key'] !== 'benchmark-key-of-16') {
-    ctx.status = 401;
-    return undefined;
-  }
-  const { parameters } = ctx.request.body as { readonly parameters: { readonly symbol: string } };
-  const target = `${path}?symbol=${encodeURIComponent(parameters.symbol)}`;
-  const { body } = await upstream.request({ path: target, method: 'GET', headers: { accept: 'application/json' } });
-  return (await body.json()) as Record<string, unknown>;
-}
-
-/** The number times 1e18, digit by digit. */
-function scaled(number: number): bigint {
-  const [whole = '', fraction = ''] = String(number).split('.');
-  return BigInt(whole + fraction.padEnd(18, '0').slice(0, 18));
-}
-
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stable(member)}`).join(',')}}`;
-}
-
-const id = `0x${endpointId.toString('hex')}`;
-
-serve({
-  '/encoded': async (ctx) => {
-    const answer = await ask(ctx, '/small');
-    if (answer === undefined) return;
-    const data = word(scaled(Number(answer.price)));
-    const timestamp = Math.floor(Date.now() / 1000);
-    const signature = sign(timestamp, data);
-    ctx.body = { node, endpointId: id, timestamp, data: `0x${data.toString('hex')}`, signature };
-  },
-  '/raw': async (ctx) => {
-    const rawData = await ask(ctx, '/large');
-    if (rawData === undefined) return;
-    const timestamp = Math.floor(Date.now() / 1000);
-    const signature = sign(timestamp, hash(Buffer.from(stable(rawData))));
-    ctx.body = { node, endpointId: id, timestamp, rawData, signature };
-  },
-});
+app.use(router.routes());
+const server = createServer(app.callback());
+await listen(server, { port: 0, host: '127.0.0.1' });
+process.stdout.write(`listening on ${urlOf(server)}\n`);

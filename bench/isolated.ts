@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { measuredConfig } from './configs.ts';
+import { hooked, measuredConfig } from './configs.ts';
 import type { Headers } from './load.ts';
-import { Bench, dist, type Measured, OTHERS, print, printHeader, type Service, verified } from './pairs.ts';
+import { Bench, type Measured, OTHERS, print, root, type Service } from './rounds.ts';
+import { comparison } from './table.ts';
 
 /**
  * What it costs to isolate a plugin, and what others notice of one that never gives way. `bench/README.md` says how to read
@@ -15,8 +16,7 @@ const SPINS = 10;
 const PERIOD = 2500;
 const BUDGET = 500;
 
-const [seconds = '2', rounds = '9'] = process.argv.slice(2);
-const source = (name: string) => join(dist, '../bench', name);
+const [requests = '3000', rounds = '9'] = process.argv.slice(2);
 const headers = { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' };
 
 /** Moves the processes of plugins away from the core of the service, from which they have it. */
@@ -64,25 +64,21 @@ async function spins(service: Service): Promise<void> {
   print(`| their p99, ms | ${times[Math.floor(times.length * 0.99)]?.toFixed(0)} |`);
 }
 
-await Bench.run(Number(seconds), Number(rounds), async (bench) => {
-  const upstream = await bench.start('upstream', OTHERS, [join(dist, 'bench/upstream.js')]);
-  const config = (entry: object) =>
-    measuredConfig(upstream.url, { plugins: [{ source: source('six-hooks.mjs'), ...entry }] });
-  const here = await bench.startService('here', config({}));
-  const beside = await bench.startService('beside', config({ isolate: true }));
-  const shared = await bench.startService('shared', config({ isolate: true }));
+await Bench.run({ requests: Number(requests), rounds: Number(rounds) }, async (bench) => {
+  const { url } = await bench.startHelper('upstream');
+  const here = await bench.startService('here', measuredConfig(url, hooked()));
+  const config = measuredConfig(url, hooked({ isolate: true }));
+  const beside = await bench.startService('beside', config);
+  const shared = await bench.startService('shared', config);
   moveChildren(beside);
   const measured = (name: string, server: Service): Measured => ({ name, server, url: server.urls.encoded ?? '' });
-  const hooks = measured('six hooks', here);
-  const rows = [
+  const group = [
+    measured('six hooks', here),
     measured('isolated, on the core of the load', beside),
     measured('isolated, on the core of the service', shared),
   ];
-  for (const each of [hooks, ...rows]) await verified(each);
-  printHeader();
-  for (const row of rows) await bench.pair(hooks, row);
+  print(comparison([await bench.measure(group)]));
   await Promise.all([here, beside, shared].map((server) => server.stop()));
-  const entry = { source: source('spin.mjs'), isolate: true, timeout: BUDGET };
-  const spinning = await bench.startService('spinning', measuredConfig(upstream.url, [entry]), { cores: '0,1' });
-  await spins(spinning);
+  const plugins = [{ source: join(root, 'bench/spin.mjs'), isolate: true, timeout: BUDGET }];
+  await spins(await bench.startService('spinning', measuredConfig(url, { plugins }), { cores: '0,1' }));
 });

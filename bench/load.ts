@@ -1,6 +1,8 @@
 import autocannon from 'autocannon';
 
-export const CONNECTIONS = 32;
+const CONNECTIONS = 32;
+/** How often autocannon looks whether all requests are answered. */
+const SAMPLE_MS = 10;
 
 const request = {
   method: 'POST',
@@ -18,20 +20,27 @@ export interface Turn {
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** @param headers of the next request, where each has its own. @throws Error when an answer was not 2xx: a fast refusal is no result. */
-export async function load(
-  url: string,
-  amount: { readonly duration: number } | { readonly amount: number },
-  headers?: () => Headers,
-): Promise<Turn> {
+export interface Load {
+  readonly url: string;
+  readonly requests: number;
+  readonly connections?: number;
+  /** Headers of the next request, where each has its own. */
+  readonly headers?: (() => Headers) | undefined;
+}
+
+/** A fixed number of requests: none is under way when it ends, as those would count for nobody. @throws Error when an answer was not 2xx: a fast refusal is no result. */
+export async function load({ url, requests, connections = CONNECTIONS, headers }: Load): Promise<Turn> {
   const setupRequest = (given: autocannon.Request) => ({ ...given, headers: { ...given.headers, ...headers?.() } });
   const each = headers === undefined ? {} : { requests: [{ setupRequest }] };
-  const result = await autocannon({ ...request, url, connections: CONNECTIONS, ...each, ...amount });
+  const amount = Math.max(requests, connections);
+  const began = performance.now();
+  const result = await autocannon({ ...request, url, connections, ...each, amount, sampleInt: SAMPLE_MS, timeout: 60 });
+  const seconds = (performance.now() - began) / 1000;
   if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${result.non2xx} refusals and ${result.errors} errors at ${url}`);
+    const answered = JSON.stringify(result.statusCodeStats);
+    throw new Error(`${result.errors} errors, and answers by status: ${answered} at ${url}`);
   }
-  const { requests, latency } = result;
-  return { perSecond: requests.average, p50: latency.p50, p99: latency.p99, requests: requests.total };
+  return { perSecond: amount / seconds, p50: result.latency.p50, p99: result.latency.p99, requests: amount };
 }
 
 /** One answer, parsed. */

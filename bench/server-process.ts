@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readFile } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -14,7 +14,7 @@ export interface ServerProcess {
   readonly started: number;
   /** Resident memory in MiB (VmRSS). */
   memory(): Promise<number>;
-  /** Microseconds of CPU that it and its children have used so far, in steps of 10,000 (Linux's `USER_HZ`). */
+  /** Microseconds of CPU that its threads and those of its children have used so far. */
   cpu(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -74,12 +74,17 @@ async function listening(child: ChildProcess, log: string, name: string): Promis
   throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
 }
 
-/** Microseconds, those of its children included. */
+/** Microseconds. Linux counts them in nanoseconds in `schedstat`, in `stat` in steps of 10 ms. */
 async function cpuOf(pid: number | undefined): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-  // The 14th and 15th field; the second, a name in brackets, may hold spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean);
+  const tasks = `/proc/${pid}/task`;
+  const threads = await Promise.all(
+    (await readdir(tasks)).map(async (thread) => {
+      // A thread may have ended meanwhile.
+      const spent = await readFile(`${tasks}/${thread}/schedstat`, 'latin1').catch(() => '0');
+      return Number(spent.split(' ', 1)[0]) / 1000;
+    }),
+  );
+  const children = (await readFile(`${tasks}/${pid}/children`, 'latin1')).split(' ').filter(Boolean);
   const theirs = await Promise.all(children.map((child) => cpuOf(Number(child))));
-  return theirs.reduce((sum, one) => sum + one, (Number(fields[11]) + Number(fields[12])) * 10_000);
+  return [...threads, ...theirs].reduce((sum, one) => sum + one, 0);
 }

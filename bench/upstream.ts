@@ -21,8 +21,30 @@ function rpc(text: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, result: results[method] });
 }
 
+/** Quotes of so many bytes in all, beginning with the small one. */
+function sized(bytes: number): string {
+  const quote = (i: number) => JSON.stringify({ symbol: `ASSET${1000 + i}`, price: 100.25 + i, volume: 12_345_678 });
+  const quotes: string[] = [];
+  for (let rest = bytes - small.length - 12; rest > 0; rest -= (quotes.at(-1)?.length ?? 0) + 1) {
+    quotes.push(quote(quotes.length));
+  }
+  return `${small.slice(0, -1)},"quotes":[${quotes.slice(0, -1).join(',')}]}`;
+}
+
+const sizes = new Map<string, string>();
+
+function bodyOf(url: string): string {
+  const [, bytes] = /^\/bytes\/(\d+)/.exec(url) ?? [];
+  if (bytes === undefined) return url.startsWith('/large') ? large : small;
+  const text = sizes.get(bytes) ?? sized(Number(bytes));
+  sizes.set(bytes, text);
+  return text;
+}
+
 const server = createServer(async (request, response) => {
-  let body = request.url?.startsWith('/large') ? large : small;
+  // Requests that are to stay under way.
+  if (request.url?.startsWith('/never')) return;
+  let body = bodyOf(request.url ?? '');
   if (request.url === '/rpc') {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;

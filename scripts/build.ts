@@ -57,7 +57,7 @@ function copyRest(): void {
     /\.(?:m?js|d\.mts)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
   for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
-  for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!file.endsWith('.png')) copy(file);
+  for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!/\.(?:png|svg)$/.test(file)) copy(file);
   for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
   if (existsSync(join(root, VECTORS)))
     for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
