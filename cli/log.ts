@@ -75,7 +75,7 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
       const time = isoTime();
       const own = plain(fields, reserved, worker);
       if (format === 'text') target.write(textOf({ level, time, message: String(message ?? '') }, own, colour));
-      else target.write(`${escapeUnprintable(json({ level, time, ...own, msg: message }) ?? '')}\n`);
+      else target.write(`${escapeUnprintable(jsonOf({ level, time, ...own, msg: message }))}\n`);
     };
   };
   const log: ProcessLog = {
@@ -135,7 +135,8 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
   if (typeof handle.setBlocking === 'function') handle.setBlocking(false);
 }
 
-const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
+/** Those of the line, and names that mean something to JavaScript. */
+const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
 /** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
 function plain(
@@ -153,12 +154,25 @@ function plain(
 
 const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
 
-/** Whatever a plugin logs, circles and bigints included. */
+/** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. */
 function json(value: unknown): string | undefined {
+  for (const stringify of [JSON.stringify, odd]) {
+    try {
+      return stringify(value);
+    } catch {
+      // The next one takes more.
+    }
+  }
+  return '"[no JSON]"';
+}
+
+/** Member by member only where one of them has no JSON form: that takes longer. */
+function jsonOf(members: Readonly<Record<string, unknown>>): string {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(members);
   } catch {
-    return odd(value);
+    const each = Object.entries(members).map(([name, value]) => [JSON.stringify(name), json(value)]);
+    return `{${each.flatMap(([name, text]) => (text === undefined ? [] : [`${name}:${text}`])).join(',')}}`;
   }
 }
 

@@ -5,6 +5,9 @@ import type { IncomingRequest } from './connections.ts';
 /** Bytes of a body that nobody wants which are read so that the connection can be used again. */
 const DRAINED = 64 * 1024;
 
+/** They have no body, whatever their headers say (RFC 9110, section 6.4.1). */
+const EMPTY: ReadonlySet<number> = new Set([204, 304]);
+
 /** A complete response; an empty body is none. */
 export interface Message {
   readonly status: number;
@@ -21,8 +24,9 @@ export function send(incoming: IncomingRequest, { status, headers, body }: Messa
   const length = Buffer.byteLength(content);
   const isUnread = !request.complete && isLong(request);
   if (incoming.closes(isUnread)) response.shouldKeepAlive = false;
-  const own = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
-  response.writeHead(status, listOf([own, ...headers, length > 0 ? { 'Content-Length': `${length}` } : undefined]));
+  const type = length > 0 ? { 'Content-Type': 'application/json' } : undefined;
+  const size = isStream(body) || EMPTY.has(status) ? undefined : { 'Content-Length': `${length}` };
+  response.writeHead(status, listOf([type, ...headers, size]));
   if (isStream(body)) {
     response.flushHeaders();
     return;

@@ -16,8 +16,8 @@ import { skipSpace } from '../../plugins-sdk/json/scan.ts';
 import { inTurns, STEP } from '../../plugins-sdk/json/turns.ts';
 import { keep } from '../../plugins-sdk/read-response.ts';
 
-/** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 309 digits. */
-const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{309}/;
+/** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
+const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
 const BLANK = /^[ \t\r\n]*$/;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

@@ -86,13 +86,21 @@ function parsedAt(bytes: Buffer, { start, end }: Target): unknown {
   return JSON.parse(bytes.toString('utf8', start, end));
 }
 
-/** Wanted values by their last step. */
-type Children = ReadonlyMap<string | number, Target>;
+/** What is wanted of an object or a list. It is known before one is read: as many may come as the text has room for. */
+interface Wanted {
+  /** By name or index. */
+  readonly children: ReadonlyMap<string | number, Target>;
+  /** Bytes of the names. */
+  readonly lengths: ReadonlySet<number>;
+  /** The highest index. */
+  readonly last: number;
+}
 
 /** A value that is wanted, or that leads to wanted ones. */
 class Target {
   readonly #parent: Target | undefined;
-  children: Map<string | number, Target> | undefined;
+  #children: Map<string | number, Target> | undefined;
+  #wanted: Wanted | undefined;
   /** When it was last read: visits are numbered, and those of children lie within those of their parents. */
   visit = 0;
   start = 0;
@@ -105,14 +113,26 @@ class Target {
   along(place: Place): Target {
     let target: Target = this;
     for (const step of place) {
-      target.children ??= new Map();
-      const { children }: Target = target;
+      target.#children ??= new Map();
+      const children: Map<string | number, Target> = target.#children;
       const child: Target =
         step.map((key) => children.get(key)).find((known) => known !== undefined) ?? new Target(target);
       for (const key of step) children.set(key, child);
       target = child;
     }
     return target;
+  }
+
+  /** Nothing where the value itself is wanted, and nothing in it. To be asked when all places are known. */
+  get wanted(): Wanted | undefined {
+    const children = this.#children;
+    if (children === undefined) return undefined;
+    this.#wanted ??= {
+      children,
+      lengths: new Set(Array.from(children.keys(), (name) => Buffer.byteLength(String(name)))),
+      last: Math.max(...Array.from(children.keys(), (index) => (typeof index === 'number' ? index : -1))),
+    };
+    return this.#wanted;
   }
 
   /** One that was read before its parent belongs to an earlier member of the same name, and the last member counts. */
@@ -140,21 +160,20 @@ class Reader {
     if (target === undefined) return this.#endOfValue(start);
     target.visit = ++this.#visits;
     target.start = start;
-    const { children } = target;
+    const { wanted } = target;
     const first = this.#json[start];
-    if (children !== undefined && first === OPEN_BRACE) target.end = this.#readObject(start + 1, children);
-    else if (children !== undefined && first === OPEN_BRACKET) target.end = this.#readArray(start + 1, children);
+    if (wanted !== undefined && first === OPEN_BRACE) target.end = this.#readObject(start + 1, wanted);
+    else if (wanted !== undefined && first === OPEN_BRACKET) target.end = this.#readArray(start + 1, wanted);
     else target.end = this.#endOfValue(start);
     return target.end;
   }
 
-  #readObject(from: number, children: Children): number {
+  #readObject(from: number, { children, lengths }: Wanted): number {
     const json = this.#json;
-    // Most keys are not wanted, and a string for each would cost more than everything else.
-    const lengths = Array.from(children.keys(), (name) => Buffer.byteLength(String(name)));
     let at = skipSpace(json, from);
     while (json[at] === QUOTE) {
       const end = this.#endOfKey(at);
+      // Most keys are not wanted, and a string for each would cost more than everything else.
       const child = this.#isAsLong(end - at - 2, lengths) ? children.get(this.#keyOf(at, end)) : undefined;
       at = skipSpace(json, this.read(skipSpace(json, end) + 1, child));
       if (json[at] === COMMA) at = skipSpace(json, at + 1);
@@ -162,9 +181,8 @@ class Reader {
     return at + 1;
   }
 
-  #readArray(from: number, children: Children): number {
+  #readArray(from: number, { children, last }: Wanted): number {
     const json = this.#json;
-    const last = Math.max(...Array.from(children.keys(), (index) => (typeof index === 'number' ? index : -1)));
     let at = skipSpace(json, from);
     if (json[at] === CLOSE_BRACKET) return at + 1;
     for (let i = 0; i <= last; i++) {
@@ -192,7 +210,8 @@ class Reader {
   }
 
   /** Whether the key, which has so many bytes as it is written, may have one of some lengths. An escape of six bytes stands for one to three. */
-  #isAsLong(written: number, lengths: readonly number[]): boolean {
+  #isAsLong(written: number, lengths: ReadonlySet<number>): boolean {
+    if (this.#long + this.#short === 0) return lengths.has(written);
     const most = written - this.#short - 3 * this.#long;
     const least = most - 2 * this.#long;
     for (const length of lengths) if (length >= least && length <= most) return true;

@@ -12,7 +12,7 @@ const DEEPEST = 8;
 /**
  * What `canonicalJson` writes of a list, and sooner where the list is one of objects that are alike.
  *
- * @param items as JSON.parse made them; all numbers are finite
+ * @param items as JSON.parse made them
  */
 export function canonicalList(items: readonly Json[]): string {
   const names = isRecord(items[0]) ? new Names().of(items) : undefined;
@@ -31,10 +31,10 @@ class Names {
     return 'toJSON' in Array.prototype || names.some((name) => name in Object.prototype) ? undefined : names;
   }
 
-  /** False as soon as there are too many names or levels. */
+  /** False as soon as there are too many names or levels, or a number that JSON has no text for. */
   #collect(value: unknown, depth: number): boolean {
     if (Array.isArray(value)) return depth <= DEEPEST && value.every((item) => this.#collect(item, depth + 1));
-    if (!isRecord(value)) return true;
+    if (!isRecord(value)) return typeof value !== 'number' || Number.isFinite(value);
     if (depth > DEEPEST) return false;
     this.#objects += 1;
     for (const name of Object.keys(value)) {

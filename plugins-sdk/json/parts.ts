@@ -24,8 +24,8 @@ const CLOSE_BRACE = 0x7d;
 const PIECE = 16 * 1024;
 const NONE = -1;
 const LEVELS = MAX_JSON_DEPTH + 1;
-/** Characters from which a number without an exponent, or an exponent with its letter, may be beyond all doubles. */
-const HUGE = 309;
+/** Characters from which a number before an exponent of two digits, or an exponent with its letter, may be beyond all doubles. */
+const HUGE = 210;
 const HUGE_EXPONENT = 4;
 
 /** Some members of a long container, as text; or where there is an `inner` container, which is long itself, its key. */

@@ -128,6 +128,18 @@ describe('text', () => {
     assert.equal(textOf('m', { circle }), ' INFO m circle={"self":"[Circular]"}\n');
   });
 
+  it('survives what cannot be told, and names that mean something to JavaScript', () => {
+    const broken = { toJSON: () => assert.fail() };
+    const own = Object.defineProperty({ toJSON: () => 'x' }, '__proto__', { value: { level: 'x' }, enumerable: true });
+    assert.equal(textOf('m', { broken, a: 1 }), ' INFO m broken="[no JSON]" a=1\n');
+    assert.equal(textOf('m', own), ' INFO m __proto___={"level":"x"}\n');
+    const { lines, log } = collect({ level: 'info', format: 'json', colour: false });
+    log.info('m', { broken, a: 1n, ...own, toJSON: () => 'y' });
+    const { time, ...rest } = JSON.parse(lines[0] ?? '');
+    assert.match(time, TIME);
+    assert.deepEqual(rest, { level: 'info', broken: '[no JSON]', a: 1, __proto___: { level: 'x' }, msg: 'm' });
+  });
+
   it('is one line, whatever is logged', () => {
     const anything = fc.string({ unit: 'binary', maxLength: 200 });
     fc.assert(

@@ -58,6 +58,12 @@ const failing: Record<string, { handler: Handler; aborts?: boolean }> = {
   'answers 257 levels': { handler: faults.nested(257) },
   'answers 100,000 levels': { handler: faults.nested(100_000) },
   'answers a number beyond doubles': { handler: faults.text('{"value":1,"other":[1e400]}') },
+  'answers a number beyond doubles of many digits and a short exponent': {
+    handler: faults.text(`{"value":1,"other":${'1'.repeat(250)}e99}`),
+  },
+  'answers one in a long list of objects that are alike': {
+    handler: faults.text(`[${'{"a":1,"value":1},'.repeat(9000)}{"a":${'1'.repeat(250)}e+98,"value":1}]`),
+  },
   'answers a long number beyond doubles': { handler: faults.text(`{"value":1,"other":-${'9'.repeat(400)}.0}`) },
 };
 

@@ -199,10 +199,25 @@ describe('LongResponse', () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     await read(nested(256));
     await assert.rejects(read(nested(257)), new JsonLimitError('nested deeper than 256 levels'));
-    for (const number of ['1e308', '-1.7976931348623157e308', '1e0000000300', `1${'0'.repeat(308)}`, '1e-999']) {
+    for (const number of [
+      '1e308',
+      '-1.7976931348623157e308',
+      '1e0000000300',
+      `1${'0'.repeat(308)}`,
+      '1e-999',
+      `${'1'.repeat(210)}e99`,
+      `${'9'.repeat(300)}e-99`,
+    ]) {
       assert.equal(await canonical(`[${number}]`), canonicalJson([Number(number)]));
     }
-    for (const number of ['1e309', '-1e400', '1E+0309', `1${'0'.repeat(309)}`, `1${'0'.repeat(310)}.5e-1`]) {
+    for (const number of [
+      '1e309',
+      '-1e400',
+      '1E+0309',
+      `1${'0'.repeat(309)}`,
+      `1${'0'.repeat(310)}.5e-1`,
+      `${'9'.repeat(210)}e99`,
+    ]) {
       await assert.rejects(read(`[${number}]`), new JsonLimitError('a number is too large for standard JSON'), number);
     }
   });
