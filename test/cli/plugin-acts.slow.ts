@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { actor, pluginActs } from '../support/plugin-acts.ts';
+import { actor, EXHAUSTED, pluginActs } from '../support/plugin-acts.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { configText } from './service-config.ts';
 import { startIn, urlOf } from './started.ts';
@@ -30,8 +30,12 @@ async function startWithActor(t: TestContext) {
 describe('what a plugin in the process of the service can do to it', { concurrency: 3 }, () => {
   it('is bounded by its budget as long as it gives way, and it can read the key', async (t) => {
     const { ask } = await startWithActor(t);
-    for (const [act, { here }] of Object.entries(pluginActs))
-      if (here !== 'untried' && 'answer' in here) assert.equal(await ask(act), here.answer, act);
+    for (const [act, { here }] of Object.entries(pluginActs)) {
+      if (here === 'untried' || !('answer' in here)) continue;
+      let answer = await ask(act);
+      for (let i = 0; i < 5 && answer === EXHAUSTED && here.answer !== EXHAUSTED; i++) answer = await ask(act);
+      assert.equal(answer, here.answer, act);
+    }
   });
 
   for (const [act, { here }] of Object.entries(pluginActs)) {

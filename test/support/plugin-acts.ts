@@ -15,7 +15,8 @@ export interface PluginAct {
 }
 
 const DROPPED = '403 Request dropped by plugin "actor"';
-const EXHAUSTED = '403 Plugin "actor" budget exhausted';
+/** What is said of an act that takes too long; on a busy machine any may. */
+export const EXHAUSTED = '403 Plugin "actor" budget exhausted';
 
 /** The watchdog ends a service whose event loop does not turn. */
 const stuck = { code: 1 };
