@@ -77,7 +77,7 @@ export const curves: Readonly<Record<string, Curve>> = {
     across: 'connections',
     isLine: true,
     points: ({ upstream }) =>
-      [1, 8, 32, 128, 1000].map((connections) => ({
+      [1, 8, 32, 128].map((connections) => ({
         label: String(connections),
         config: measuredConfig(upstream),
         connections,

@@ -12,7 +12,8 @@ export function profileOf<T>(
   return Bench.run({ requests, rounds: 0 }, async (bench) => {
     const { url } = await bench.startHelper('upstream');
     const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${bench.folder}`];
-    const service = await bench.startService('profiled', measuredConfig(url), { build, nodeOptions });
+    const how = { build, nodeOptions, entry: 'cli/main.js' } as const;
+    const service = await bench.startService('profiled', measuredConfig(url), how);
     const work = { url: service.urls[endpoint] ?? '', requests };
     await load(work);
     const from = process.hrtime.bigint();

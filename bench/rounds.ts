@@ -75,6 +75,8 @@ interface StartService {
   readonly cores?: string;
   /** The folder of another build. */
   readonly build?: string;
+  /** What is started: as operators do, or module by module, for profiles that name files. */
+  readonly entry?: 'cli/bin.js' | 'cli/main.js';
 }
 
 /** Servers of one run, and how they take turns. */
@@ -116,12 +118,12 @@ export class Bench {
   async startService(
     name: string,
     config: string,
-    { nodeOptions = [], options = [], cores = SERVER, build = dist }: StartService = {},
+    { nodeOptions = [], options = [], cores = SERVER, build = dist, entry = 'cli/bin.js' }: StartService = {},
   ): Promise<Service> {
     const file = join(this.folder, `${name}.yaml`);
     await writeFile(file, config);
-    const program = join(build, 'cli/main.js');
-    const server = await this.start(name, cores, [...nodeOptions, program, 'start', '-c', file, ...options]);
+    const program = [...nodeOptions, join(build, entry)];
+    const server = await this.start(name, cores, [...program, 'start', '-c', file, ...options]);
     const found = (await readFile(server.log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
     const ids = Object.fromEntries([...found].map(([, endpoint = '', id = '']) => [endpoint, id]));
     const urls = Object.entries(ids).map(([endpoint, id]) => [endpoint, `${server.url}/endpoints/${id}`]);
