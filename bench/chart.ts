@@ -12,7 +12,7 @@ export interface Chart {
   /** Whether points are steps of one quantity, so that a line may join them. */
   readonly isLine: boolean;
   /** Medians, and between which values eight of ten are. */
-  readonly points: readonly (Spread & { readonly label: string })[];
+  readonly points: readonly ChartPoint[];
 }
 
 const [WIDTH, HEIGHT] = [640, 280];

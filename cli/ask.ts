@@ -1,11 +1,11 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { responseTo } from '../http/response-to.ts';
-import { isStream } from '../http/send.ts';
 import { uncharged } from '../kernel/budget.ts';
 import { onAbort } from '../kernel/client-signal.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/observer.ts';
 import type { Pipeline } from '../kernel/pipeline.ts';
+import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';

@@ -3,13 +3,14 @@ import type { Context } from 'koa';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
+import { isStream } from '../kernel/request-lifecycle.ts';
 import type { HttpRequest, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 import { contextOf } from './contexts.ts';
 import type { HandlerOptions } from './handler.ts';
 import { responseTo } from './response-to.ts';
 import type { Found } from './routes.ts';
-import { isStream, pour, send } from './send.ts';
+import { pour, send } from './send.ts';
 
 type Headers = Record<string, string | undefined>;
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 
@@ -67,10 +68,6 @@ function end(response: ServerResponse, content: string | Uint8Array, length: num
 
 function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
-}
-
-export function isStream(body: HttpResponse['body']): body is BodyStream {
-  return typeof body === 'object' && Symbol.asyncIterator in body;
 }
 
 /** Node reads the rest of a body to use the connection again: without bound, if nobody bounds it. */

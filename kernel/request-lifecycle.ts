@@ -200,6 +200,6 @@ export class RequestLifecycle {
   }
 }
 
-function isStream(body: HttpResponse['body']): body is BodyStream {
+export function isStream(body: HttpResponse['body']): body is BodyStream {
   return typeof body === 'object' && Symbol.asyncIterator in body;
 }

@@ -19,7 +19,6 @@ import { keep } from '../../plugins-sdk/read-response.ts';
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
-const BLANK = /^[ \t\r\n]*$/;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The refusal when the call failed; the reason is for the log. */
@@ -36,12 +35,12 @@ export function accept({ status, body }: BoundedResponse, request: OutgoingReque
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
+  if (skipSpace(bytes, 0) === bytes.length) return keep({ status, data: null, text: '', request });
   return bytes.length > STEP ? readLong(status, bytes, request) : keep({ status, ...read(bytes), request });
 }
 
 function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
-  if (BLANK.test(text)) return blank;
   // Shorter, it cannot open and close as many.
   if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
     throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
@@ -49,8 +48,6 @@ function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
   if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
   return { data, text };
 }
-
-const blank = { data: null, text: '' };
 
 function parse(text: string): Json {
   try {
@@ -61,7 +58,6 @@ function parse(text: string): Json {
 }
 
 async function readLong(status: number, bytes: Buffer, request: OutgoingRequest): Promise<ApiResponse> {
-  if (skipSpace(bytes, 0) === bytes.length) return { status, ...blank, request };
   try {
     return await inTurns(LongResponse.read(status, bytes, request));
   } catch (error) {

@@ -1,15 +1,11 @@
-import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import type { ServerBounds } from '../../http/bounds.ts';
 import { Connections, type IncomingRequest } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
-
-/** Of 5 ms, at least. */
-const MOST_TURNS = 12_000;
+import { eventually } from '../support/http.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
@@ -79,16 +75,10 @@ export async function startTestServer(
   });
   const { port } = server.address() as AddressInfo;
   const until = async (condition: () => boolean) => {
-    for (let turn = 0; !condition(); turn++) {
-      if (turn === MOST_TURNS) throw new Error(`waited in vain: ${arrived.map(({ request }) => request.url)} arrived`);
-      await setTimeout(5);
-    }
+    await eventually(() => condition() || undefined, 'what the test is about');
   };
-  const at = async (path: string) => {
-    const find = () => arrived.find(({ request }) => request.url === path);
-    await until(() => find() !== undefined);
-    return find() ?? assert.fail();
-  };
+  const at = (path: string) =>
+    eventually(() => arrived.find(({ request }) => request.url === path), `the request for ${path}`);
   return { url: `http://127.0.0.1:${port}`, server, connections, arrived, closed, at, until };
 }
 
