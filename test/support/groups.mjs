@@ -1,11 +1,12 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { program } from '../../scripts/program.js';
 
 /**
  * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends
  * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory, each
- * by itself. Also makes the program that tests start, lest many of them make it at once.
+ * by itself; or with `again` what failed in the last of these runs, each by itself, since a busy machine misses deadlines.
+ * Also makes the program that tests start, lest many of them make it at once.
  */
 
 /** They change what node has. */
@@ -18,9 +19,10 @@ const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], s
 const MOST = 24;
 const FEW = 8;
 
-const kind = process.argv[2] === 'slow' ? 'slow' : 'test';
-const first = FIRST[kind];
-const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
+const [, , kind = 'test'] = process.argv;
+const first = FIRST[kind] ?? [];
+const cache = new URL('../../.cache/tests/', import.meta.url);
+const folder = new URL(`${kind}/`, cache);
 const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
   .filter((name) => name.endsWith(`.${kind}.ts`))
   .sort();
@@ -55,9 +57,23 @@ function write([name, members], index) {
   return fileURLToPath(file);
 }
 
+/** Whatever ended before it had a test is named with the file of its group. */
+function again() {
+  const names = readFileSync(new URL('failed', cache), 'utf8').trim();
+  if (names === '') throw new Error('nothing failed');
+  return names.split('\n').map((name, i) => (name.startsWith('test/') ? write(byItself(name.slice(5)), i) : name));
+}
+
+const KINDS = {
+  test: () => [...groups(), ...ALONE.map(byItself)].map(write),
+  slow: () =>
+    folders()
+      .flatMap(([, members]) => members.map(byItself))
+      .map(write),
+  again,
+};
+
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const alone = kind === 'slow' ? folders().flatMap(([, members]) => members) : ALONE;
-const paths = [...(kind === 'slow' ? [] : groups()), ...alone.map(byItself)].map(write);
 await program();
-console.log(paths.join('\n'));
+console.log(KINDS[kind]().join('\n'));

@@ -30,9 +30,11 @@ await new Promise((resolve) => {
     rest = lines.pop();
     for (const line of lines) {
       const { name, source } = JSON.parse(line);
-      if (name === undefined) resolve(testActs.clear());
+      if (name === undefined) testActs.clear();
       else testActs.set(name, new Function('assert', 'notes', '__name', 'return ' + source)(testAssert, testNotes, (f) => f));
+      testSocket.write('heard\\n');
     }
+    resolve();
   });
 });
 `;
@@ -49,6 +51,23 @@ function line(name: string, act: unknown, scope: Scope): string {
   return `${JSON.stringify({ name, source: `(() => { ${names.join(' ')} return ${act}; })()` })}\n`;
 }
 
+/** Lines that processes have been sent and have not heard of yet. */
+const unheard = new Map<Socket, number>();
+
+function tell(socket: Socket, text: string): void {
+  unheard.set(socket, (unheard.get(socket) ?? 0) + 1);
+  socket.write(text);
+}
+
+/** Resolves once every process knows the {@link acts} as they are: a call may reach it by another way before them. */
+export async function arrived(): Promise<void> {
+  const late = AbortSignal.timeout(120_000);
+  while ([...unheard.values()].some((lines) => lines > 0)) {
+    if (late.aborted) throw new Error('the processes of plugins do not hear what they are to do');
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 /**
  * Lets plugins of this suite run in processes of their own and yet do what {@link acts} say, and write into {@link notes}.
  * @param scope what the acts use.
@@ -56,30 +75,32 @@ function line(name: string, act: unknown, scope: Scope): string {
  */
 export function isolatedFiles(scope: Scope = {}): (source: string) => string {
   const folder = mkdtempSync(join(tmpdir(), 'sdp-acts-'));
-  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     let rest = '';
-    sockets.add(socket);
     socket.setEncoding('utf8');
     socket.on('data', (text: string) => {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
-      for (const note of lines) notes.all.push(deserialize(Buffer.from(note, 'base64')));
+      for (const note of lines) {
+        if (note === 'heard') unheard.set(socket, (unheard.get(socket) ?? 0) - 1);
+        else notes.all.push(deserialize(Buffer.from(note, 'base64')));
+      }
     });
     socket.on('error', () => undefined);
-    socket.on('close', () => sockets.delete(socket));
-    socket.write('{}\n');
-    for (const [name, act] of acts) socket.write(line(name, act, scope));
+    socket.on('close', () => unheard.delete(socket));
+    tell(socket, '{}\n');
+    for (const [name, act] of acts) tell(socket, line(name, act, scope));
   });
   const path = join(folder, 'socket');
   server.listen(path);
   const forget = acts.listen((name, act, own) => {
-    for (const socket of sockets) socket.write(name === undefined ? '{}\n' : line(name, act, { ...scope, ...own }));
+    for (const socket of unheard.keys())
+      tell(socket, name === undefined ? '{}\n' : line(name, act, { ...scope, ...own }));
   });
   after(() => {
     forget();
     server.close();
-    for (const socket of sockets) socket.destroy();
+    for (const socket of unheard.keys()) socket.destroy();
     rmSync(folder, { recursive: true });
   });
   return (source) => preamble(path) + source;
