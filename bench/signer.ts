@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import { toBytes } from '../plugins-sdk/hex.ts';
-import { listen, urlOf } from '../plugins-sdk/listen.ts';
+import { toBytes } from '../plugins-sdk/lib/eth/hex.ts';
+import { listen, urlOf } from '../plugins-sdk/lib/http/listen.ts';
 import { createSigner } from '../plugins-sdk/signer.ts';
 import { SIGNER_KEY } from './signer-key.ts';
 

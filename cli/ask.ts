@@ -9,7 +9,7 @@ import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import type { AskedResponse } from '../plugins-sdk/define.ts';
 import { randomId, takeParameters } from '../plugins-sdk/index.ts';
-import { privateNotes } from '../plugins-sdk/private-notes.ts';
+import { privateNotes } from '../plugins-sdk/lib/objects/private-notes.ts';
 import { messageOf } from './text.ts';
 
 /** A request that a plugin makes on behalf of a client. */

@@ -1,6 +1,6 @@
 import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
 import { type ConnectionLimits, millisecondsSchema, warning } from '../plugins-sdk/index.ts';
-import type { Address } from '../plugins-sdk/listen.ts';
+import type { Address } from '../plugins-sdk/lib/http/listen.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import { descriptorLimit } from './descriptors.ts';
 import { MOST_WORKERS } from './workers/count.ts';

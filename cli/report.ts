@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../config/index.ts';
 import type { Log } from '../plugins-sdk/define.ts';
-import { proxiesInForce } from '../plugins-sdk/http-client/proxies.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
+import { proxiesInForce } from '../plugins-sdk/lib/http/client/proxies.ts';
 import { signerFromEnvironment } from '../plugins-sdk/signer.ts';
 import type { Environment } from '../plugins-sdk/signer-variables.ts';
 import { signerAddressOf } from './assemble.ts';

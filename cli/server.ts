@@ -5,7 +5,7 @@ import { describe } from '../kernel/refusal.ts';
 import { Debts } from '../plugins-sdk/debts.ts';
 import type { Log, Phase } from '../plugins-sdk/define.ts';
 import { limitConnections } from '../plugins-sdk/index.ts';
-import { listen, urlOf } from '../plugins-sdk/listen.ts';
+import { listen, urlOf } from '../plugins-sdk/lib/http/listen.ts';
 import { MeterRegistry } from '../plugins-sdk/meters.ts';
 import { signerAddressOf } from './assemble.ts';
 import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';

@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../config/index.ts';
 import type { Definition, Log } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
+import { within } from '../plugins-sdk/lib/time/within.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import {
   type EngineServices,
@@ -13,7 +14,6 @@ import {
   StateUnavailable,
   StateUnreadable,
 } from '../plugins-sdk/state-area.ts';
-import { within } from '../plugins-sdk/within.ts';
 import { endsWithin } from './ends-within.ts';
 import type { Measured } from './state-meters.ts';
 import { messageOf } from './text.ts';

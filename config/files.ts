@@ -2,8 +2,8 @@ import { constants, createReadStream, fstatSync, open } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { within } from '../plugins-sdk/lib/time/within.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
-import { within } from '../plugins-sdk/within.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
-import { keepsDigits } from '../plugins-sdk/numbers.ts';
+import { keepsDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
 
 /** Aliases count as often as they are used. */

@@ -1,9 +1,9 @@
 import { isRecord } from '../kernel/plain-json.ts';
-import { canonicalText } from './canonical-text.ts';
-import { type Hex, isHex, toHex } from './hex.ts';
-import { keccak256 } from './keccak.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from './kernel.ts';
-import { privateNotes } from './private-notes.ts';
+import { type Hex, isHex, toHex } from './lib/eth/hex.ts';
+import { keccak256 } from './lib/eth/keccak.ts';
+import { canonicalText } from './lib/json/canonical-text.ts';
+import { privateNotes } from './lib/objects/private-notes.ts';
 import { requireSigned } from './signed.ts';
 import { SignedResponse } from './signed-response.ts';
 

@@ -1,11 +1,11 @@
-import { clientKey } from './client-address.ts';
 import { clientIp } from './context-keys.ts';
 import { type ConfigKey, configKey, type Services, Type } from './define.ts';
 import { ContextKey, type Exchange, type Refusal } from './kernel.ts';
 import { millisecondsSchema } from './keys.ts';
+import type { ClientBuckets, TokenTake } from './lib/bounded/token-buckets.ts';
+import { clientKey } from './lib/http/client-address.ts';
 import { clientBuckets } from './merged-buckets.ts';
 import { StateKey } from './state.ts';
-import type { ClientBuckets, TokenTake } from './token-buckets.ts';
 
 export interface AttemptsOptions {
   /** Where its config stands under `server`: `window` and `max` below it. */

@@ -3,8 +3,8 @@ import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { stageNames, stageOf } from '../kernel/stages.ts';
 import type { Behaviour } from './define.ts';
 import type { Observer, Route, StageName } from './kernel.ts';
+import { hint, misspelt } from './lib/text/suggest.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
-import { hint, misspelt } from './suggest.ts';
 
 /** Hooks that a plugin with `setup` may have. */
 const HOOKS: readonly string[] = stageNames.filter((name) => !stageOf(name).beside);

@@ -1,6 +1,6 @@
 import type { CheckContext, EndpointDraft, Finding } from './define.ts';
-import { checksumAddress } from './hex.ts';
 import { keys, type Parameter } from './keys.ts';
+import { checksumAddress } from './lib/eth/hex.ts';
 
 export function error(path: string, message: string): Finding {
   return { level: 'error', path, message };

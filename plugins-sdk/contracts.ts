@@ -1,9 +1,7 @@
 import { isRecord } from '../kernel/plain-json.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { CheckedStream, isStream } from './body-stream.ts';
-import { isHex } from './hex.ts';
 import { LongResponse } from './json/long-response.ts';
-import { JsonText } from './json-text.ts';
 import {
   type Contracts,
   type Encoded,
@@ -20,7 +18,9 @@ import {
   type SignRequest,
   WrongShape,
 } from './kernel.ts';
-import { isFiniteJson } from './numbers.ts';
+import { isHex } from './lib/eth/hex.ts';
+import { JsonText } from './lib/json/json-text.ts';
+import { isFiniteJson } from './lib/json/numbers.ts';
 import { outgoingOf } from './outgoing.ts';
 import { deepFreeze, publicHooks } from './public-hooks.ts';
 import { AskedQuestion } from './question.ts';

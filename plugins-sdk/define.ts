@@ -3,7 +3,6 @@ import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
 import { compileSchema } from './compile-schema.ts';
 import type { Debts } from './debts.ts';
-import type { Address } from './hex.ts';
 import type {
   Awaitable,
   Call,
@@ -19,6 +18,7 @@ import type {
   StageName,
   VariantStage,
 } from './kernel.ts';
+import type { Address } from './lib/eth/hex.ts';
 import type { Meters } from './meters.ts';
 import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
 import type { PublicHooks } from './public-hooks.ts';

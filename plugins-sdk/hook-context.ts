@@ -1,6 +1,6 @@
 import { isRecord } from '../kernel/plain-json.ts';
-import { deepFreeze } from './deep-freeze.ts';
 import { type Call, type CheckedJson, ContextKey, type Exchange } from './kernel.ts';
+import { deepFreeze } from './lib/objects/deep-freeze.ts';
 import { type Memo, memoText } from './memo.ts';
 import type { HookContext, SignedAnswer } from './public-hooks.ts';
 

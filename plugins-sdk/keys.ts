@@ -1,8 +1,8 @@
 import { type Static, type TNumberOptions, Type } from 'typebox';
 import { configKey } from './define.ts';
 import type { Endpoint, Json } from './kernel.ts';
+import { LONGEST_TIMER } from './lib/time/timer.ts';
 import { DURATION } from './schema/duration.ts';
-import { LONGEST_TIMER } from './timer.ts';
 
 /** An EVM address; its checksum, if it has one, is checked apart from the schema. */
 export function addressSchema(description: string) {

@@ -1,4 +1,4 @@
-import { BoundedTtlMap } from './bounded-ttl-map.ts';
+import { BoundedTtlMap } from './lib/bounded/bounded-ttl-map.ts';
 import {
   type BucketLimit,
   type Standing,

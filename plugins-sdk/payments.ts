@@ -1,5 +1,5 @@
 import { Refusal } from './kernel.ts';
-import { randomId } from './random-id.ts';
+import { randomId } from './lib/eth/random-id.ts';
 import { type StateArea, StateUnavailable, StateUnreadable } from './state-area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */

@@ -1,11 +1,8 @@
 import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { clientIp } from './context-keys.ts';
-import { deepFreeze } from './deep-freeze.ts';
-import { type Hex, isHex } from './hex.ts';
 import { contextOf, errorContextOf, keepMemo } from './hook-context.ts';
 import { LongResponse } from './json/long-response.ts';
 import { plainText, SentJson } from './json/plain.ts';
-import { atOnce, STEP, type Steps } from './json/turns.ts';
 import {
   type ApiResponse,
   type Awaitable,
@@ -19,8 +16,11 @@ import {
   Refusal,
   WrongShape,
 } from './kernel.ts';
+import { type Hex, isHex } from './lib/eth/hex.ts';
+import { atOnce, STEP, type Steps } from './lib/json/turns.ts';
+import { deepFreeze } from './lib/objects/deep-freeze.ts';
+import { nearest } from './lib/text/suggest.ts';
 import type { Memo } from './memo.ts';
-import { nearest } from './suggest.ts';
 
 export { deepFreeze };
 

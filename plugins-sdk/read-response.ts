@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LongResponse } from './json/long-response.ts';
 import { SentJson } from './json/plain.ts';
-import { STEP, type Steps } from './json/turns.ts';
 import type { ApiResponse, Json, OutgoingRequest } from './kernel.ts';
+import { STEP, type Steps } from './lib/json/turns.ts';
+import { privateNotes } from './lib/objects/private-notes.ts';
 import { outgoingOf } from './outgoing.ts';
-import { privateNotes } from './private-notes.ts';
 import { copyInSteps } from './public-hooks.ts';
 import { ensure, isString, membersOf } from './result-checks.ts';
 

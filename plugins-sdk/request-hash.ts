@@ -1,7 +1,7 @@
-import { CanonicalJsonError, jcs } from './canonical-json.ts';
-import { type Hex, toHex } from './hex.ts';
-import { keccak256 } from './keccak.ts';
 import { type Parameters, Refusal } from './kernel.ts';
+import { type Hex, toHex } from './lib/eth/hex.ts';
+import { keccak256 } from './lib/eth/keccak.ts';
+import { CanonicalJsonError, jcs } from './lib/json/canonical-json.ts';
 
 /** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
 function hashOf(parameters: Parameters): Hex {

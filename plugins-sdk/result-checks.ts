@@ -1,7 +1,7 @@
 import { isRecord } from '../kernel/plain-json.ts';
-import { type Hex, isHex } from './hex.ts';
 import { WrongShape } from './kernel.ts';
-import { misspelt } from './suggest.ts';
+import { type Hex, isHex } from './lib/eth/hex.ts';
+import { misspelt } from './lib/text/suggest.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { type HttpClient, isBytes32, isSameHex, RequestFailure } from '../../plugins-sdk/index.ts';
-import { LONGEST_TIMER } from '../../plugins-sdk/timer.ts';
+import { LONGEST_TIMER } from '../../plugins-sdk/lib/time/timer.ts';
 import type { Core } from './installed.ts';
 import type { Terms } from './terms.ts';
 

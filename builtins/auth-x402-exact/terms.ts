@@ -15,7 +15,7 @@ import {
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/plain-http.ts';
+import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 import { encodedHeader, offered } from './offer.ts';
 
 const AcceptSchema = Type.Object(

@@ -11,7 +11,7 @@ import {
   type Responses,
   warmUp,
 } from '../../plugins-sdk/index.ts';
-import type { SlotPool } from '../../plugins-sdk/slot-pool.ts';
+import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';

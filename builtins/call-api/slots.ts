@@ -13,7 +13,7 @@ import {
   Type,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/slot-pool.ts';
+import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import { failed } from './answer.ts';
 
 function callsSchema(description: string) {

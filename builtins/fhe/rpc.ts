@@ -1,4 +1,4 @@
-import { createHttpClient, type HttpClient, RequestFailure } from '../../plugins-sdk/http-client/index.ts';
+import { createHttpClient, type HttpClient, RequestFailure } from '../../plugins-sdk/lib/http/client/index.ts';
 
 /** The part of EIP-1193 that the SDK uses. */
 export interface Eip1193Provider {

@@ -6,8 +6,8 @@ import {
   type Log,
   limitConnections,
 } from '../../plugins-sdk/index.ts';
-import { type Address, listen, urlOf } from '../../plugins-sdk/listen.ts';
-import { oneByOne } from '../../plugins-sdk/one-by-one.ts';
+import { oneByOne } from '../../plugins-sdk/lib/bounded/one-by-one.ts';
+import { type Address, listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
 const QUIET = 60_000;

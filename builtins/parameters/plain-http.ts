@@ -7,7 +7,7 @@ import {
   keys,
   warning,
 } from '../../plugins-sdk/index.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/plain-http.ts';
+import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 
 /** Headers whose very purpose is to carry a credential, or that are named for one. */
 const CREDENTIAL = /^(?:proxy-)?authorization$|^cookie$|api-?key|token|secret|password|session/i;

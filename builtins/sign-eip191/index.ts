@@ -24,9 +24,9 @@ import {
   toBytes,
   warning,
 } from '../../plugins-sdk/index.ts';
+import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
-import { statementsOf } from '../../plugins-sdk/statements.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 

@@ -12,7 +12,7 @@ import {
   SlotTimeout,
   type Statement,
 } from '../../plugins-sdk/index.ts';
-import { within } from '../../plugins-sdk/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 
 type Outcome = 'signed' | 'failed' | 'busy';
 

@@ -8,7 +8,7 @@ import {
   type SignerServices,
   signerType,
 } from '../../plugins-sdk/index.ts';
-import { within } from '../../plugins-sdk/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';
 import { Token } from './token.ts';

@@ -1,4 +1,4 @@
-import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/hex.ts';
+import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { healthUrl, signerAt } from '../identity/health.ts';

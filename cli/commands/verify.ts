@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { isAddress, isBytes32 } from '../../plugins-sdk/hex.ts';
 import type { Json } from '../../plugins-sdk/kernel.ts';
-import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/numbers.ts';
+import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
+import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { userPath } from '../surroundings.ts';

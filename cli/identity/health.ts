@@ -1,5 +1,5 @@
-import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/hex.ts';
-import { createHttpClient } from '../../plugins-sdk/http-client/index.ts';
+import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for the whole answer. */

@@ -1,6 +1,6 @@
 import { Resolver, resolveTxt } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { within } from '../../plugins-sdk/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for a lookup, retries included. */

@@ -1,4 +1,4 @@
-import { within } from '../../plugins-sdk/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 import type { FromWorker } from './messages.ts';
 import type { WorkerProcess } from './worker-process.ts';
 

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Log } from '../../plugins-sdk/define.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
-import type { Address } from '../../plugins-sdk/listen.ts';
+import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { within } from '../../plugins-sdk/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 import type { ProcessLog } from '../log.ts';
 import { LogSink } from '../log-sink.ts';
 import { passLines } from './lines.ts';

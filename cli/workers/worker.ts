@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
-import { type Address, listen } from '../../plugins-sdk/listen.ts';
+import { type Address, listen } from '../../plugins-sdk/lib/http/listen.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
-import { within } from '../../plugins-sdk/within.ts';
 import { endsWithin } from '../ends-within.ts';
 import type { ProcessLog } from '../log.ts';
 import { faultsOf, type ReadVariables } from '../server.ts';

@@ -1,6 +1,7 @@
 import { Check } from 'typebox/value';
 import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
 import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/endpoint-keys.ts';
+import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
@@ -13,7 +14,6 @@ import {
   simpleKeys,
   simplePlugin,
 } from '../../plugins-sdk/shape.ts';
-import { hint } from '../../plugins-sdk/suggest.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';

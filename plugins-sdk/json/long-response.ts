@@ -1,10 +1,10 @@
-import { canonicalJson } from '../canonical-json.ts';
-import { type JsonText, trustedJson } from '../json-text.ts';
 import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
-import { deepFreeze } from '../public-hooks.ts';
-import { type LongContainer, partsOf } from './parts.ts';
-import { PartsReader } from './read.ts';
-import { inTurns, type Steps } from './turns.ts';
+import { canonicalJson } from '../lib/json/canonical-json.ts';
+import { type JsonText, trustedJson } from '../lib/json/json-text.ts';
+import { type LongContainer, partsOf } from '../lib/json/parts.ts';
+import { PartsReader } from '../lib/json/read.ts';
+import { inTurns, type Steps } from '../lib/json/turns.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 
 /**
  * An upstream's answer whose JSON text is too long to be handled in one turn of the event loop. What is made of it is made

@@ -1,5 +1,5 @@
 import { isPlain, WrongShape } from '../kernel.ts';
-import { STEP, type Steps } from './turns.ts';
+import { STEP, type Steps } from '../lib/json/turns.ts';
 
 // Taken before a plugin is loaded, which may replace what everybody uses.
 const { stringify } = JSON;

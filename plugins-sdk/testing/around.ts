@@ -1,6 +1,6 @@
 import { madeHere } from '../answers.ts';
-import type { Hex } from '../hex.ts';
 import type { ApiResponse, OutgoingRequest, Question, SignedResponse } from '../kernel.ts';
+import type { Hex } from '../lib/eth/hex.ts';
 import { AskedQuestion } from '../question.ts';
 import type { QuestionInput } from './inputs.ts';
 

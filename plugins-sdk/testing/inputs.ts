@@ -1,6 +1,5 @@
 import type { Exchange } from '../../kernel/exchange.ts';
 import type { ArgsOf, AroundStage, InnerStage, StageName, VariantStage } from '../../kernel/stages.ts';
-import type { Hex } from '../hex.ts';
 import type {
   ApiResponse,
   Awaitable,
@@ -11,6 +10,7 @@ import type {
   Question,
   SignedResponse,
 } from '../kernel.ts';
+import type { Hex } from '../lib/eth/hex.ts';
 
 /** What becomes of a request at one stage. */
 export type Outcome<Value> =

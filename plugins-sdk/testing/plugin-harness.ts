@@ -1,8 +1,8 @@
 import type { Plugin } from '../../kernel/registry.ts';
 import { Background } from '../background.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from '../define.ts';
-import type { Hex } from '../hex.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
+import type { Hex } from '../lib/eth/hex.ts';
 import { repeatingModesOf } from '../modes.ts';
 import { createPluginSet } from '../plugin-set.ts';
 import { checkBehaviour, checkMember } from '../shape.ts';

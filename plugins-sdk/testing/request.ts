@@ -14,7 +14,6 @@ import {
   stageOf,
 } from '../../kernel/stages.ts';
 import type { Background } from '../background.ts';
-import type { Hex } from '../hex.ts';
 import type {
   SignedResponse as Answer,
   ApiResponse,
@@ -24,10 +23,11 @@ import type {
   Json,
   Parameters,
 } from '../kernel.ts';
+import type { Hex } from '../lib/eth/hex.ts';
+import { randomId } from '../lib/eth/random-id.ts';
+import { hint } from '../lib/text/suggest.ts';
 import { deepFreeze } from '../public-hooks.ts';
-import { randomId } from '../random-id.ts';
 import { SignedResponse } from '../signed-response.ts';
-import { hint } from '../suggest.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import type {
   AfterApiCallInput,

@@ -1,6 +1,6 @@
 import type { Definition, EndpointKeys, Log, SimplePlugin } from '../define.ts';
-import type { Address } from '../hex.ts';
 import type { Endpoint, Json, Parameters } from '../kernel.ts';
+import type { Address } from '../lib/eth/hex.ts';
 
 /** A config as its file would have it, `version` left out if you like. */
 export type ServiceConfig = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Json } from '../kernel.ts';
-import { listen, urlOf } from '../listen.ts';
+import { listen, urlOf } from '../lib/http/listen.ts';
 
 /** A request as it arrived at the upstream. */
 export interface UpstreamRequest {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../bench/documents.ts';
 import { testPlugin } from '../../plugins-sdk/harness.ts';
 import { LongResponse } from '../../plugins-sdk/index.ts';
-import { inTurns } from '../../plugins-sdk/json/turns.ts';
+import { inTurns } from '../../plugins-sdk/lib/json/turns.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';
 

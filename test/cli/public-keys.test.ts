@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { HDNodeWallet, Wallet } from 'ethers';
 import { publishedIn } from '../../cli/public-keys.ts';
-import type { Address } from '../../plugins-sdk/hex.ts';
+import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 import { lastLine } from './started.ts';

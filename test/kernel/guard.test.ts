@@ -8,7 +8,8 @@ import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
 import { madeHere } from '../../plugins-sdk/answers.ts';
 import { contractsFor } from '../../plugins-sdk/contracts.ts';
-import { JsonText } from '../../plugins-sdk/json-text.ts';
+import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
+import { JsonText } from '../../plugins-sdk/lib/json/json-text.ts';
 import {
   type AfterApiCallContext,
   type BeforeApiCallContext,
@@ -18,7 +19,6 @@ import {
   publicHooks,
 } from '../../plugins-sdk/public-hooks.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
-import { randomId } from '../../plugins-sdk/random-id.ts';
 
 const contracts = contractsFor({ signers: [], now: Date.now });
 

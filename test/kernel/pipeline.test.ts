@@ -12,8 +12,8 @@ import type { AroundCall } from '../../kernel/stages.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { madeHere } from '../../plugins-sdk/answers.ts';
 import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
-import { randomId } from '../../plugins-sdk/random-id.ts';
 import { checked } from '../../plugins-sdk/signed.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;

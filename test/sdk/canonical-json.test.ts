@@ -9,8 +9,8 @@ import {
   canonicalJson,
   jcs,
   MAX_JSON_DEPTH,
-} from '../../plugins-sdk/canonical-json.ts';
-import { isDeeperThan } from '../../plugins-sdk/json/skip.ts';
+} from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 
 const BOTH = [canonicalJson, jcs];
 

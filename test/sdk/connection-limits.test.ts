@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
-import { listen, urlOf } from '../../plugins-sdk/listen.ts';
+import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 it('a connection that is refused costs no look at each of those that stay', async (t) => {
   let looks = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CountMinSketch } from '../../plugins-sdk/count-min-sketch.ts';
+import { CountMinSketch } from '../../plugins-sdk/lib/bounded/count-min-sketch.ts';
 
 describe('CountMinSketch', () => {
   it('never says less than the greatest number that a key was raised to', () => {

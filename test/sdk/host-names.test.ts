@@ -3,9 +3,9 @@ import { getServers, type LookupAddress, setServers } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import type { Found } from '../../plugins-sdk/host-names/dns.ts';
-import { candidates, parseHosts, parseSearchRules } from '../../plugins-sdk/host-names/files.ts';
-import { HostNames, UnknownHost } from '../../plugins-sdk/host-names/index.ts';
+import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
+import { candidates, parseHosts, parseSearchRules } from '../../plugins-sdk/lib/http/host-names/files.ts';
+import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });

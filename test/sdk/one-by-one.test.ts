@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { listen, urlOf } from '../../plugins-sdk/listen.ts';
-import { oneByOne } from '../../plugins-sdk/one-by-one.ts';
+import { oneByOne } from '../../plugins-sdk/lib/bounded/one-by-one.ts';
+import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { openRaw } from '../support/raw-http.ts';
 
 async function start(t: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inMap, privateNotes } from '../../plugins-sdk/private-notes.ts';
+import { inMap, privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
 
 for (const [engine, make] of Object.entries({ 'this engine': privateNotes, 'an engine of later': inMap }))
   test(`a note stays with its object, frozen or not, and shows nowhere: in ${engine}`, () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { steadyClock } from '../../plugins-sdk/steady-clock.ts';
+import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';
 
 function clockOver(...times: number[]): () => number {
   return steadyClock(() => times.shift() ?? Number.NaN);

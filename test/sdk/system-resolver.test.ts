@@ -21,7 +21,7 @@ childProcess.spawn = (...args) => {
   return child;
 };
 syncBuiltinESMExports();
-const { SystemResolver } = await import('./plugins-sdk/host-names/system.ts');
+const { SystemResolver } = await import('./plugins-sdk/lib/http/host-names/system.ts');
 const resolver = new SystemResolver(100);
 const find = (host) => resolver.find(host).then((addresses) => addresses.length, () => 'nobody to ask');
 const descriptors = [];

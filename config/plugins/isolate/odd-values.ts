@@ -1,7 +1,7 @@
-import { collected } from '../../../plugins-sdk/json/members.ts';
 import { plainText, SentJson } from '../../../plugins-sdk/json/plain.ts';
-import { atOnce, STEP } from '../../../plugins-sdk/json/turns.ts';
 import { isPlain, WrongShape } from '../../../plugins-sdk/kernel.ts';
+import { collected } from '../../../plugins-sdk/lib/json/members.ts';
+import { atOnce, STEP } from '../../../plugins-sdk/lib/json/turns.ts';
 import { MAX_MEMO, type Memo } from '../../../plugins-sdk/memo.ts';
 import { MAX_PARAMETERS } from '../../../plugins-sdk/public-hooks.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
-import { OwnedProcess } from '../../../plugins-sdk/child-process.ts';
+import { OwnedProcess } from '../../../plugins-sdk/lib/process/child-process.ts';
 import { Claims } from './claims.ts';
 import { clipped } from './clipped.ts';
 import { orderFrame } from './frames.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { HostNames } from '../../../plugins-sdk/host-names/index.ts';
-import { Connection } from '../../../plugins-sdk/http-client/connection.ts';
+import { Connection } from '../../../plugins-sdk/lib/http/client/connection.ts';
+import { HostNames } from '../../../plugins-sdk/lib/http/host-names/index.ts';
 
 it('a connection that cannot even be begun fails the call, however long its name took to be looked up', async () => {
   const names = new HostNames({

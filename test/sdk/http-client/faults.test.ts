@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { createHttpClient } from '../../../plugins-sdk/http-client/index.ts';
+import { createHttpClient } from '../../../plugins-sdk/lib/http/client/index.ts';
 import { faults, startUpstream } from '../../support/upstream.ts';
 import { CUT_SHORT, fails, getFails, renewed, send, text, upstream } from './setup.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Proxies } from '../../../plugins-sdk/http-client/proxies.ts';
+import { Proxies } from '../../../plugins-sdk/lib/http/client/proxies.ts';
 
 type Variables = Readonly<Record<string, string>>;
 

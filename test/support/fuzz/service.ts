@@ -6,7 +6,7 @@ import type { Endpoint, HttpRequest, HttpResponse, Outcome, Parameters, SignRequ
 import { madeHere } from '../../../plugins-sdk/answers.ts';
 import { contractsFor } from '../../../plugins-sdk/contracts.ts';
 import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
-import { randomId } from '../../../plugins-sdk/random-id.ts';
+import { randomId } from '../../../plugins-sdk/lib/eth/random-id.ts';
 import { Trace } from './ledger.ts';
 import { actsOf, PLUGINS, type Plan } from './plan.ts';
 import { type Act, ignore, pause, type RunFn, requestIdOf, type Situation, turns } from './situation.ts';

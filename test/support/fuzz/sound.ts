@@ -1,12 +1,12 @@
 import type { StageName } from '../../../kernel/stages.ts';
 import type { SignedResponse as Answer, Endpoint, Hex, Parameters, SignRequest } from '../../../kernel/values.ts';
-import { toHex } from '../../../plugins-sdk/hex.ts';
-import { keccak256 } from '../../../plugins-sdk/keccak.ts';
+import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
+import { keccak256 } from '../../../plugins-sdk/lib/eth/keccak.ts';
+import { statementsOf } from '../../../plugins-sdk/lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { checked } from '../../../plugins-sdk/signed.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
 import { createSigner } from '../../../plugins-sdk/signer.ts';
-import { statementsOf } from '../../../plugins-sdk/statements.ts';
 import { TEST_KEY } from '../service.ts';
 import { type Draw, ignore, type RunFn } from './situation.ts';
 

@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
-import { BoundedTtlMap } from '../bounded-ttl-map.ts';
+import { BoundedTtlMap } from '../../bounded/bounded-ttl-map.ts';
 import { Dns, type Found, NoAnswer } from './dns.ts';
 import { HOSTS_FILE, parsedFile, parseHosts } from './files.ts';
 import { SystemResolver } from './system.ts';

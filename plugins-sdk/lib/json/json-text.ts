@@ -1,9 +1,7 @@
-import type { CheckedJson } from '../kernel/values.ts';
-
 let trust: (text: string) => JsonText;
 
 /** Text that is JSON, known to be so: it was written as such, or checked. It never changes. */
-export class JsonText implements CheckedJson {
+export class JsonText {
   readonly json: string;
   /** Nobody can pass for one: the guard looks for this. */
   readonly #checked = true;

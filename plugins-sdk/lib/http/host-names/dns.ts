@@ -1,7 +1,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
-import { within } from '../within.ts';
+import { within } from '../../time/within.ts';
 import { candidates, parsedFile, parseSearchRules, RESOLVER_FILE } from './files.ts';
 
 /** The addresses of a name, and for how many milliseconds they may be used. */

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { LONGEST_TIMER } from '../timer.ts';
+import { LONGEST_TIMER } from '../../time/timer.ts';
 import {
   BoundedBuffer,
   type Coding,

@@ -1,7 +1,6 @@
+import { steadyClock } from '../time/steady-clock.ts';
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
 import { CountMinSketch } from './count-min-sketch.ts';
-import { Refusal } from './kernel.ts';
-import { steadyClock } from './steady-clock.ts';
 
 /** What a client's bucket answered. */
 export interface TokenTake {
@@ -17,12 +16,6 @@ export interface TokenTake {
 export interface ClientBuckets {
   /** @param key - the client, as `clientKey` gives it: a short text. */
   take(key: string): TokenTake | Promise<TokenTake>;
-}
-
-/** What a client is told whose bucket holds no token (RFC 6585, section 4). Observers of errors do not see it. */
-export function tooManyRequests({ retryAfter }: TokenTake): Refusal {
-  const headers = { 'Retry-After': String(Math.ceil(retryAfter / 1000)) };
-  return new Refusal(429, 'Too Many Requests', { headers, failure: false });
 }
 
 export interface TokenBucketsOptions {

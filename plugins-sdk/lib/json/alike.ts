@@ -1,6 +1,5 @@
-import { isRecord } from '../../kernel/plain-json.ts';
-import { canonicalJson } from '../canonical-json.ts';
-import type { Json } from '../kernel.ts';
+import { canonicalJson } from './canonical-json.ts';
+import { isRecord, type Json } from './value.ts';
 
 /** Names of members up to which JSON.stringify is told their order: it then asks each object for all of them. */
 const MOST_NAMES = 64;

@@ -2,7 +2,6 @@ import { dataDigest, personalDigest } from './eip191.ts';
 import type { Hex } from './hex.ts';
 import { toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
-import type { SignRequest } from './kernel.ts';
 
 /** The JSON of `eth_signTypedData_v4` (EIP-712). */
 export interface TypedData {
@@ -100,9 +99,18 @@ export interface Statements {
   readonly receipt?: { readonly requestHash: Hex; readonly dataHash: Hex; readonly statement: TypedStatement };
 }
 
+interface Answer {
+  readonly endpointId: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  readonly data: Hex;
+  /** Whether the data is the hash of what is shown, rather than shown itself; default false. */
+  readonly isHash?: boolean;
+}
+
 /** @param requestHash of what an endpoint with receipts was asked. @param id the endpoint's ID, where it is known as bytes. */
 export function statementsOf(
-  request: SignRequest,
+  request: Answer,
   requestHash?: Hex,
   id: Uint8Array | Hex = request.endpointId,
 ): Statements {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { ethers } from '../process/lazy.ts';
 import { toHex } from './hex.ts';
-import { ethers } from './lazy.ts';
 
 type Secp256k1 = typeof import('secp256k1');
 type TinySecp256k1 = typeof import('tiny-secp256k1');

@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH } from '../canonical-json.ts';
+import { MAX_JSON_DEPTH } from './canonical-json.ts';
 import {
   endOfDecimal,
   endOfExponent,

@@ -1,4 +1,4 @@
-import { undici } from '../lazy.ts';
+import { undici } from '../../process/lazy.ts';
 
 /** A proxy gave no way to the server. Its message is fit for a log, and it has no code: nothing is sent again for it. */
 export class ProxyFailure extends Error {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { LookupAddress } from 'node:dns';
-import { within } from '../within.ts';
+import { within } from '../../time/within.ts';
 
 /** Milliseconds for one name. */
 const DEADLINE = 15_000;

@@ -1,4 +1,4 @@
-import type { Json } from '../kernel.ts';
+import type { Json } from './value.ts';
 
 /** The largest index that an array may have. */
 const LAST_INDEX = 2 ** 32 - 2;

@@ -1,10 +1,10 @@
-import { canonicalJson } from '../canonical-json.ts';
-import type { Json } from '../kernel.ts';
 import { canonicalList } from './alike.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { dictionary, insert } from './members.ts';
 import { keyOf, LongContainer, type Part } from './parts.ts';
 import { sorted } from './sort.ts';
 import { STEP, type Steps } from './turns.ts';
+import type { Json } from './value.ts';
 
 /** Reads long arrays and objects part by part, for texts of which JSON.parse could hold the event loop for too long. */
 export class PartsReader {

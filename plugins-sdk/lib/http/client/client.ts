@@ -1,5 +1,5 @@
+import { undici } from '../../process/lazy.ts';
 import { borrowHostNames, returnHostNames } from '../host-names/index.ts';
-import { undici } from '../lazy.ts';
 import { CALLER_ABORTED, Call, CLIENT_CLOSED } from './call.ts';
 import { Connection, type Means, meansWith } from './connection.ts';
 import type { HttpClient, HttpClientOptions } from './index.ts';

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { buildConnector, Client } from 'undici';
+import { undici } from '../../process/lazy.ts';
 import type { HostNames } from '../host-names/index.ts';
-import { undici } from '../lazy.ts';
 import type { HttpProxy } from './proxies.ts';
 import { openTunnel, unreachable } from './tunnel.ts';
 

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { parseAddress } from '../client-address.ts';
-import { type HttpTarget, httpTarget, isLoopback } from '../http-target.ts';
+import { type HttpTarget, httpTarget, isLoopback } from '../target.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import type { AbortSource } from './kernel.ts';
-import { LONGEST_TIMER } from './timer.ts';
+import { LONGEST_TIMER } from '../time/timer.ts';
+import type { AbortSource } from './abort-source.ts';
 
 /** Gives the slot back. Only the first call counts. */
 export type Release = () => void;

@@ -1,4 +1,4 @@
-import type { Json } from './kernel.ts';
+import type { Json } from './value.ts';
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const DIGIT_ZERO = 0x30;

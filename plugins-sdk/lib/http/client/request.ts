@@ -1,4 +1,4 @@
-import type { AbortSource } from '../kernel.ts';
+import type { AbortSource } from '../../bounded/abort-source.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {

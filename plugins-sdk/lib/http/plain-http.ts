@@ -1,4 +1,4 @@
-import { isLoopback } from './http-target.ts';
+import { isLoopback } from './target.ts';
 
 /** Whether others can read what is sent to a URL: over plain HTTP, and beyond this machine. */
 export function isReadableOnTheWay(text: string | undefined): boolean {

@@ -1,4 +1,4 @@
-import type { AbortSource } from './kernel.ts';
+import type { AbortSource } from './abort-source.ts';
 import { type Release, SlotPool, type SlotTenant, SlotTimeout } from './slot-pool.ts';
 
 export { type Release, SlotTimeout };

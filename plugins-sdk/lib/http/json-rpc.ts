@@ -1,5 +1,5 @@
-import { type HttpClient, RequestFailure } from './http-client/index.ts';
-import type { HttpTarget } from './http-target.ts';
+import { type HttpClient, RequestFailure } from './client/index.ts';
+import type { HttpTarget } from './target.ts';
 
 /** The node gave no usable answer. The message is fit for the log: it shows neither the path of a URL nor a text of the node's. */
 export class JsonRpcFailure extends Error {
