@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { createSigner } from '../plugins-sdk/signer.ts';
+import { createSigner } from '../plugins-sdk/signing/local-key.ts';
 import { RECIPIENT } from './payments.ts';
 import { root } from './rounds.ts';
 import { SIGNER_KEY } from './signer-key.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { toBytes } from '../plugins-sdk/lib/eth/hex.ts';
 import { listen, urlOf } from '../plugins-sdk/lib/http/listen.ts';
-import { createSigner } from '../plugins-sdk/signer.ts';
+import { createSigner } from '../plugins-sdk/signing/local-key.ts';
 import { SIGNER_KEY } from './signer-key.ts';
 
 /** A wallet that does as little as one can: `personal_sign` with the native library. */

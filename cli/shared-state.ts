@@ -13,7 +13,7 @@ import {
   type StateEngineType,
   StateUnavailable,
   StateUnreadable,
-} from '../plugins-sdk/state-area.ts';
+} from '../plugins-sdk/state/area.ts';
 import { endsWithin } from './ends-within.ts';
 import type { Measured } from './state-meters.ts';
 import { messageOf } from './text.ts';

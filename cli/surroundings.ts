@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { useProxyVariables } from '../plugins-sdk/lib/http/client/proxies.ts';
-import { SECRET_VARIABLES } from '../plugins-sdk/signer-variables.ts';
+import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 
 const require = createRequire(import.meta.url);
 const manifest = 'signed-data-proxy/package.json';

@@ -1,4 +1,4 @@
-export { signingHooks } from '../plugins-sdk/shape.ts';
+export { signingHooks } from '../plugins-sdk/host/check-definition.ts';
 export { type EnvironmentOptions, loadEnvironment } from './environment.ts';
 export { ConfigErrors, type LocatedFinding, locatedLine } from './findings.ts';
 export { type LoadedConfig, type LoadOptions, loadConfig } from './load.ts';

@@ -1,6 +1,6 @@
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
-import { SECRET_VARIABLES } from '../plugins-sdk/signer-variables.ts';
+import { SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 import { errorAt } from './findings.ts';
 
 /** Variables by name. */

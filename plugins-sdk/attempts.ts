@@ -5,7 +5,7 @@ import { millisecondsSchema } from './keys.ts';
 import type { ClientBuckets, TokenTake } from './lib/bounded/token-buckets.ts';
 import { clientKey } from './lib/http/client-address.ts';
 import { clientBuckets } from './merged-buckets.ts';
-import { StateKey } from './state.ts';
+import { StateKey } from './state/state.ts';
 
 export interface AttemptsOptions {
   /** Where its config stands under `server`: `window` and `max` below it. */

@@ -1,8 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
-import { compileSchema } from './compile-schema.ts';
-import type { Debts } from './debts.ts';
 import type {
   Awaitable,
   Call,
@@ -20,11 +18,13 @@ import type {
 } from './kernel.ts';
 import type { Address } from './lib/eth/hex.ts';
 import type { Meters } from './meters.ts';
-import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi-part.ts';
+import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi/part.ts';
 import type { PublicHooks } from './public-hooks.ts';
-import type { SignerType } from './signers.ts';
-import type { States } from './state.ts';
-import type { SharedState, StateEngineType } from './state-area.ts';
+import { compileSchema } from './schema/compile.ts';
+import type { SignerType } from './signing/signers.ts';
+import type { SharedState, StateEngineType } from './state/area.ts';
+import type { Debts } from './state/debts.ts';
+import type { States } from './state/state.ts';
 import type { Workers } from './workers.ts';
 
 export { type Static, Type };

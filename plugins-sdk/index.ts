@@ -1,12 +1,9 @@
 /** All that a plugin may import. */
 
-export { requireAnswer, type Vouchers, type Wanted } from './answers.ts';
 export * from './checks.ts';
 export * from './connection-limits.ts';
 export * from './context-keys.ts';
-export type { DebtLine, Debts } from './debts.ts';
 export * from './define.ts';
-export { LongResponse } from './json/long-response.ts';
 export * from './kernel.ts';
 export * from './keys.ts';
 export { koaContext } from './koa-context.ts';
@@ -32,7 +29,6 @@ export { optionalPackage } from './lib/process/optional-package.ts';
 export { warmUp } from './lib/process/warm-up.ts';
 export { steadyClock } from './lib/time/steady-clock.ts';
 export { LONGEST_TIMER } from './lib/time/timer.ts';
-export * from './memory-area.ts';
 export { clientBuckets } from './merged-buckets.ts';
 export * from './meters.ts';
 export {
@@ -43,18 +39,22 @@ export {
   refTo,
   textSchema,
   withMembers,
-} from './openapi-components.ts';
-export type * from './openapi-part.ts';
+} from './openapi/components.ts';
+export type * from './openapi/part.ts';
 export * from './prepare.ts';
 export * from './probes.ts';
 export * from './public-hooks.ts';
 export { AskedQuestion, type QuestionParts } from './question.ts';
 export { requestHashOf } from './request-hash.ts';
-export type { Signer } from './signer.ts';
-export * from './signer-settings.ts';
-export type { SignerRole } from './signer-variables.ts';
-export * from './signers.ts';
-export { type Closable, StateKey, type States } from './state.ts';
-export * from './state-area.ts';
+export { requireAnswer, type Vouchers, type Wanted } from './results/answers.ts';
+export { LongResponse } from './results/long-response.ts';
+export type { Signer } from './signing/local-key.ts';
+export * from './signing/settings.ts';
+export * from './signing/signers.ts';
+export type { SignerRole } from './signing/variables.ts';
+export * from './state/area.ts';
+export type { DebtLine, Debts } from './state/debts.ts';
+export * from './state/memory-area.ts';
+export { type Closable, StateKey, type States } from './state/state.ts';
 export { tooManyRequests } from './too-many-requests.ts';
 export type { Workers } from './workers.ts';

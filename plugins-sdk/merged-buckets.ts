@@ -1,5 +1,5 @@
 import { type ClientBuckets, TokenBuckets, type TokenTake } from './lib/bounded/token-buckets.ts';
-import type { BucketLimit, SharedState, StateArea } from './state-area.ts';
+import type { BucketLimit, SharedState, StateArea } from './state/area.ts';
 import type { Workers } from './workers.ts';
 
 /** Milliseconds between two merges. */

@@ -1,7 +1,7 @@
-import type { DebtLine, Debts } from './debts.ts';
 import type { Log } from './define.ts';
 import { Payments, refusalOf, type Taken, type Ticket, ticketFor } from './payments.ts';
-import type { SharedState, StateArea } from './state-area.ts';
+import type { SharedState, StateArea } from './state/area.ts';
+import type { DebtLine, Debts } from './state/debts.ts';
 
 /** Milliseconds after which a payment is free again whose process died, and between two renewals by one that lives. */
 const LEASE = 30_000;

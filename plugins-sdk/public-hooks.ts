@@ -1,8 +1,6 @@
 import { isPlain, isRecord } from '../kernel/plain-json.ts';
 import { clientIp } from './context-keys.ts';
 import { contextOf, errorContextOf, keepMemo } from './hook-context.ts';
-import { LongResponse } from './json/long-response.ts';
-import { plainText, SentJson } from './json/plain.ts';
 import {
   type ApiResponse,
   type Awaitable,
@@ -21,6 +19,8 @@ import { atOnce, STEP, type Steps } from './lib/json/turns.ts';
 import { deepFreeze } from './lib/objects/deep-freeze.ts';
 import { nearest } from './lib/text/suggest.ts';
 import type { Memo } from './memo.ts';
+import { LongResponse } from './results/long-response.ts';
+import { plainText, SentJson } from './results/plain.ts';
 
 export { deepFreeze };
 

@@ -1,4 +1,4 @@
-import type { StateArea } from './state-area.ts';
+import type { StateArea } from './state/area.ts';
 
 /** The processes of one service on one machine, as a plugin in one of them sees them. */
 export interface Workers {

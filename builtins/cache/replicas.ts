@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import { requireAnswer, type Wanted } from '../../plugins-sdk/answers.ts';
 import {
   DEFAULT_TIMEOUT,
   type Exchange,
@@ -9,6 +8,7 @@ import {
   SignedResponse,
   type StateArea,
 } from '../../plugins-sdk/index.ts';
+import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
 import type { Found } from './entries.ts';
 
 /** Milliseconds after which the lock of a process that died is free, and between two renewals of one that lives. */

@@ -14,7 +14,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { skipSpace } from '../../plugins-sdk/lib/json/scan.ts';
 import { inTurns, STEP } from '../../plugins-sdk/lib/json/turns.ts';
-import { keep } from '../../plugins-sdk/read-response.ts';
+import { keep } from '../../plugins-sdk/results/read-response.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;

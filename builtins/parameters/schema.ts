@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { compileSchema } from '../../plugins-sdk/compile-schema.ts';
 import { type Finding, type Parameter, Type } from '../../plugins-sdk/index.ts';
+import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { errorAt } from '../../plugins-sdk/schema/finding.ts';
 import { childPath, isRecord, printable } from '../../plugins-sdk/schema/path.ts';

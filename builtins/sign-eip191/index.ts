@@ -26,7 +26,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { checked } from '../../plugins-sdk/signed.ts';
+import { checked } from '../../plugins-sdk/signing/signed.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 

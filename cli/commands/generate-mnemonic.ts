@@ -1,5 +1,5 @@
 import { HDNodeWallet } from 'ethers';
-import { DERIVATION_PATH } from '../../plugins-sdk/signer.ts';
+import { DERIVATION_PATH } from '../../plugins-sdk/signing/local-key.ts';
 import { print } from '../terminal.ts';
 
 /** Prints a new account: 128 bits of entropy as 12 BIP-39 words, at the path that `SERVICE_MNEMONIC` is derived with. */

@@ -1,5 +1,5 @@
 import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
-import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
+import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { healthUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';

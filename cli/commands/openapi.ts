@@ -1,5 +1,5 @@
 import { loadConfig, locatedLine } from '../../config/index.ts';
-import { describeService } from '../../plugins-sdk/openapi.ts';
+import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import type { Given } from '../arguments.ts';
 import { definitions } from '../service.ts';
 import { packageVersion, readEnvironment, userPath } from '../surroundings.ts';

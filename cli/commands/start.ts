@@ -1,5 +1,5 @@
 import { type Stats, watchFile } from 'node:fs';
-import { overruled, signerVariables } from '../../plugins-sdk/signer-variables.ts';
+import { overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../crash.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../log.ts';

@@ -1,6 +1,6 @@
 import type { Log } from '../../plugins-sdk/define.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
-import { signerFromEnvironment } from '../../plugins-sdk/signer.ts';
+import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Given } from '../arguments.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 

@@ -9,7 +9,7 @@ import {
   type OutgoingRequest,
   type Parameters,
 } from '../../plugins-sdk/index.ts';
-import { checked } from '../../plugins-sdk/signed.ts';
+import { checked } from '../../plugins-sdk/signing/signed.ts';
 import type { RecordedRequest } from './record.ts';
 
 /** Nobody sends it. */

@@ -1,5 +1,5 @@
 import { within } from '../../plugins-sdk/lib/time/within.ts';
-import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state-area.ts';
+import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state/area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
 

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { ProcessLog } from '../log.ts';
 import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';

@@ -1,4 +1,4 @@
-import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
+import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { isClass } from './module-exports.ts';
 
 /** What makes a plugin out of its config. */

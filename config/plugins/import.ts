@@ -1,7 +1,7 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
-import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
 import { initialize, resolve } from './as-module.mjs';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 

@@ -1,11 +1,5 @@
 import { Check } from 'typebox/value';
 import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
-import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/endpoint-keys.ts';
-import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
-import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
-import { convert } from '../../plugins-sdk/schema/convert.ts';
-import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
-import { childPath } from '../../plugins-sdk/schema/path.ts';
 import {
   checkDefinition,
   isDefinition,
@@ -13,7 +7,13 @@ import {
   signingHooks,
   simpleKeys,
   simplePlugin,
-} from '../../plugins-sdk/shape.ts';
+} from '../../plugins-sdk/host/check-definition.ts';
+import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/host/endpoint-keys.ts';
+import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
+import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { convert } from '../../plugins-sdk/schema/convert.ts';
+import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
+import { childPath } from '../../plugins-sdk/schema/path.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';

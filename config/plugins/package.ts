@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
+import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { hookIntoImports } from './import.ts';
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname, extname, isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { PluginProblem } from '../../plugins-sdk/plugin-problem.ts';
+import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { resolvePackage } from './package.ts';
 
 const EXTENSIONS = new Set(['.ts', '.mts', '.js', '.mjs']);

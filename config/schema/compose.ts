@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
+import { modesOf } from '../../plugins-sdk/host/modes.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
-import { modesOf } from '../../plugins-sdk/modes.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { errorAt } from '../findings.ts';

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
-import { compileSchema } from '../compile-schema.ts';
 import type { Finding } from '../define.ts';
 import { hint, nearest } from '../lib/text/suggest.ts';
+import { compileSchema } from './compile.ts';
 import { isDuration } from './duration.ts';
 import { errorAt } from './finding.ts';
 import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';

@@ -1,7 +1,7 @@
-import { madeHere } from '../answers.ts';
 import type { ApiResponse, OutgoingRequest, Question, SignedResponse } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
 import { AskedQuestion } from '../question.ts';
+import { madeHere } from '../results/answers.ts';
 import type { QuestionInput } from './inputs.ts';
 
 /** What a signed answer has, where a test does not say. */

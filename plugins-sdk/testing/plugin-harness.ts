@@ -1,11 +1,11 @@
 import type { Plugin } from '../../kernel/registry.ts';
-import { Background } from '../background.ts';
 import type { Definition, EndpointKeys, Services, SimplePlugin } from '../define.ts';
+import { Background } from '../host/background.ts';
+import { checkBehaviour, checkMember } from '../host/check-definition.ts';
+import { repeatingModesOf } from '../host/modes.ts';
+import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
-import { repeatingModesOf } from '../modes.ts';
-import { createPluginSet } from '../plugin-set.ts';
-import { checkBehaviour, checkMember } from '../shape.ts';
 import type {
   AfterApiCallInput,
   AnswerInput,

@@ -1,8 +1,8 @@
 import type { Definition, EndpointKeys } from '../define.ts';
-import { hooksWithKeys, keyValues } from '../endpoint-keys.ts';
+import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../host/check-definition.ts';
+import { hooksWithKeys, keyValues } from '../host/endpoint-keys.ts';
 import type { Endpoint } from '../kernel.ts';
 import { validateOwn } from '../schema/own-config.ts';
-import { checkDefinition, isDefinition, simpleKeys, simplePlugin } from '../shape.ts';
 
 /** What the service would make of a plugin file. @throws PluginProblem as its loader does */
 export function definitionOf(

@@ -13,7 +13,7 @@ import {
   stageNames,
   stageOf,
 } from '../../kernel/stages.ts';
-import type { Background } from '../background.ts';
+import type { Background } from '../host/background.ts';
 import type {
   SignedResponse as Answer,
   ApiResponse,

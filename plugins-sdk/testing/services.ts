@@ -1,9 +1,9 @@
-import { Debts } from '../debts.ts';
 import type { Definition, Log, Services } from '../define.ts';
+import { describeService } from '../host/openapi/document.ts';
 import type { Endpoint } from '../kernel.ts';
 import { MeterRegistry } from '../meters.ts';
-import { describeService } from '../openapi.ts';
-import { StateStore } from '../state.ts';
+import { Debts } from '../state/debts.ts';
+import { StateStore } from '../state/state.ts';
 
 /** An endpoint to address requests to; pass what matters to the test. */
 export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {

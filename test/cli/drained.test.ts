@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { drained } from '../../cli/drain.ts';
-import { Debts } from '../../plugins-sdk/debts.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
 
 /** A drain with its own clock; what it comes to once the milliseconds have passed in steps. */
 function setUp(t: TestContext) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { StateClient } from '../../cli/shared-state.ts';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
-import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state-area.ts';
+import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 
 type Fault = 'none' | 'refuses' | 'hangs' | 'is full';
 

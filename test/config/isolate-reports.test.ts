@@ -8,7 +8,7 @@ import { FrameSplitter } from '../../config/plugins/isolate/frames.ts';
 import { Isolate } from '../../config/plugins/isolate/isolate.ts';
 import type { Report } from '../../config/plugins/isolate/protocol.ts';
 import { ReportReader } from '../../config/plugins/isolate/reports.ts';
-import { SentJson } from '../../plugins-sdk/json/plain.ts';
+import { SentJson } from '../../plugins-sdk/results/plain.ts';
 import { resultOf, speaker } from '../support/isolated-speaker.ts';
 
 /** Two processes that say what the script of a call has them say. */

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { AroundCall, Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
 import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
-import { createSigner, type Signer } from '../../plugins-sdk/signer.ts';
+import { createSigner, type Signer } from '../../plugins-sdk/signing/local-key.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';

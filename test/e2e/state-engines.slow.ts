@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { eventually } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { describeService } from '../../plugins-sdk/openapi.ts';
+import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { assertValid, Described } from '../openapi/document.ts';
 import { loadObject } from '../support/config.ts';
 import { JSON_HEADERS } from '../support/http.ts';

@@ -6,8 +6,7 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
-import { madeHere } from '../../plugins-sdk/answers.ts';
-import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { JsonText } from '../../plugins-sdk/lib/json/json-text.ts';
 import {
@@ -19,6 +18,7 @@ import {
   publicHooks,
 } from '../../plugins-sdk/public-hooks.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import { madeHere } from '../../plugins-sdk/results/answers.ts';
 
 const contracts = contractsFor({ signers: [], now: Date.now });
 

@@ -10,11 +10,11 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { Registry } from '../../kernel/registry.ts';
 import type { AroundCall } from '../../kernel/stages.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
-import { madeHere } from '../../plugins-sdk/answers.ts';
-import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
-import { checked } from '../../plugins-sdk/signed.ts';
+import { madeHere } from '../../plugins-sdk/results/answers.ts';
+import { checked } from '../../plugins-sdk/signing/signed.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;

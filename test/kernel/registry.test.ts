@@ -10,7 +10,7 @@ import {
   type Route,
 } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
-import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 
 const nothing = () => undefined;
 const contracts = contractsFor({ signers: [], now: Date.now });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { describeService } from '../../plugins-sdk/openapi.ts';
+import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';
 import { loadObject } from '../support/config.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { describeService } from '../../plugins-sdk/openapi.ts';
+import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { contractsFor } from '../../plugins-sdk/contracts.ts';
-import { LongResponse } from '../../plugins-sdk/json/long-response.ts';
+import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { type OutgoingRequest, WrongShape } from '../../plugins-sdk/kernel.ts';
 import { atOnce } from '../../plugins-sdk/lib/json/turns.ts';
+import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 
 const { inputs, results } = contractsFor({ signers: [], now: Date.now });
 const request: OutgoingRequest = { method: 'GET', url: 'http://h/', headers: {}, body: undefined };

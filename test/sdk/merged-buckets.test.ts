@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { TokenBuckets } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
 import { clientBuckets, MergedBuckets } from '../../plugins-sdk/merged-buckets.ts';
-import type { StateArea } from '../../plugins-sdk/state-area.ts';
+import type { StateArea } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 
 const HOUR = 3_600_000;
 /** Of which a process may be 10 tokens ahead of the engine. */

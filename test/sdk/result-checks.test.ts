@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { contractsFor } from '../../plugins-sdk/contracts.ts';
+import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { WrongShape } from '../../plugins-sdk/kernel.ts';
 
 const contracts = contractsFor({ signers: [], now: Date.now });

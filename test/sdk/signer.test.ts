@@ -7,7 +7,7 @@ import { Wallet } from 'ethers';
 import fc from 'fast-check';
 import { CURVE_ORDER, defaultBackend, type EcdsaBackend, recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { toBytes } from '../../plugins-sdk/lib/eth/hex.ts';
-import { createSigner, DERIVATION_PATH, signerFromEnvironment } from '../../plugins-sdk/signer.ts';
+import { createSigner, DERIVATION_PATH, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { hide } from '../support/hide.ts';
 
 const DIGITS = '4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318';
@@ -157,7 +157,7 @@ describe('createSigner', () => {
   for (const [hidden, backend, missing] of without) {
     it(`signs with ${backend} without ${missing.join(' and ')}, and says so when asked for one of those`, () => {
       const script = `
-        import { createSigner } from './plugins-sdk/signer.ts';
+        import { createSigner } from './plugins-sdk/signing/local-key.ts';
         import { recoverAddress } from './plugins-sdk/lib/eth/eip191.ts';
         const signer = createSigner('${PRIVATE_KEY}');
         const digest = new Uint8Array(32);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { StateKey, StateStore } from '../../plugins-sdk/state.ts';
+import { StateKey, StateStore } from '../../plugins-sdk/state/state.ts';
 
 const counter = () => {
   let made = 0;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
-import type { StateArea } from '../../plugins-sdk/state-area.ts';
+import type { StateArea } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 
 /** Areas of one engine, under test. */
 export interface Subject {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MemoryArea } from '../../plugins-sdk/memory-area.ts';
-import { StateUnavailable } from '../../plugins-sdk/state-area.ts';
+import { StateUnavailable } from '../../plugins-sdk/state/area.ts';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { contract } from './contract.ts';
 
 describe('state in memory', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { type StateEngine, StateUnavailable } from '../../plugins-sdk/state-area.ts';
+import { type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
 import { type Directives, describeServers, eventually, openEngine, RedisServer } from './redis-server.ts';
 

@@ -8,7 +8,7 @@ import { describe, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
-import type { StateEngine } from '../../plugins-sdk/state-area.ts';
+import type { StateEngine } from '../../plugins-sdk/state/area.ts';
 
 /** Server programs that are here. */
 const programs = ['redis-server', 'valkey-server'].filter((name) => spawnSync(name, ['--version']).status === 0);

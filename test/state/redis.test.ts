@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
-import type { StateEngine } from '../../plugins-sdk/state-area.ts';
+import type { StateEngine } from '../../plugins-sdk/state/area.ts';
 import { contract } from './contract.ts';
 import { describeServers, openEngine, RedisServer } from './redis-server.ts';
 

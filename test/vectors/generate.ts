@@ -8,7 +8,7 @@ import { dataDigest, personalDigest } from '../../plugins-sdk/lib/eth/eip191.ts'
 import { type Hex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { createSigner } from '../../plugins-sdk/signer.ts';
+import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { loadObject } from '../support/config.ts';
 import { receiptVectors } from './receipts.ts';
 

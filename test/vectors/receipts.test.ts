@@ -6,7 +6,7 @@ import { dataDigest } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isHex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
 import { jcs } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { createSigner } from '../../plugins-sdk/signer.ts';
+import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { requestHashOf, verifyResponse } from '../../verify/index.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { compile } from '../support/solidity.ts';

@@ -14,7 +14,7 @@ import {
 } from 'ethers';
 import { recoverAddress as recoverSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { createSigner } from '../../plugins-sdk/signer.ts';
+import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { type Vectors, vectors } from './generate.ts';
 

@@ -1,7 +1,7 @@
 import { dirname, extname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildFailure, Plugin } from 'esbuild';
-import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
+import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 
 const own = fileURLToPath(import.meta.url);
 const root = fileURLToPath(new URL('../../../', import.meta.url));

@@ -1,7 +1,7 @@
 import type { Behaviour, ConfigKey, Services, SimplePlugin } from '../../../plugins-sdk/define.ts';
-import { hooksWithKeys, keyValuesOf } from '../../../plugins-sdk/endpoint-keys.ts';
-import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
-import { isDefinition } from '../../../plugins-sdk/shape.ts';
+import { isDefinition } from '../../../plugins-sdk/host/check-definition.ts';
+import { hooksWithKeys, keyValuesOf } from '../../../plugins-sdk/host/endpoint-keys.ts';
+import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import type { PluginModule } from '../module-exports.ts';
 import { bundlePlugin } from './bundle.ts';
 import { instruments } from './instruments.ts';

@@ -1,5 +1,5 @@
+import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import { within } from '../../../plugins-sdk/lib/time/within.ts';
-import { PluginProblem } from '../../../plugins-sdk/plugin-problem.ts';
 import { LONGEST_TEXT } from './call.ts';
 import { clipped } from './clipped.ts';
 import type { Peer } from './peer.ts';

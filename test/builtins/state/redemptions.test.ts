@@ -3,9 +3,9 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Mined } from '../../../builtins/auth-x402/chain.ts';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
-import { Debts } from '../../../plugins-sdk/debts.ts';
 import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
 import { Holds } from '../../../plugins-sdk/payment-holds.ts';
+import { Debts } from '../../../plugins-sdk/state/debts.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;

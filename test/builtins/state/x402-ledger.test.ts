@@ -5,7 +5,7 @@ import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
 import { testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
 import { MemoryArea, type StateArea, StateUnreadable } from '../../../plugins-sdk/index.ts';
-import { StateStore } from '../../../plugins-sdk/state.ts';
+import { StateStore } from '../../../plugins-sdk/state/state.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 

@@ -4,7 +4,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import plugin from '../../../examples/plugins/state-postgres.ts';
-import type { StateEngine } from '../../../plugins-sdk/state-area.ts';
+import type { StateEngine } from '../../../plugins-sdk/state/area.ts';
 import { contract } from '../../state/contract.ts';
 import { eventually, freePort } from '../../state/redis-server.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { LongResponse } from '../../../plugins-sdk/json/long-response.ts';
 import { canonicalJson } from '../../../plugins-sdk/lib/json/canonical-json.ts';
 import { JsonLimitError } from '../../../plugins-sdk/lib/json/scan.ts';
 import { inTurns } from '../../../plugins-sdk/lib/json/turns.ts';
+import { LongResponse } from '../../../plugins-sdk/results/long-response.ts';
 
 /** Beyond the length up to which a container is parsed at once. */
 const LONG = 40_000;

@@ -4,9 +4,9 @@ import { toHex } from '../../../plugins-sdk/lib/eth/hex.ts';
 import { keccak256 } from '../../../plugins-sdk/lib/eth/keccak.ts';
 import { statementsOf } from '../../../plugins-sdk/lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
-import { checked } from '../../../plugins-sdk/signed.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
-import { createSigner } from '../../../plugins-sdk/signer.ts';
+import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
+import { checked } from '../../../plugins-sdk/signing/signed.ts';
 import { TEST_KEY } from '../service.ts';
 import { type Draw, ignore, type RunFn } from './situation.ts';
 

@@ -1,8 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { isRecord } from '../kernel/plain-json.ts';
-import type { Headers } from './kernel.ts';
-import { privateNotes } from './lib/objects/private-notes.ts';
-import { ensure, isString, type Members, wrong } from './result-checks.ts';
+import { isRecord } from '../../kernel/plain-json.ts';
+import type { Headers } from '../kernel.ts';
+import { privateNotes } from '../lib/objects/private-notes.ts';
+import { ensure, isString, type Members, wrong } from './members.ts';
 
 /** They belong to the message and the connection, which the server alone knows (RFC 9110, sections 6.6, 7.6 and 8.6). */
 const FRAMING: ReadonlySet<string> = new Set([

@@ -1,10 +1,10 @@
-import { stageNames, stageOf, stages } from '../kernel/stages.ts';
+import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
+import type { ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
+import { publicHooks } from '../public-hooks.ts';
+import { isRecord } from '../schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
-import type { ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from './define.ts';
 import { configKeysOf } from './endpoint-keys.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
-import { publicHooks } from './public-hooks.ts';
-import { isRecord } from './schema/path.ts';
 
 export { checkBehaviour } from './check-behaviour.ts';
 

@@ -1,10 +1,10 @@
 import type { Static, TSchema } from 'typebox';
-import type { Log } from './define.ts';
-import type { Awaitable } from './kernel.ts';
-import type { Address, Hex } from './lib/eth/hex.ts';
-import type { Statement } from './lib/eth/statements.ts';
-import type { Signer } from './signer.ts';
-import type { SignerRole } from './signer-variables.ts';
+import type { Log } from '../define.ts';
+import type { Awaitable } from '../kernel.ts';
+import type { Address, Hex } from '../lib/eth/hex.ts';
+import type { Statement } from '../lib/eth/statements.ts';
+import type { Signer } from './local-key.ts';
+import type { SignerRole } from './variables.ts';
 
 /** Signs in one account's name, wherever its key is. */
 export interface OpenSigner {

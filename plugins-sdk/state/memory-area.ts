@@ -1,4 +1,4 @@
-import { BoundedTtlMap } from './lib/bounded/bounded-ttl-map.ts';
+import { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 import {
   type BucketLimit,
   type Standing,
@@ -6,7 +6,7 @@ import {
   StateUnavailable,
   type SwapOptions,
   type Taken,
-} from './state-area.ts';
+} from './area.ts';
 
 export interface MemoryAreaOptions {
   /** Most keys held at once; 100,000 by default. */

@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
-import { checkAddress, checkHeaderName, error, isHeaderValue, warning } from './checks.ts';
-import type { CheckContext, Finding } from './define.ts';
-import { addressSchema, signerKey } from './keys.ts';
-import { type Address, checksumAddress } from './lib/eth/hex.ts';
-import { isReadableOnTheWay } from './lib/http/plain-http.ts';
-import { type HttpTarget, httpTarget } from './lib/http/target.ts';
-import { isRecord } from './schema/path.ts';
+import { checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../checks.ts';
+import type { CheckContext, Finding } from '../define.ts';
+import { addressSchema, signerKey } from '../keys.ts';
+import { type Address, checksumAddress } from '../lib/eth/hex.ts';
+import { isReadableOnTheWay } from '../lib/http/plain-http.ts';
+import { type HttpTarget, httpTarget } from '../lib/http/target.ts';
+import { isRecord } from '../schema/path.ts';
 
 /** Settings of a signer that is asked over HTTP. */
 export const HttpSignerSchema = Type.Object(

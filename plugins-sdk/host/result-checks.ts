@@ -1,7 +1,4 @@
-import { isRecord } from '../kernel/plain-json.ts';
-import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
-import { CheckedStream, isStream } from './body-stream.ts';
-import { LongResponse } from './json/long-response.ts';
+import { isRecord } from '../../kernel/plain-json.ts';
 import {
   type Contracts,
   type Encoded,
@@ -17,18 +14,21 @@ import {
   type Signed,
   type SignRequest,
   WrongShape,
-} from './kernel.ts';
-import { isHex } from './lib/eth/hex.ts';
-import { JsonText } from './lib/json/json-text.ts';
-import { isFiniteJson } from './lib/json/numbers.ts';
-import { outgoingOf } from './outgoing.ts';
-import { deepFreeze, publicHooks } from './public-hooks.ts';
-import { AskedQuestion } from './question.ts';
-import { readResponse } from './read-response.ts';
-import { headersAfter, headersOf } from './response-headers.ts';
-import { ensure, hexIn, isString, membersOf, textIn, wrong } from './result-checks.ts';
-import { isChecked, requireSigned } from './signed.ts';
-import { SignedResponse } from './signed-response.ts';
+} from '../kernel.ts';
+import { isHex } from '../lib/eth/hex.ts';
+import { JsonText } from '../lib/json/json-text.ts';
+import { isFiniteJson } from '../lib/json/numbers.ts';
+import { deepFreeze, publicHooks } from '../public-hooks.ts';
+import { AskedQuestion } from '../question.ts';
+import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
+import { CheckedStream, isStream } from '../results/body-stream.ts';
+import { LongResponse } from '../results/long-response.ts';
+import { ensure, hexIn, isString, membersOf, textIn, wrong } from '../results/members.ts';
+import { outgoingOf } from '../results/outgoing.ts';
+import { readResponse } from '../results/read-response.ts';
+import { headersAfter, headersOf } from '../results/response-headers.ts';
+import { SignedResponse } from '../signed-response.ts';
+import { isChecked, requireSigned } from '../signing/signed.ts';
 
 function isInteger(value: unknown): value is number {
   return Number.isInteger(value);

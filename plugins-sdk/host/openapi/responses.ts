@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
-import { Claims, collision, type Said } from './openapi-claims.ts';
-import { nameOf, refTo } from './openapi-components.ts';
-import type { DescribedResponse, Named, OpenApiObject, Responses } from './openapi-part.ts';
+import { nameOf, refTo } from '../../openapi/components.ts';
+import type { DescribedResponse, Named, OpenApiObject, Responses } from '../../openapi/part.ts';
+import { Claims, collision, type Said } from './claims.ts';
 
 /** A Response Object. */
 function rendered(status: string, response: DescribedResponse): OpenApiObject {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { LongResponse } from './json/long-response.ts';
-import { SentJson } from './json/plain.ts';
-import type { ApiResponse, Json, OutgoingRequest } from './kernel.ts';
-import { STEP, type Steps } from './lib/json/turns.ts';
-import { privateNotes } from './lib/objects/private-notes.ts';
+import type { ApiResponse, Json, OutgoingRequest } from '../kernel.ts';
+import { STEP, type Steps } from '../lib/json/turns.ts';
+import { privateNotes } from '../lib/objects/private-notes.ts';
+import { copyInSteps } from '../public-hooks.ts';
+import { LongResponse } from './long-response.ts';
+import { ensure, isString, membersOf } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
-import { copyInSteps } from './public-hooks.ts';
-import { ensure, isString, membersOf } from './result-checks.ts';
+import { SentJson } from './plain.ts';
 
 const MEMBERS = ['status', 'data', 'text', 'request'];
 

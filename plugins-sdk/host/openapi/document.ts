@@ -1,7 +1,6 @@
-import type { Definition } from './define.ts';
-import type { Endpoint } from './kernel.ts';
-import { Claims, type Said } from './openapi-claims.ts';
-import { ground, nameOf, objectSchema, refTo } from './openapi-components.ts';
+import type { Definition } from '../../define.ts';
+import type { Endpoint } from '../../kernel.ts';
+import { ground, nameOf, objectSchema, refTo } from '../../openapi/components.ts';
 import type {
   DescribedAuth,
   DescribedMode,
@@ -12,8 +11,9 @@ import type {
   OpenApiPart,
   Responses,
   ServiceDescription,
-} from './openapi-part.ts';
-import { ResponseBook } from './openapi-responses.ts';
+} from '../../openapi/part.ts';
+import { Claims, type Said } from './claims.ts';
+import { ResponseBook } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {

@@ -1,11 +1,11 @@
-import { isRecord } from '../kernel/plain-json.ts';
-import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from './kernel.ts';
-import { type Hex, isHex, toHex } from './lib/eth/hex.ts';
-import { keccak256 } from './lib/eth/keccak.ts';
-import { canonicalText } from './lib/json/canonical-text.ts';
-import { privateNotes } from './lib/objects/private-notes.ts';
-import { requireSigned } from './signed.ts';
-import { SignedResponse } from './signed-response.ts';
+import { isRecord } from '../../kernel/plain-json.ts';
+import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
+import { type Hex, isHex, toHex } from '../lib/eth/hex.ts';
+import { keccak256 } from '../lib/eth/keccak.ts';
+import { canonicalText } from '../lib/json/canonical-text.ts';
+import { privateNotes } from '../lib/objects/private-notes.ts';
+import { SignedResponse } from '../signed-response.ts';
+import { requireSigned } from '../signing/signed.ts';
 
 /** Which answer is wanted. */
 export interface Wanted extends Pick<Question, 'requestHash'> {

@@ -1,11 +1,11 @@
-import { defaultBackend, type EcdsaBackend, ecdsaOf } from './lib/eth/ecdsa.ts';
-import { addressOfPublicKey, CURVE_ORDER, personalDigest } from './lib/eth/eip191.ts';
-import type { Hex } from './lib/eth/hex.ts';
-import { toBytes } from './lib/eth/hex.ts';
-import { type Statement, signatureHex } from './lib/eth/statements.ts';
-import { ethers } from './lib/process/lazy.ts';
-import { type Environment, type SignerRole, VARIABLES } from './signer-variables.ts';
+import { defaultBackend, type EcdsaBackend, ecdsaOf } from '../lib/eth/ecdsa.ts';
+import { addressOfPublicKey, CURVE_ORDER, personalDigest } from '../lib/eth/eip191.ts';
+import type { Hex } from '../lib/eth/hex.ts';
+import { toBytes } from '../lib/eth/hex.ts';
+import { type Statement, signatureHex } from '../lib/eth/statements.ts';
+import { ethers } from '../lib/process/lazy.ts';
 import type { OpenSigner } from './signers.ts';
+import { type Environment, type SignerRole, VARIABLES } from './variables.ts';
 
 /** Signs in one account's name. No property and no method gives the private key away. */
 export interface Signer extends OpenSigner {

@@ -1,4 +1,4 @@
-import type { Endpoint } from './kernel.ts';
+import type { Endpoint } from '../kernel.ts';
 
 /** An object of OpenAPI 3.1 or JSON Schema, as it stands in the document. */
 export type OpenApiObject = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
-import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from './define.ts';
-import { withKeys } from './hook-context.ts';
-import type { Endpoint } from './kernel.ts';
-import { deepFreeze } from './public-hooks.ts';
-import { withDefaults } from './schema/defaults.ts';
+import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from '../define.ts';
+import { withKeys } from '../hook-context.ts';
+import type { Endpoint } from '../kernel.ts';
+import { deepFreeze } from '../public-hooks.ts';
+import { withDefaults } from '../schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
 export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {

@@ -1,4 +1,4 @@
-import type { Definition } from './define.ts';
+import type { Definition } from '../define.ts';
 
 type Modes = NonNullable<Definition['modes']>;
 type Owner = Pick<Definition, 'modes'>;

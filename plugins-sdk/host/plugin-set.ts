@@ -1,9 +1,9 @@
-import type { Observer } from '../kernel/observer.ts';
-import { type PluginSet, type Registration, Registry } from '../kernel/registry.ts';
-import type { GuardOptions } from '../kernel/tap.ts';
-import type { Vouchers } from './answers.ts';
-import { contractsFor } from './contracts.ts';
+import type { Observer } from '../../kernel/observer.ts';
+import { type PluginSet, type Registration, Registry } from '../../kernel/registry.ts';
+import type { GuardOptions } from '../../kernel/tap.ts';
+import type { Vouchers } from '../results/answers.ts';
 import { observeAll } from './observe-all.ts';
+import { contractsFor } from './result-checks.ts';
 
 /** Plugins that are ready to serve, and one observer that tells those of all of them. */
 export interface ObservedPlugins extends PluginSet {

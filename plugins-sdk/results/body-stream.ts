@@ -1,5 +1,5 @@
-import { describe } from '../kernel/refusal.ts';
-import { type BodyStream, isRefusal, Refusal } from './kernel.ts';
+import { describe } from '../../kernel/refusal.ts';
+import { type BodyStream, isRefusal, Refusal } from '../kernel.ts';
 
 export function isStream(body: unknown): body is AsyncIterable<unknown> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;

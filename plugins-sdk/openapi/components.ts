@@ -1,4 +1,4 @@
-import type { DescribedResponse, Named, OpenApiObject, OpenApiPart } from './openapi-part.ts';
+import type { DescribedResponse, Named, OpenApiObject, OpenApiPart } from './part.ts';
 
 /** A reference to a component of the document. */
 export function refTo(kind: 'schemas' | 'headers' | 'responses', name: string): OpenApiObject {

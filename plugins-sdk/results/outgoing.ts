@@ -1,7 +1,7 @@
-import { isRecord } from '../kernel/plain-json.ts';
-import { checkHeaderName, isHeaderValue } from './checks.ts';
-import { type Headers, type OutgoingRequest, WrongShape } from './kernel.ts';
-import { privateNotes } from './lib/objects/private-notes.ts';
+import { isRecord } from '../../kernel/plain-json.ts';
+import { checkHeaderName, isHeaderValue } from '../checks.ts';
+import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
+import { privateNotes } from '../lib/objects/private-notes.ts';
 
 /** Checked copies: whoever hands one on has it looked at no more. */
 const known = privateNotes<true>();
