@@ -1,21 +1,14 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
+import { authPath, error, isHeaderValue, warning } from '../plugins-sdk/checks.ts';
 import {
   type AuthMethod,
-  authPath,
-  type BucketLimit,
   type CheckContext,
-  type ClientBuckets,
-  type Closable,
-  clientBuckets,
   clientName,
   definePlugin,
   type EndpointDraft,
   type Exchange,
-  error,
   type Finding,
-  isHeaderValue,
-  type Measure,
   millisecondsSchema,
   perMethod,
   Refusal,
@@ -23,11 +16,14 @@ import {
   type Services,
   StateKey,
   type Static,
-  type TokenTake,
   Type,
   tooManyRequests,
-  warning,
 } from '../plugins-sdk/index.ts';
+import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
+import { clientBuckets } from '../plugins-sdk/merged-buckets.ts';
+import type { Measure } from '../plugins-sdk/meters.ts';
+import type { BucketLimit } from '../plugins-sdk/state/area.ts';
+import type { Closable } from '../plugins-sdk/state/state.ts';
 
 const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();

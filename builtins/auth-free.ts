@@ -1,4 +1,5 @@
-import { definePlugin, type EndpointDraft, type Finding, Type, warning } from '../plugins-sdk/index.ts';
+import { warning } from '../plugins-sdk/checks.ts';
+import { definePlugin, type EndpointDraft, type Finding, Type } from '../plugins-sdk/index.ts';
 
 /** Any one method of a list is enough, so that `free` leaves the others without a purpose. */
 function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {

@@ -1,4 +1,5 @@
-import { configKey, definePlugin, error, Type } from '../plugins-sdk/index.ts';
+import { error } from '../plugins-sdk/checks.ts';
+import { configKey, definePlugin, Type } from '../plugins-sdk/index.ts';
 
 const origins = configKey(
   'server',

@@ -1,17 +1,17 @@
 import {
   type ApiResponse,
-  type Awaitable,
-  CanonicalJsonError,
-  canonicalText,
   definePlugin,
   type Encoded,
   type JsonText,
   keccak256,
-  keys,
-  LongResponse,
   Refusal,
   toHex,
 } from '../plugins-sdk/index.ts';
+import type { Awaitable } from '../plugins-sdk/kernel.ts';
+import { keys } from '../plugins-sdk/keys.ts';
+import { CanonicalJsonError } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { canonicalText } from '../plugins-sdk/lib/json/canonical-text.ts';
+import { LongResponse } from '../plugins-sdk/results/long-response.ts';
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;

@@ -1,4 +1,5 @@
-import type { Definition, Signing } from '../plugins-sdk/index.ts';
+import type { Definition } from '../plugins-sdk/index.ts';
+import type { Signing } from '../plugins-sdk/signing/signers.ts';
 import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';

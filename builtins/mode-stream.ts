@@ -1,4 +1,7 @@
-import { answerHeaders, type DescribedMode, definePlugin, noStore, refTo, withMembers } from '../plugins-sdk/index.ts';
+import { answerHeaders } from '../plugins-sdk/context-keys.ts';
+import { definePlugin, refTo } from '../plugins-sdk/index.ts';
+import { noStore, withMembers } from '../plugins-sdk/openapi/components.ts';
+import type { DescribedMode } from '../plugins-sdk/openapi/part.ts';
 
 const mediaType = 'text/event-stream';
 const headers = { 'Content-Type': mediaType, 'Cache-Control': 'no-store' };

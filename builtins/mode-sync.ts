@@ -1,4 +1,5 @@
-import { answerHeaders, definePlugin, refTo } from '../plugins-sdk/index.ts';
+import { answerHeaders } from '../plugins-sdk/context-keys.ts';
+import { definePlugin, refTo } from '../plugins-sdk/index.ts';
 
 const none = Object.freeze({});
 

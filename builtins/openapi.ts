@@ -1,4 +1,5 @@
-import { configKey, definePlugin, JsonText, type OpenApiPart, type Static, Type } from '../plugins-sdk/index.ts';
+import { configKey, definePlugin, JsonText, type Static, Type } from '../plugins-sdk/index.ts';
+import type { OpenApiPart } from '../plugins-sdk/openapi/part.ts';
 
 const Details = Type.Object(
   {

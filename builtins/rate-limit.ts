@@ -1,19 +1,18 @@
+import { warning } from '../plugins-sdk/checks.ts';
 import {
-  type ClientBuckets,
   clientAddress,
-  clientBuckets,
   clientKey,
   configKey,
   definePlugin,
-  forwardedClient,
   millisecondsSchema,
   refTo,
   StateKey,
-  type TokenTake,
   Type,
   tooManyRequests,
-  warning,
 } from '../plugins-sdk/index.ts';
+import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
+import { forwardedClient } from '../plugins-sdk/lib/http/client-address.ts';
+import { clientBuckets } from '../plugins-sdk/merged-buckets.ts';
 
 const windowKey = configKey(
   'server',

@@ -1,20 +1,15 @@
+import { declaredParameters, error } from '../plugins-sdk/checks.ts';
 import {
   type CheckContext,
-  type DescribedService,
-  declaredParameters,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
-  error,
   type Finding,
-  isCovered,
-  keys,
-  type OpenApiPart,
   objectSchema,
-  receiptKey,
   refTo,
-  reservedParameters,
 } from '../plugins-sdk/index.ts';
+import { isCovered, keys, receiptKey, reservedParameters } from '../plugins-sdk/keys.ts';
+import type { DescribedService, OpenApiPart } from '../plugins-sdk/openapi/part.ts';
 
 /** An endpoint, be it identified or not. */
 type Blocks = Pick<Endpoint, 'own' | 'shared'>;

@@ -1,23 +1,23 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Middleware } from 'koa';
+import { inexactParameters } from '../plugins-sdk/context-keys.ts';
 import {
   definePlugin,
   type Exchange,
-  type HttpRequest,
-  inexactParameters,
-  isFiniteJson,
   isRefusal,
-  koaContext,
-  MAX_JSON_DEPTH,
   type Parameters,
   Refusal,
-  type Responses,
   rawBody,
-  strictKey,
-  warmUp,
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
+import type { HttpRequest } from '../plugins-sdk/kernel.ts';
+import { strictKey } from '../plugins-sdk/keys.ts';
+import { koaContext } from '../plugins-sdk/koa-context.ts';
+import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
+import { isFiniteJson } from '../plugins-sdk/lib/json/numbers.ts';
+import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
+import type { Responses } from '../plugins-sdk/openapi/part.ts';
 
 /** Bytes of a request body, as received. */
 const BODY_LIMIT = 65_536;

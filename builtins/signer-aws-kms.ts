@@ -1,19 +1,17 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import {
   type Address,
-  addressOfSpki,
   createHttpClient,
   definePlugin,
   type HttpClient,
   type OpenSigner,
-  optionalPackage,
-  parseDerSignature,
   RequestFailure,
-  recoverableSignature,
   type Static,
   signerType,
   Type,
 } from '../plugins-sdk/index.ts';
+import { addressOfSpki, parseDerSignature, recoverableSignature } from '../plugins-sdk/lib/eth/signatures.ts';
+import { optionalPackage } from '../plugins-sdk/lib/process/optional-package.ts';
 
 const Schema = Type.Object(
   {

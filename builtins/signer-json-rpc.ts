@@ -4,14 +4,10 @@ import {
   configuredAddress,
   configuredTarget,
   createHttpClient,
-  createJsonRpc,
   definePlugin,
   type Hex,
   type HttpSignerConfig,
   HttpSignerSchema,
-  type JsonRpc,
-  JsonRpcFailure,
-  type JsonRpcLimits,
   LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
@@ -19,6 +15,7 @@ import {
   signerType,
   toHex,
 } from '../plugins-sdk/index.ts';
+import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../plugins-sdk/lib/http/json-rpc.ts';
 
 type Question = readonly [method: string, params: readonly unknown[]];
 

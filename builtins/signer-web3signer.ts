@@ -1,6 +1,5 @@
 import {
   type Address,
-  addressOfPublicKey,
   checkHttpSigners,
   configuredAddress,
   configuredTarget,
@@ -9,7 +8,6 @@ import {
   type HttpClient,
   type HttpSignerConfig,
   HttpSignerSchema,
-  type HttpTarget,
   LONGEST_TIMER,
   normalizedSignature,
   type OpenSigner,
@@ -18,6 +16,8 @@ import {
   toBytes,
   toHex,
 } from '../plugins-sdk/index.ts';
+import { addressOfPublicKey } from '../plugins-sdk/lib/eth/eip191.ts';
+import type { HttpTarget } from '../plugins-sdk/lib/http/target.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;

@@ -1,5 +1,7 @@
+import { warning } from '../plugins-sdk/checks.ts';
+import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
-import { type ConnectionLimits, millisecondsSchema, warning } from '../plugins-sdk/index.ts';
+import { millisecondsSchema } from '../plugins-sdk/index.ts';
 import type { Address } from '../plugins-sdk/lib/http/listen.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import { descriptorLimit } from './descriptors.ts';

@@ -1,12 +1,5 @@
-import {
-  type CallEvent,
-  ContextKey,
-  clientName,
-  definePlugin,
-  type Exchange,
-  type Log,
-  type StageEvent,
-} from '../plugins-sdk/index.ts';
+import { ContextKey, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
+import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
 
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;

@@ -1,5 +1,6 @@
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
-import { type HttpClient, isBytes32, isSameHex, RequestFailure } from '../../plugins-sdk/index.ts';
+import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
+import { isBytes32, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { LONGEST_TIMER } from '../../plugins-sdk/lib/time/timer.ts';
 import type { Core } from './installed.ts';
 import type { Terms } from './terms.ts';

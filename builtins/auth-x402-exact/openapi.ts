@@ -1,4 +1,6 @@
-import { noStore, type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/index.ts';
+import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
+import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');

@@ -1,20 +1,7 @@
 import { Check } from 'typebox/value';
-import {
-  addressSchema,
-  authPath,
-  type CheckContext,
-  checkAddress,
-  checkHeaderName,
-  DEFAULT_TIMEOUT,
-  type EndpointDraft,
-  error,
-  type Finding,
-  isHeaderValue,
-  keys,
-  type Static,
-  Type,
-  warning,
-} from '../../plugins-sdk/index.ts';
+import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
+import { type CheckContext, type EndpointDraft, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
+import { addressSchema, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 import { encodedHeader, offered } from './offer.ts';
 

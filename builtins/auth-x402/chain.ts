@@ -1,14 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import {
-  type Hex,
-  isSameHex,
-  type JsonRpc,
-  JsonRpcFailure,
-  type JsonRpcLimits,
-  type Static,
-  Type,
-} from '../../plugins-sdk/index.ts';
+import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
+import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
+import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../plugins-sdk/lib/http/json-rpc.ts';
 
 // The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
 const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });

@@ -5,15 +5,10 @@ import {
   type Call,
   ContextKey,
   createHttpClient,
-  createJsonRpc,
-  type DebtLine,
   definePlugin,
   type Exchange,
   httpTarget,
-  type JsonRpc,
-  JsonRpcFailure,
   type Log,
-  type Measure,
   MemoryArea,
   type Outcome,
   perMethod,
@@ -22,8 +17,11 @@ import {
   type StateArea,
   StateKey,
 } from '../../plugins-sdk/index.ts';
+import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
+import type { Measure } from '../../plugins-sdk/meters.ts';
 import { Holds } from '../../plugins-sdk/payment-holds.ts';
 import { givenBack, type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
+import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';

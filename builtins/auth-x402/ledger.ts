@@ -1,4 +1,5 @@
-import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/index.ts';
+import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */
 export interface LedgerTerms {

@@ -1,4 +1,6 @@
-import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/index.ts';
+import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import { textSchema } from '../../plugins-sdk/openapi/components.ts';
+import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 

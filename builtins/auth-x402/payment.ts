@@ -1,4 +1,5 @@
-import { type Address, isSameHex, Refusal } from '../../plugins-sdk/index.ts';
+import { type Address, Refusal } from '../../plugins-sdk/index.ts';
+import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import type { EventLog, Mined } from './chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';

@@ -1,12 +1,6 @@
-import {
-  type Address,
-  type Hex,
-  isBytes32,
-  isHex,
-  paymentDigest,
-  Refusal,
-  recoverAddress,
-} from '../../plugins-sdk/index.ts';
+import { type Address, type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
+import { paymentDigest, recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
+import { isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 
 /** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
 export interface PaymentProof {

@@ -1,16 +1,7 @@
 import { Check } from 'typebox/value';
-import {
-  addressSchema,
-  authPath,
-  type CheckContext,
-  checkAddress,
-  error,
-  type Finding,
-  millisecondsSchema,
-  type Static,
-  Type,
-  warning,
-} from '../../plugins-sdk/index.ts';
+import { authPath, checkAddress, error, warning } from '../../plugins-sdk/checks.ts';
+import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
+import { addressSchema } from '../../plugins-sdk/keys.ts';
 import { LONGEST_VALIDITY } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */

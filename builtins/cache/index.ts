@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { warning } from '../../plugins-sdk/checks.ts';
 import {
   addAnswerHeaders,
   configKey,
@@ -7,9 +8,6 @@ import {
   type EndpointDraft,
   type Exchange,
   type Finding,
-  type Flight,
-  keys,
-  type Meters,
   millisecondsSchema,
   perEndpoint,
   type Question,
@@ -18,8 +16,10 @@ import {
   StateKey,
   type Taps,
   Type,
-  warning,
 } from '../../plugins-sdk/index.ts';
+import type { Flight } from '../../plugins-sdk/kernel.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
 import { collapsed, hit, missed } from './status.ts';

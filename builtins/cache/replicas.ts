@@ -1,13 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import {
-  DEFAULT_TIMEOUT,
-  type Exchange,
-  keys,
-  type Question,
-  randomId,
-  SignedResponse,
-  type StateArea,
-} from '../../plugins-sdk/index.ts';
+import { type Exchange, type Question, randomId, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import { DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
 import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
 import type { Found } from './entries.ts';
 

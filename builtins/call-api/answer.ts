@@ -1,19 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  type ApiResponse,
-  type Awaitable,
-  type BoundedResponse,
-  isDeeperThan,
-  isFiniteJson,
-  type Json,
-  JsonLimitError,
-  LongResponse,
-  MAX_JSON_DEPTH,
-  type OutgoingRequest,
-  Refusal,
-} from '../../plugins-sdk/index.ts';
-import { skipSpace } from '../../plugins-sdk/lib/json/scan.ts';
+import { type ApiResponse, type Json, type OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
+import type { Awaitable } from '../../plugins-sdk/kernel.ts';
+import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
+import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { JsonLimitError, skipSpace } from '../../plugins-sdk/lib/json/scan.ts';
+import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { inTurns, STEP } from '../../plugins-sdk/lib/json/turns.ts';
+import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */

@@ -1,13 +1,6 @@
-import {
-  apiPath,
-  type CheckContext,
-  checkHeaderName,
-  type EndpointDraft,
-  error,
-  type Finding,
-  isHeaderValue,
-  keys,
-} from '../../plugins-sdk/index.ts';
+import { apiPath, checkHeaderName, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
+import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;

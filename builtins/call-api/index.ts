@@ -1,17 +1,9 @@
-import {
-  baseUrl,
-  createHttpClient,
-  DEFAULT_TIMEOUT,
-  definePlugin,
-  type Exchange,
-  keys,
-  type Meters,
-  perEndpoint,
-  RequestFailure,
-  type Responses,
-  warmUp,
-} from '../../plugins-sdk/index.ts';
+import { createHttpClient, definePlugin, type Exchange, perEndpoint, RequestFailure } from '../../plugins-sdk/index.ts';
+import { baseUrl, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
 import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
+import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';

@@ -1,19 +1,17 @@
+import { apiPath, warning } from '../../plugins-sdk/checks.ts';
 import {
-  apiPath,
   type CheckContext,
   configKey,
   type Endpoint,
   type Exchange,
   type Finding,
   Refusal,
-  type Release,
-  SlotTimeout,
   StateKey,
-  type States,
   Type,
-  warning,
 } from '../../plugins-sdk/index.ts';
+import { type Release, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
 import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
+import type { States } from '../../plugins-sdk/state/state.ts';
 import { failed } from './answer.ts';
 
 function callsSchema(description: string) {

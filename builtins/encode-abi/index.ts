@@ -1,24 +1,23 @@
 import { setImmediate } from 'node:timers/promises';
+import { error, warning } from '../../plugins-sdk/checks.ts';
+import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
   type ApiResponse,
-  type Awaitable,
   ContextKey,
   definePlugin,
   type Encoded,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  error,
   type Finding,
-  inexactParameters,
   type Json,
-  keys,
-  LongResponse,
   type Parameters,
   Refusal,
   toHex,
-  warning,
 } from '../../plugins-sdk/index.ts';
+import type { Awaitable } from '../../plugins-sdk/kernel.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { misreadIndices, withoutNames } from './filters.ts';
 import {

@@ -1,11 +1,6 @@
-import {
-  type DescribedOperation,
-  type Endpoint,
-  keys,
-  type Named,
-  type OpenApiPart,
-  refTo,
-} from '../../plugins-sdk/index.ts';
+import { type Endpoint, refTo } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import type { DescribedOperation, Named, OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
 
 const TYPES = [...REQUESTER_TYPES];

@@ -1,4 +1,5 @@
-import { type Endpoint, isCovered, type Json, keys, receiptKey, reservedParameters } from '../../plugins-sdk/index.ts';
+import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
+import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/keys.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {

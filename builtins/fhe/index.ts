@@ -1,28 +1,25 @@
 import { createRequire } from 'node:module';
 import { Parse } from 'typebox/value';
+import { checkAddress, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import {
   type Address,
-  addressSchema,
   type CheckContext,
-  checkAddress,
-  checksumAddress,
   configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  error,
   type Finding,
   type Hex,
-  isHeaderValue,
   isHex,
-  keys,
-  type Meters,
   millisecondsSchema,
   Refusal,
   type Static,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { addressSchema, keys } from '../../plugins-sdk/keys.ts';
+import { checksumAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { Pool } from './pool.ts';

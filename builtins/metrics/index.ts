@@ -1,14 +1,6 @@
-import {
-  type CheckContext,
-  configKey,
-  definePlugin,
-  error,
-  type Finding,
-  probes,
-  StateKey,
-  Type,
-  warning,
-} from '../../plugins-sdk/index.ts';
+import { error, warning } from '../../plugins-sdk/checks.ts';
+import { type CheckContext, configKey, definePlugin, type Finding, StateKey, Type } from '../../plugins-sdk/index.ts';
+import { probes } from '../../plugins-sdk/probes.ts';
 import { Recording } from './recording.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';

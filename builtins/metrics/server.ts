@@ -1,11 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import {
-  type ConnectionLimit,
-  type HttpResponse,
-  JsonText,
-  type Log,
-  limitConnections,
-} from '../../plugins-sdk/index.ts';
+import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/connection-limits.ts';
+import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { oneByOne } from '../../plugins-sdk/lib/bounded/one-by-one.ts';
 import { type Address, listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 

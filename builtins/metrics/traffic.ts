@@ -1,4 +1,6 @@
-import type { CallEvent, Endpoint, Exchange, Measure, Meters, Outcome, StageEvent } from '../../plugins-sdk/index.ts';
+import type { Endpoint, Exchange, Outcome } from '../../plugins-sdk/index.ts';
+import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
+import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
 
 /** Seconds of a stage: most do a few microseconds of work, some make a call. */
 const STAGE_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];

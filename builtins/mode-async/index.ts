@@ -1,5 +1,5 @@
+import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import {
-  answerHeaders,
   clientIp,
   clientKey,
   definePlugin,

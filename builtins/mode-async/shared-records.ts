@@ -1,11 +1,6 @@
 import { hash } from 'node:crypto';
-import {
-  type SharedState,
-  SignedResponse,
-  type StateArea,
-  StateUnavailable,
-  StateUnreadable,
-} from '../../plugins-sdk/index.ts';
+import { SignedResponse, type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { type SharedState, StateUnreadable } from '../../plugins-sdk/state/area.ts';
 import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
 
 /** Milliseconds after which a request whose process died is gone, and between two renewals of one that lives. */

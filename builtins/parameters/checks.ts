@@ -1,16 +1,12 @@
 import {
-  type CheckContext,
   checkHeaderName,
   type DeclaredParameter,
   declaredParameters,
-  type EndpointDraft,
   error,
-  type Finding,
-  isRefusal,
-  type Json,
-  keys,
   warning,
-} from '../../plugins-sdk/index.ts';
+} from '../../plugins-sdk/checks.ts';
+import { type CheckContext, type EndpointDraft, type Finding, isRefusal, type Json } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 import { compilePlacement } from './placement.ts';
 import { parameterSchema } from './schema.ts';
 

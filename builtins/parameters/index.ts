@@ -1,28 +1,24 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { type DeclaredParameter, declaredParameters } from '../../plugins-sdk/checks.ts';
+import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
-  AskedQuestion,
   type CheckContext,
-  canonicalJson,
-  type DeclaredParameter,
-  declaredParameters,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  inexactParameters,
   type Json,
-  keys,
   type OutgoingRequest,
   type Parameters,
   perEndpoint,
   type Question,
   Refusal,
-  receiptKey,
-  requestHashOf,
-  reservedParameters,
-  strictKey,
 } from '../../plugins-sdk/index.ts';
+import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
+import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import { requestHashOf } from '../../plugins-sdk/request-hash.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compileRequest } from './outgoing.ts';

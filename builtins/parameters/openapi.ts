@@ -1,11 +1,6 @@
-import {
-  type DescribedOperation,
-  type Endpoint,
-  type Json,
-  keys,
-  type Parameter,
-  strictKey,
-} from '../../plugins-sdk/index.ts';
+import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
+import { keys, type Parameter, strictKey } from '../../plugins-sdk/keys.ts';
+import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
 
 function schemaOf({
   in: place,

@@ -1,4 +1,6 @@
-import { baseUrl, type Endpoint, type Headers, keys, type OutgoingRequest } from '../../plugins-sdk/index.ts';
+import type { Endpoint, OutgoingRequest } from '../../plugins-sdk/index.ts';
+import type { Headers } from '../../plugins-sdk/kernel.ts';
+import { baseUrl, keys } from '../../plugins-sdk/keys.ts';
 import { compilePlacement, type Declared, type RequestParts, type Values } from './placement.ts';
 
 interface OwnHeaders {

@@ -1,4 +1,7 @@
-import { isHeaderValue, type Json, type Parameter, plainDigits, Refusal } from '../../plugins-sdk/index.ts';
+import { isHeaderValue } from '../../plugins-sdk/checks.ts';
+import { type Json, Refusal } from '../../plugins-sdk/index.ts';
+import type { Parameter } from '../../plugins-sdk/keys.ts';
+import { plainDigits } from '../../plugins-sdk/lib/json/numbers.ts';
 import { hasDotSegment } from './dot-segments.ts';
 
 /** The parts of an upstream request that come from parameters. */

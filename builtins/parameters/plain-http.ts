@@ -1,12 +1,6 @@
-import {
-  apiPath,
-  type CheckContext,
-  declaredParameters,
-  type EndpointDraft,
-  type Finding,
-  keys,
-  warning,
-} from '../../plugins-sdk/index.ts';
+import { apiPath, declaredParameters, warning } from '../../plugins-sdk/checks.ts';
+import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 
 /** Headers whose very purpose is to carry a credential, or that are named for one. */

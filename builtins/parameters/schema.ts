@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { type Finding, type Parameter, Type } from '../../plugins-sdk/index.ts';
+import { type Finding, Type } from '../../plugins-sdk/index.ts';
+import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { errorAt } from '../../plugins-sdk/schema/finding.ts';

@@ -1,3 +1,4 @@
+import { error, warning } from '../../plugins-sdk/checks.ts';
 import {
   type Behaviour,
   type CheckContext,
@@ -6,27 +7,23 @@ import {
   definePlugin,
   type Endpoint,
   type Exchange,
-  error,
   type Finding,
   type Hex,
   type Json,
   perEndpoint,
-  receiptKey,
   type Services,
   type Signed,
-  type SignerInUse,
-  type Signing,
   type SignRequest,
   type Statement,
-  signerKey,
   signerType,
   Type,
   toBytes,
-  warning,
 } from '../../plugins-sdk/index.ts';
+import { receiptKey, signerKey } from '../../plugins-sdk/keys.ts';
 import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checked } from '../../plugins-sdk/signing/signed.ts';
+import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts';
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 

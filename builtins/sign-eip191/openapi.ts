@@ -1,11 +1,7 @@
-import {
-  type Endpoint,
-  eip191Part,
-  type OpenApiPart,
-  objectSchema,
-  refTo,
-  signerKey,
-} from '../../plugins-sdk/index.ts';
+import { type Endpoint, objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import { signerKey } from '../../plugins-sdk/keys.ts';
+import { eip191Part } from '../../plugins-sdk/openapi/components.ts';
+import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 
 const ENTRY = objectSchema(

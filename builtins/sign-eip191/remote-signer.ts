@@ -1,18 +1,11 @@
-import {
-  type Exchange,
-  type Hex,
-  type Meters,
-  personalStatement,
-  Refusal,
-  receiptStatement,
-  recoverFromHash,
-  Semaphore,
-  type SignerInUse,
-  type SignerRole,
-  SlotTimeout,
-  type Statement,
-} from '../../plugins-sdk/index.ts';
+import { type Exchange, type Hex, Refusal, type Statement } from '../../plugins-sdk/index.ts';
+import { Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
+import { recoverFromHash } from '../../plugins-sdk/lib/eth/eip191.ts';
+import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
+import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
 
 type Outcome = 'signed' | 'failed' | 'busy';
 

@@ -1,14 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import {
-  definePlugin,
-  type Hex,
-  type OpenSigner,
-  optionalPackage,
-  recoverableSignature,
-  type SignerServices,
-  signerType,
-} from '../../plugins-sdk/index.ts';
+import { definePlugin, type Hex, type OpenSigner, signerType } from '../../plugins-sdk/index.ts';
+import { recoverableSignature } from '../../plugins-sdk/lib/eth/signatures.ts';
+import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
+import type { SignerServices } from '../../plugins-sdk/signing/signers.ts';
 import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';
 import { Token } from './token.ts';

@@ -1,15 +1,13 @@
 import * as nodeFiles from 'node:fs/promises';
 import {
   BoundedTtlMap,
-  type EngineServices,
   MemoryArea,
-  type Standing,
   type StateArea,
   type StateEngine,
   StateUnavailable,
-  type SwapOptions,
-  swapIn,
 } from '../../plugins-sdk/index.ts';
+import type { EngineServices, Standing, SwapOptions } from '../../plugins-sdk/state/area.ts';
+import { swapIn } from '../../plugins-sdk/state/memory-area.ts';
 import { ChangeLog } from './change-log.ts';
 import { explained, realFile } from './faults.ts';
 import type { StateFiles } from './line-file.ts';

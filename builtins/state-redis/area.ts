@@ -1,11 +1,5 @@
-import {
-  type BucketLimit,
-  type Standing,
-  type StateArea,
-  StateUnavailable,
-  type SwapOptions,
-  type Taken,
-} from '../../plugins-sdk/index.ts';
+import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import type { BucketLimit, Standing, SwapOptions, Taken } from '../../plugins-sdk/state/area.ts';
 import type { Connection } from './connection.ts';
 import { optional, swap, take } from './scripts.ts';
 

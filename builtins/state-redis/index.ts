@@ -1,5 +1,7 @@
 import { Check } from 'typebox/value';
-import { definePlugin, error, stateEngine, stateKey, Type } from '../../plugins-sdk/index.ts';
+import { error } from '../../plugins-sdk/checks.ts';
+import { definePlugin, stateEngine, Type } from '../../plugins-sdk/index.ts';
+import { stateKey } from '../../plugins-sdk/keys.ts';
 import { RedisArea } from './area.ts';
 import { Connection } from './connection.ts';
 import { problemOf, RedisSchema, targetOf } from './target.ts';

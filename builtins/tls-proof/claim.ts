@@ -1,14 +1,7 @@
-import {
-  type Address,
-  canonicalJson,
-  type Hex,
-  isAddress,
-  isBytes32,
-  isHex,
-  keccak256,
-  recoverTextSigner,
-  toHex,
-} from '../../plugins-sdk/index.ts';
+import { type Address, type Hex, isHex, keccak256, toHex } from '../../plugins-sdk/index.ts';
+import { recoverTextSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
+import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
+import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 
 /** What an attestor vouches for, in the names of Reclaim's protocol. */
 export type Claim = {

@@ -1,22 +1,18 @@
+import { checkAddress, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
 import {
-  AddressSchema,
   type CheckContext,
-  checkAddress,
   configKey,
   createHttpClient,
-  declaredParameters,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
   type Exchange,
-  error,
   type Finding,
-  keys,
   millisecondsSchema,
   type OutgoingRequest,
   Type,
-  warning,
 } from '../../plugins-sdk/index.ts';
+import { AddressSchema, keys } from '../../plugins-sdk/keys.ts';
 import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
 import { askGateway, type Gateway } from './gateway.ts';
 import { described } from './openapi.ts';

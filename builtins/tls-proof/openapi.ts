@@ -1,4 +1,5 @@
-import { type OpenApiPart, objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 

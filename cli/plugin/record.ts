@@ -7,7 +7,8 @@ import { ConfigErrors, errorAt } from '../../config/findings.ts';
 import { blockSchemas } from '../../config/schema/compose.ts';
 import { readConfigFile } from '../../config/yaml.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import { type Json, keys } from '../../plugins-sdk/index.ts';
+import type { Json } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 
 const closed = { additionalProperties: false };

@@ -2,13 +2,13 @@ import type { Endpoint } from '../../kernel/values.ts';
 import type { Taps } from '../../plugins-sdk/define.ts';
 import {
   type ApiResponse,
-  AskedQuestion,
   type Hex,
   type Json,
   JsonText,
   type OutgoingRequest,
   type Parameters,
 } from '../../plugins-sdk/index.ts';
+import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { checked } from '../../plugins-sdk/signing/signed.ts';
 import type { RecordedRequest } from './record.ts';
 

@@ -1,6 +1,6 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
+import { error, warning } from '../../plugins-sdk/checks.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
-import { error, warning } from '../../plugins-sdk/index.ts';
 import { engineTypeOf } from '../shared-state.ts';
 
 /**

@@ -4,8 +4,8 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../bench/documents.ts';
 import { testPlugin } from '../../plugins-sdk/harness.ts';
-import { LongResponse } from '../../plugins-sdk/index.ts';
 import { inTurns } from '../../plugins-sdk/lib/json/turns.ts';
+import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { AroundCall, Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
+import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
 import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
+import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
 import { createSigner, type Signer } from '../../plugins-sdk/signing/local-key.ts';
 import { verifyResponse } from '../../verify/index.ts';

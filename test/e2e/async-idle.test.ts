@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
 import { testPlugin } from '../../plugins-sdk/harness.ts';
-import type { States } from '../../plugins-sdk/index.ts';
+import type { States } from '../../plugins-sdk/state/state.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { scrape } from '../support/metrics.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
-import { type HookContext, type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
+import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
+import type { HookContext } from '../../plugins-sdk/public-hooks.ts';
 
 const HOOKS = [
   'onHttpRequest',

@@ -6,7 +6,7 @@ import {
   type MeterSet,
   type MeterSink,
   type MeterSpec,
-} from '../../plugins-sdk/index.ts';
+} from '../../plugins-sdk/meters.ts';
 
 const labelled = { name: 'calls_total', help: 'Calls', labels: ['outcome'] } as const;
 const bare = { name: 'events_total', help: 'Events' } as const;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { warmUp } from '../../plugins-sdk/index.ts';
+import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 
 const passed = async (t: TestContext) => {
   t.mock.timers.tick(1000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
-import { CURVE_ORDER } from '../../../plugins-sdk/index.ts';
+import { CURVE_ORDER } from '../../../plugins-sdk/lib/eth/eip191.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
