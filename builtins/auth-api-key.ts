@@ -20,10 +20,10 @@ import {
   tooManyRequests,
 } from '../plugins-sdk/index.ts';
 import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
-import { clientBuckets } from '../plugins-sdk/merged-buckets.ts';
 import type { Measure } from '../plugins-sdk/meters.ts';
 import type { BucketLimit } from '../plugins-sdk/state/area.ts';
 import type { Closable } from '../plugins-sdk/state/state.ts';
+import { clientBuckets } from './shared/client-buckets.ts';
 
 const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();

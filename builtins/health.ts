@@ -1,5 +1,5 @@
 import { definePlugin, objectSchema, refTo } from '../plugins-sdk/index.ts';
-import { probes } from '../plugins-sdk/probes.ts';
+import { probes } from './shared/probes.ts';
 
 /**
  * `GET /health` says that the service is up, and who signs. `GET /ready` tells load balancers whether it takes requests, with 503

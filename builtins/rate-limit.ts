@@ -12,7 +12,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../plugins-sdk/lib/http/client-address.ts';
-import { clientBuckets } from '../plugins-sdk/merged-buckets.ts';
+import { clientBuckets } from './shared/client-buckets.ts';
 
 const windowKey = configKey(
   'server',

@@ -1,5 +1,4 @@
 import type { PaymentRequirements } from '@x402/core/types';
-import { Attempts } from '../../plugins-sdk/attempts.ts';
 import {
   type AuthMethod,
   type Behaviour,
@@ -17,8 +16,9 @@ import {
   type Services,
   StateKey,
 } from '../../plugins-sdk/index.ts';
-import { Holds } from '../../plugins-sdk/payment-holds.ts';
-import { givenBack } from '../../plugins-sdk/payments.ts';
+import { Attempts } from '../shared/attempts.ts';
+import { Holds } from '../shared/payment-holds.ts';
+import { givenBack } from '../shared/payments.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';

@@ -1,9 +1,9 @@
 import type { PaymentPayload } from '@x402/core/types';
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
-import type { Holds } from '../../plugins-sdk/payment-holds.ts';
-import { refusalOf, type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
+import type { Holds } from '../shared/payment-holds.ts';
+import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';

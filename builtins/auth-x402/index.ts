@@ -1,4 +1,3 @@
-import { Attempts } from '../../plugins-sdk/attempts.ts';
 import {
   type AuthMethod,
   type Behaviour,
@@ -19,9 +18,10 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
-import { Holds } from '../../plugins-sdk/payment-holds.ts';
-import { givenBack, type Ticket, unavailable } from '../../plugins-sdk/payments.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
+import { Attempts } from '../shared/attempts.ts';
+import { Holds } from '../shared/payment-holds.ts';
+import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
 import { described } from './openapi.ts';

@@ -1,6 +1,6 @@
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, configKey, definePlugin, type Finding, StateKey, Type } from '../../plugins-sdk/index.ts';
-import { probes } from '../../plugins-sdk/probes.ts';
+import { probes } from '../shared/probes.ts';
 import { Recording } from './recording.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';

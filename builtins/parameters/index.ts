@@ -18,12 +18,12 @@ import {
 import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
-import { requestHashOf } from '../../plugins-sdk/request-hash.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compileRequest } from './outgoing.ts';
 import type { Values } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
+import { requestHashOf } from './request-hash.ts';
 import { type Misfit, parameterSchema } from './schema.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */

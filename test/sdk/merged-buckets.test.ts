@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import { clientBuckets, MergedBuckets } from '../../builtins/shared/client-buckets.ts';
 import { TokenBuckets } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
-import { clientBuckets, MergedBuckets } from '../../plugins-sdk/merged-buckets.ts';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
-import { Payments, ticketFor } from '../../plugins-sdk/payments.ts';
+import { Payments, ticketFor } from '../../builtins/shared/payments.ts';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
 import { describeServers, eventually, openEngine, RedisServer } from './redis-server.ts';

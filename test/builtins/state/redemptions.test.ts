@@ -3,8 +3,8 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Mined } from '../../../builtins/auth-x402/chain.ts';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
+import { Holds } from '../../../builtins/shared/payment-holds.ts';
 import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
-import { Holds } from '../../../plugins-sdk/payment-holds.ts';
 import { Debts } from '../../../plugins-sdk/state/debts.ts';
 
 const START = 1_700_000_000_000;

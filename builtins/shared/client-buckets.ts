@@ -1,6 +1,6 @@
-import { type ClientBuckets, TokenBuckets, type TokenTake } from './lib/bounded/token-buckets.ts';
-import type { BucketLimit, SharedState, StateArea } from './state/area.ts';
-import type { Workers } from './workers.ts';
+import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import type { BucketLimit, SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
+import type { Workers } from '../../plugins-sdk/workers.ts';
 
 /** Milliseconds between two merges. */
 const PERIOD = 100;

@@ -1,6 +1,6 @@
-import { Refusal } from './kernel.ts';
-import { randomId } from './lib/eth/random-id.ts';
-import { type StateArea, StateUnavailable, StateUnreadable } from './state/area.ts';
+import { Refusal } from '../../plugins-sdk/kernel.ts';
+import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
+import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state/area.ts';
 
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {

@@ -1,7 +1,7 @@
-import type { Log } from './define.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+import type { SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
+import type { DebtLine, Debts } from '../../plugins-sdk/state/debts.ts';
 import { Payments, refusalOf, type Taken, type Ticket, ticketFor } from './payments.ts';
-import type { SharedState, StateArea } from './state/area.ts';
-import type { DebtLine, Debts } from './state/debts.ts';
 
 /** Milliseconds after which a payment is free again whose process died, and between two renewals by one that lives. */
 const LEASE = 30_000;

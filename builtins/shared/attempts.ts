@@ -1,11 +1,11 @@
-import { clientIp } from './context-keys.ts';
-import { type ConfigKey, configKey, type Services, Type } from './define.ts';
-import { ContextKey, type Exchange, type Refusal } from './kernel.ts';
-import { millisecondsSchema } from './keys.ts';
-import type { ClientBuckets, TokenTake } from './lib/bounded/token-buckets.ts';
-import { clientKey } from './lib/http/client-address.ts';
-import { clientBuckets } from './merged-buckets.ts';
-import { StateKey } from './state/state.ts';
+import { clientIp } from '../../plugins-sdk/context-keys.ts';
+import { type ConfigKey, configKey, type Services, Type } from '../../plugins-sdk/define.ts';
+import { ContextKey, type Exchange, type Refusal } from '../../plugins-sdk/kernel.ts';
+import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
+import type { ClientBuckets, TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import { clientKey } from '../../plugins-sdk/lib/http/client-address.ts';
+import { StateKey } from '../../plugins-sdk/state/state.ts';
+import { clientBuckets } from './client-buckets.ts';
 
 export interface AttemptsOptions {
   /** Where its config stands under `server`: `window` and `max` below it. */
