@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { inexactParameters } from '../plugins-sdk/context-keys.ts';
 import {
   definePlugin,
@@ -13,7 +13,6 @@ import {
 } from '../plugins-sdk/index.ts';
 import type { HttpRequest } from '../plugins-sdk/kernel.ts';
 import { strictKey } from '../plugins-sdk/keys.ts';
-import { koaContext } from '../plugins-sdk/koa-context.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { isFiniteJson } from '../plugins-sdk/lib/json/numbers.ts';
 import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
@@ -93,7 +92,8 @@ function unread(error: unknown): never {
 
 /** The body of a message of unknown length. */
 async function readChunked(httpRequest: HttpRequest): Promise<Buffer> {
-  const ctx = koaContext(httpRequest);
+  // The kernel, which hands it on, knows nothing of koa.
+  const ctx = httpRequest.ctx as Context;
   // The only coding that gets here is "identity", which the reader accepts in lower case only.
   delete ctx.req.headers['content-encoding'];
   try {

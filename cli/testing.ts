@@ -6,7 +6,7 @@ import type { Serve } from '../plugins-sdk/testing/service.ts';
  * The SDK's test harness as `signed-data-proxy/plugins-sdk/testing`, where a whole service is at hand. It is loaded only for tests that
  * serve.
  */
-export * from '../plugins-sdk/harness.ts';
+export * from '../plugins-sdk/testing/index.ts';
 
 const serve: Serve = async (...args) => (await import('./plugin/serve.ts')).serve(...args);
 

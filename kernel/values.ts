@@ -28,7 +28,7 @@ export interface Endpoint {
 /** An HTTP request as it arrived, its body unread. */
 export interface HttpRequest {
   readonly request: IncomingMessage;
-  /** Koa's view of it, made when it is first asked for; `koaContext` of the SDK knows its type. */
+  /** Koa's `Context` of it, made when it is first asked for. */
   readonly ctx: object;
   /** @param max bytes. @throws Refusal 413 for more, 499 for a body that ends early. */
   readBody(max: number): Promise<Buffer>;

@@ -38,7 +38,7 @@ const PACKAGES = {
   verify: { folder: join(dist, 'packages', 'verify'), files: ['verify/index.js', 'verify/index.d.ts'] },
   sdk: {
     folder: join(dist, 'packages', 'plugins-sdk'),
-    files: ['plugins-sdk/index.d.ts', 'plugins-sdk/harness.d.ts'],
+    files: ['plugins-sdk/index.d.ts', 'plugins-sdk/testing/index.d.ts'],
   },
 };
 

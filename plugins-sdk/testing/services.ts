@@ -1,7 +1,7 @@
 import type { Definition, Log, Services } from '../define.ts';
+import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
 import type { Endpoint } from '../kernel.ts';
-import { MeterRegistry } from '../meters.ts';
 import { Debts } from '../state/debts.ts';
 import { StateStore } from '../state/state.ts';
 

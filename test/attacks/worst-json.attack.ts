@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../bench/documents.ts';
-import { testPlugin } from '../../plugins-sdk/harness.ts';
 import { inTurns } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
+import { testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';
 import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import type { Parameters, Question } from '../../plugins-sdk/index.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { requestHashOf } from '../../verify/index.ts';
 
 const headers = { accept: 'application/json', 'user-agent': 'signed-data-proxy' };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type LoadedConfig, signingHooks } from '../../config/index.ts';
 import { configKey, type Definition, type Services, Type } from '../../plugins-sdk/define.ts';
-import { MeterRegistry } from '../../plugins-sdk/meters.ts';
+import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { api, builtins, config, errorsOf, folder, type Given, load, warningsOf } from './support.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { testEndpoint, testPlugin, testQuestion } from '../../plugins-sdk/harness.ts';
 import { definePlugin, Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';
+import { testEndpoint, testPlugin, testQuestion } from '../../plugins-sdk/testing/index.ts';
 
 describe('the onions in the harness', () => {
   const retry = definePlugin({

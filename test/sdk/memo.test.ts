@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { testEndpoint, testPlugin } from '../../plugins-sdk/harness.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
 import type { HookContext } from '../../plugins-sdk/public-hooks.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 
 const HOOKS = [
   'onHttpRequest',

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  type Instrument,
-  MeterRegistry,
-  type MeterSet,
-  type MeterSink,
-  type MeterSpec,
-} from '../../plugins-sdk/meters.ts';
+import { MeterRegistry, type MeterSet } from '../../plugins-sdk/host/meter-registry.ts';
+import type { Instrument, MeterSink, MeterSpec } from '../../plugins-sdk/meters.ts';
 
 const labelled = { name: 'calls_total', help: 'Calls', labels: ['outcome'] } as const;
 const bare = { name: 'events_total', help: 'Events' } as const;

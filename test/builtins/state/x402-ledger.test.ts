@@ -3,10 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
-import { testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
+import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
-import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
 import { MemoryArea, Refusal } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
+import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
 import { type Chain, startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 

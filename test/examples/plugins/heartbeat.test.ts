@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import heartbeat, { configSchema } from '../../../examples/plugins/heartbeat.ts';
-import { testPlugin } from '../../../plugins-sdk/harness.ts';
+import { testPlugin } from '../../../plugins-sdk/testing/index.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const HOUR = 3_600_000;

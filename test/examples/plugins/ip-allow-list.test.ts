@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Check } from 'typebox/value';
 import ipAllowList, { configSchema } from '../../../examples/plugins/ip-allow-list.ts';
-import { testPlugin } from '../../../plugins-sdk/harness.ts';
+import { testPlugin } from '../../../plugins-sdk/testing/index.ts';
 
 const REFUSED = { refused: { status: 403, message: 'Address not allowed' } };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import slackAlerts, { configSchema } from '../../../examples/plugins/slack-alerts.ts';
-import { testEndpoint, testPlugin } from '../../../plugins-sdk/harness.ts';
+import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const MINUTE = 60_000;

@@ -23,15 +23,15 @@
  * assert.equal((await service.ask('prices/eth')).status, 200);
  * ```
  */
-import type { Definition, SimplePlugin } from './define.ts';
-import { createHarness, type HarnessOptions, type PluginHarness } from './testing/plugin-harness.ts';
+import type { Definition, SimplePlugin } from '../define.ts';
+import { createHarness, type HarnessOptions, type PluginHarness } from './plugin-harness.ts';
 
-export { testQuestion } from './testing/around.ts';
-export type * from './testing/inputs.ts';
-export { TestRequest } from './testing/request.ts';
-export type * from './testing/service.ts';
-export { testEndpoint } from './testing/services.ts';
-export { type TestUpstream, testUpstream, type UpstreamRequest } from './testing/upstream.ts';
+export { testQuestion } from './around.ts';
+export type * from './inputs.ts';
+export { TestRequest } from './request.ts';
+export type * from './service.ts';
+export { testEndpoint } from './services.ts';
+export { type TestUpstream, testUpstream, type UpstreamRequest } from './upstream.ts';
 export type { HarnessOptions, PluginHarness };
 
 /** A plugin on its own: a package that has only the SDK cannot serve. */

@@ -1,26 +1,6 @@
-/** What is counted or measured, in the terms of Prometheus and OpenTelemetry. */
-export interface MeterSpec<L extends string = string> {
-  /** Snake case, with the unit and without a prefix: `upstream_call_seconds`, `payments_total`. */
-  readonly name: string;
-  readonly help: string;
-  /** Names of the labels, in snake case. What they hold must be of bounded variety, never of a client's choice. */
-  readonly labels?: readonly L[];
-  /** Of a counter: values of labels that are known beforehand. Their series are there at 0, so that their first event is an increase. */
-  readonly initial?: readonly Readonly<Record<L, string>>[];
-  /** Of a histogram: upper bounds of its buckets, ascending; by default some that suit calls, in seconds. */
-  readonly buckets?: readonly number[];
-  /** Of a gauge: what the values of several workers make together; default their sum. */
-  readonly across?: Across;
-}
+import type { Instrument, MeterSpec } from '../meters.ts';
 
-const ACROSS = ['sum', 'min', 'max', 'average'] as const;
-type Across = (typeof ACROSS)[number];
-
-/** An instrument as a sink gets it. */
-export interface Instrument extends Omit<MeterSpec, 'initial'> {
-  /** Most combinations of label values that are kept apart. */
-  readonly series: number;
-}
+const ACROSS: readonly string[] = ['sum', 'min', 'max', 'average'];
 
 /** Buckets of a histogram: each is a series. */
 const MOST_BUCKETS = 100;

@@ -1,0 +1,206 @@
+import type { Instrument, Labels, Measure, MeterSink, MeterSpec, Meters } from '../meters.ts';
+import { type Described, described, instrumentOf, isSame, type Kind, namesOf } from './instrument.ts';
+
+/** One that has been in force, and keeps its kind and labels until the end. */
+interface Exported extends Described {
+  measure: Measure;
+  /** Whether the sink has failed with it: that is said once. */
+  isFaulty: boolean;
+}
+
+/** One of a set of plugins. */
+interface Meter extends Described {
+  readonly plugin: string;
+  readonly initial: readonly Labels[];
+  read: () => number;
+  /** Absent while the set is not in force. */
+  exported?: Exported;
+}
+
+const unheard: Measure = () => undefined;
+const nothing = () => 0;
+
+/** Combinations of label values that an operator's plugin may have for one instrument. */
+export const MOST_SERIES = 1000;
+
+/** Instruments that an operator's plugin may have. */
+export const MOST_INSTRUMENTS = 100;
+
+/** Told when a sink fails: once for each of its instruments. */
+export type SinkFailed = (instrument: Instrument, error: unknown) => void;
+
+/**
+ * The instruments of one service. Without a sink measuring costs a call of an empty function. A sink that throws loses what
+ * it was to measure, and nothing else: those who measure are in the middle of a request.
+ */
+export class MeterRegistry {
+  readonly #exported = new Set<Exported>();
+  readonly #byName = new Map<string, Exported>();
+  #inForce: MeterSet | undefined;
+  #sink: MeterSink | undefined;
+  readonly #sinkFailed: SinkFailed;
+
+  constructor(sinkFailed: SinkFailed = () => undefined) {
+    this.#sinkFailed = sinkFailed;
+  }
+
+  /** The instruments of one set of plugins. */
+  draft(): MeterSet {
+    const set: MeterSet = new MeterSet({
+      known: (name) => this.#byName.get(name),
+      export: (meter) => this.#byName.get(meter.instrument.name) ?? this.#export(meter),
+      commit: () => {
+        this.#inForce = set;
+      },
+      connect: (sink) => this.#connect(sink),
+      sinkFailed: (exported, error) => this.#complain(exported, error),
+    });
+    return set;
+  }
+
+  #export({ kind, instrument }: Meter): Exported {
+    const exported = { kind, instrument, measure: unheard, isFaulty: false };
+    this.#exported.add(exported);
+    for (const name of namesOf(exported)) this.#byName.set(name, exported);
+    this.#open(exported);
+    return exported;
+  }
+
+  #connect(sink: MeterSink): void {
+    if (this.#sink === sink) return;
+    this.#sink = sink;
+    for (const exported of this.#exported) this.#open(exported);
+  }
+
+  #open(exported: Exported): void {
+    const { kind, instrument } = exported;
+    if (this.#sink === undefined) return;
+    exported.measure = unheard;
+    exported.isFaulty = false;
+    try {
+      if (kind !== 'gauge') exported.measure = this.#sink[kind](instrument);
+      else this.#sink.gauge(instrument, () => (this.#inForce === undefined ? 0 : this.#inForce.read(instrument.name)));
+    } catch (error) {
+      this.#complain(exported, error);
+    }
+  }
+
+  #complain(exported: Exported, error: unknown): void {
+    if (exported.isFaulty) return;
+    exported.isFaulty = true;
+    this.#sinkFailed(exported.instrument, error);
+  }
+}
+
+interface Registry {
+  known(name: string): Exported | undefined;
+  export(meter: Meter): Exported;
+  commit(): void;
+  connect(sink: MeterSink): void;
+  sinkFailed(exported: Exported, error: unknown): void;
+}
+
+/** What one plugin may measure with. */
+export interface MeterBounds {
+  /** Combinations of label values of each instrument. */
+  readonly series: number;
+  readonly instruments: number;
+}
+
+const BOUNDS: MeterBounds = { series: MOST_SERIES, instruments: MOST_INSTRUMENTS };
+
+/** What built-in plugins measure is in the config. */
+export const UNBOUNDED: MeterBounds = { series: Number.POSITIVE_INFINITY, instruments: Number.POSITIVE_INFINITY };
+
+/** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
+export class MeterSet {
+  readonly #registry: Registry;
+  readonly #meters = new Map<string, Meter>();
+  /** Whose each exported name is. */
+  readonly #taken = new Map<string, Meter>();
+  #committed = false;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /**
+   * The instruments of one plugin of the set.
+   * @param series most combinations of label values of each.
+   * @param instruments most of them.
+   */
+  of(plugin: string, { series, instruments }: MeterBounds = BOUNDS): Meters {
+    const own = new Set<string>();
+    const ask = (kind: Kind, spec: MeterSpec) => {
+      const instrument = instrumentOf(kind, spec, series);
+      if (own.size >= instruments && !own.has(instrument.name)) {
+        throw new Error(`the instrument "${instrument.name}" is one too many: a plugin has at most ${instruments}`);
+      }
+      const meter = this.#ask({ kind, plugin, instrument, initial: spec.initial ?? [], read: nothing });
+      own.add(instrument.name);
+      return meter;
+    };
+    const measuring = (kind: 'counter' | 'histogram', spec: MeterSpec): Measure => {
+      const meter = ask(kind, spec);
+      return (labels, value) => this.#measure(meter, labels, value);
+    };
+    return {
+      counter: (spec) => measuring('counter', spec),
+      histogram: (spec) => measuring('histogram', spec),
+      gauge: (spec, read) => {
+        ask('gauge', spec).read = read;
+      },
+      connect: (sink) => this.#registry.connect(sink),
+    };
+  }
+
+  /** Has the set take the place of the one before: gauges are read here from now on. */
+  commit(): void {
+    this.#committed = true;
+    for (const meter of this.#meters.values()) this.#export(meter);
+    this.#registry.commit();
+  }
+
+  #export(meter: Meter): void {
+    meter.exported = this.#registry.export(meter);
+    if (meter.kind === 'counter') for (const labels of meter.initial) this.#measure(meter, labels, 0);
+  }
+
+  #measure({ exported }: Meter, labels: Labels, value: number): void {
+    if (exported === undefined) return;
+    try {
+      exported.measure(labels, value);
+    } catch (error) {
+      this.#registry.sinkFailed(exported, error);
+    }
+  }
+
+  /** The present value of a gauge; of one that is not here there is nothing to read. */
+  read(name: string): number {
+    const meter = this.#meters.get(name);
+    return meter === undefined ? 0 : meter.read();
+  }
+
+  #ask(asked: Meter): Meter {
+    const { name } = asked.instrument;
+    const names = namesOf(asked);
+    for (const held of names.flatMap((each) => this.#taken.get(each) ?? [])) {
+      if (held.plugin !== asked.plugin || !isSame(held, asked))
+        throw new Error(
+          `the name of the instrument "${name}" is taken by ${described(held)} of plugin "${held.plugin}"`,
+        );
+    }
+    for (const known of names.flatMap((each) => this.#registry.known(each) ?? [])) {
+      if (!isSame(known, asked))
+        throw new Error(`the name of the instrument "${name}" is taken until a restart by ${described(known)}`);
+    }
+    return this.#meters.get(name) ?? this.#add(asked, names);
+  }
+
+  #add(meter: Meter, names: readonly string[]): Meter {
+    this.#meters.set(meter.instrument.name, meter);
+    for (const name of names) this.#taken.set(name, meter);
+    if (this.#committed) this.#export(meter);
+    return meter;
+  }
+}
