@@ -15,7 +15,7 @@ import {
 } from 'ethers';
 import type { Log } from '../plugins-sdk/define.ts';
 import { canonicalJson } from '../plugins-sdk/lib/json/canonical-json.ts';
-import { type Service, startService } from './service.ts';
+import { type Service, startService } from './service/index.ts';
 
 /** What the embedded upstream knows; the number has more digits than a double. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';

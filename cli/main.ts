@@ -1,5 +1,5 @@
 import { runCommandLine } from './command-line.ts';
-import { end, watchForCrashes } from './crash.ts';
+import { end, watchForCrashes } from './service/crash.ts';
 import { complain, describeError } from './terminal.ts';
 
 watchForCrashes();

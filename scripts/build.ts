@@ -28,7 +28,7 @@ const SIDE_EFFECTS = [
   './program/*.js',
   './cli/demo.js',
   './cli/plugin/*.mjs',
-  './cli/watchdog-thread.js',
+  './cli/service/watchdog-thread.js',
   './builtins/fhe/worker.js',
 ];
 

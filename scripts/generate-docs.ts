@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { definitions } from '../cli/service.ts';
+import { definitions } from '../cli/service/index.ts';
 import { composeSchema } from '../config/index.ts';
 import { configReference } from './config-reference.ts';
 import { stageReference } from './stage-reference.ts';

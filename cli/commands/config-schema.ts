@@ -1,5 +1,5 @@
 import { composeSchema } from '../../config/index.ts';
-import { definitions } from '../service.ts';
+import { definitions } from '../service/index.ts';
 import { print } from '../terminal.ts';
 
 /** Prints the JSON Schema that editors can check a config file against. */

@@ -1,7 +1,7 @@
 import { loadConfig, locatedLine } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
-import { workersOf } from '../listener.ts';
-import { definitions } from '../service.ts';
+import { definitions } from '../service/index.ts';
+import { workersOf } from '../service/listener.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { escapeUnprintable } from '../text.ts';

@@ -1,7 +1,7 @@
 import { loadConfig, locatedLine } from '../../config/index.ts';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import type { Given } from '../arguments.ts';
-import { definitions } from '../service.ts';
+import { definitions } from '../service/index.ts';
 import { packageVersion, readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 

@@ -49,7 +49,7 @@ async function checkName(name: string): Promise<void> {
       `the name of a plugin is lower-case words with dashes between them, such as price-floor, of ${LONGEST_NAME} characters at most`,
     );
   }
-  const { definitions } = await import('../service.ts');
+  const { definitions } = await import('../service/index.ts');
   if (definitions().some((builtin) => builtin.name === name)) {
     throw new UsageError(`the name "${name}" is that of a built-in plugin`);
   }

@@ -2,7 +2,7 @@ import type { Log } from '../../plugins-sdk/define.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import type { Step, Trial } from '../plugin/run.ts';
-import { definitions } from '../service.ts';
+import { definitions } from '../service/index.ts';
 import { readEnvironment, userDirectory, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';

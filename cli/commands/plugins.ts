@@ -1,6 +1,6 @@
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Given } from '../arguments.ts';
-import { describeService } from '../service.ts';
+import { describeService } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';

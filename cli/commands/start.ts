@@ -1,11 +1,11 @@
 import { type Stats, watchFile } from 'node:fs';
 import { overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import type { Given } from '../arguments.ts';
-import { reportCrashesTo } from '../crash.ts';
-import { createLog, type LogSettings, logSettings, type ProcessLog } from '../log.ts';
-import type { Service } from '../service.ts';
+import { reportCrashesTo } from '../service/crash.ts';
+import type { Service } from '../service/index.ts';
+import { createLog, type LogSettings, logSettings, type ProcessLog } from '../service/log.ts';
+import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
 import { environmentFile, openFileWarning, readEnvironment, userPath } from '../surroundings.ts';
-import { startWatchdog, watchdogSeconds } from '../watchdog.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
 import { takeMark } from '../workers/messages.ts';
 
@@ -48,7 +48,7 @@ export async function start(given: Given): Promise<number> {
     if (mark !== undefined)
       return await (await import('../workers/worker.ts')).work({ mark, file, env, log, variables: now, signalled });
     return await serveUntil(signalled, log, async () => {
-      const service = await (await import('../service.ts')).startService({ file, env, log });
+      const service = await (await import('../service/index.ts')).startService({ file, env, log });
       reloads.answerWith(() => service.reload(now));
       return service;
     });

@@ -23,9 +23,9 @@ export async function readAddresses(given: Given): Promise<Addresses> {
   if (config === undefined) return { current: signerFromEnvironment(env).address };
   const [{ loadConfig }, { definitions }, { Signers }, { signerAddressOf }] = await Promise.all([
     import('../../config/index.ts'),
-    import('../service.ts'),
-    import('../signers.ts'),
-    import('../assemble.ts'),
+    import('../service/index.ts'),
+    import('../service/signers.ts'),
+    import('../service/assemble.ts'),
   ]);
   const file = userPath(config);
   const signers = Signers.beside(file, env, silent);

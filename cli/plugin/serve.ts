@@ -11,13 +11,13 @@ import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
-import { signerAddressOf } from '../assemble.ts';
-import { DRAIN_TIME } from '../drain.ts';
-import { endsWithin } from '../ends-within.ts';
-import { Generation } from '../generation.ts';
-import { definitions } from '../service.ts';
-import { openState } from '../shared-state.ts';
-import { Signers } from '../signers.ts';
+import { signerAddressOf } from '../service/assemble.ts';
+import { DRAIN_TIME } from '../service/drain.ts';
+import { endsWithin } from '../service/ends-within.ts';
+import { Generation } from '../service/generation.ts';
+import { definitions } from '../service/index.ts';
+import { openState } from '../service/shared-state.ts';
+import { Signers } from '../service/signers.ts';
 import { openIn, requestOf } from './in-process.ts';
 
 /** A whole service of a config that is no file, with a plugin that is no module, and with no port. */

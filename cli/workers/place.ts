@@ -7,9 +7,9 @@ import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
-import { signerAddressOf } from '../assemble.ts';
-import { stateOf } from '../shared-state.ts';
-import { ENVIRONMENT } from '../signers.ts';
+import { signerAddressOf } from '../service/assemble.ts';
+import { stateOf } from '../service/shared-state.ts';
+import { ENVIRONMENT } from '../service/signers.ts';
 
 /** What a service is told that is one of several processes. */
 export interface Place {

@@ -1,7 +1,7 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
-import { engineTypeOf } from '../shared-state.ts';
+import { engineTypeOf } from '../service/shared-state.ts';
 
 /**
  * Whether several processes can serve a config.

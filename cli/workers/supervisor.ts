@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
-import type { ProcessLog } from '../log.ts';
+import type { ProcessLog } from '../service/log.ts';
 import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
-import type { ProcessLog } from '../log.ts';
-import { LogSink } from '../log-sink.ts';
+import type { ProcessLog } from '../service/log.ts';
+import { LogSink } from '../service/log-sink.ts';
 import { passLines } from './lines.ts';
 import { type FromPrimary, type FromWorker, type Mark, marked, readFromWorker } from './messages.ts';
 

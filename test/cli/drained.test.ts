@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { drained } from '../../cli/drain.ts';
+import { drained } from '../../cli/service/drain.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 
 /** A drain with its own clock; what it comes to once the milliseconds have passed in steps. */

@@ -3,7 +3,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { HDNodeWallet, Wallet } from 'ethers';
-import { publishedIn } from '../../cli/public-keys.ts';
+import { publishedIn } from '../../cli/service/public-keys.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { StateClient } from '../../cli/shared-state.ts';
+import { StateClient } from '../../cli/service/shared-state.ts';
 import { type StateArea, type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse as parseEnvironment } from 'dotenv';
 import { parse } from 'yaml';
-import { definitions } from '../../cli/service.ts';
+import { definitions } from '../../cli/service/index.ts';
 import { composeSchema, loadConfig } from '../../config/index.ts';
 import { generatedFiles } from '../../scripts/generate-docs.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';

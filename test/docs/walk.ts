@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { definitions } from '../../cli/service.ts';
+import { definitions } from '../../cli/service/index.ts';
 import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { folderWith, launch, PACKAGE_ROOT, type Running } from '../cli/run.ts';
 import { anvil } from '../support/chain.ts';

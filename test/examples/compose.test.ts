@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
-import { definitions } from '../../cli/service.ts';
+import { definitions } from '../../cli/service/index.ts';
 import { loadConfig } from '../../config/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { definitions } from '../../cli/service.ts';
+import { definitions } from '../../cli/service/index.ts';
 import { loadConfig } from '../../config/index.ts';
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/configs/${name}.yaml`, import.meta.url));

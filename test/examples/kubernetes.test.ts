@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Container, Probe } from 'kubernetes-types/core/v1.d.ts';
 import { parse } from 'yaml';
-import { definitions } from '../../cli/service.ts';
+import { definitions } from '../../cli/service/index.ts';
 import { loadConfig } from '../../config/index.ts';
 import { folderWith, launchCli, PACKAGE_ROOT } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { publicKeyWarning } from '../../cli/public-keys.ts';
-import { type Service, startService } from '../../cli/service.ts';
+import { type Service, startService } from '../../cli/service/index.ts';
+import { publicKeyWarning } from '../../cli/service/public-keys.ts';
 import type { Log } from '../../plugins-sdk/define.ts';
 
 /** A key that is public knowledge (the first account of every local test chain), and its address. */

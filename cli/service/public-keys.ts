@@ -1,4 +1,4 @@
-import type { Address } from '../plugins-sdk/lib/eth/hex.ts';
+import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 
 /** Addresses of keys that are published, without `0x`, by where they are. Of the mnemonics it is the first address, or as many as a tool unlocks. */
 const PUBLISHED: readonly (readonly [source: string, addresses: string])[] = [

@@ -1,11 +1,11 @@
-import { warning } from '../plugins-sdk/checks.ts';
-import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
-import { configKey, type Definition, definePlugin, type Finding, Type } from '../plugins-sdk/define.ts';
-import { millisecondsSchema } from '../plugins-sdk/index.ts';
-import type { Address } from '../plugins-sdk/lib/http/listen.ts';
-import type { Meters } from '../plugins-sdk/meters.ts';
+import { warning } from '../../plugins-sdk/checks.ts';
+import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
+import { configKey, type Definition, definePlugin, type Finding, Type } from '../../plugins-sdk/define.ts';
+import { millisecondsSchema } from '../../plugins-sdk/index.ts';
+import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import { MOST_WORKERS } from '../workers/count.ts';
 import { descriptorLimit } from './descriptors.ts';
-import { MOST_WORKERS } from './workers/count.ts';
 
 const portKey = configKey(
   'server',

@@ -1,13 +1,13 @@
 import { dirname, resolve } from 'node:path';
-import type { LoadedConfig } from '../config/index.ts';
-import type { Log } from '../plugins-sdk/define.ts';
-import { signerKey } from '../plugins-sdk/keys.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
-import { createSigner, type Signer, signerFromEnvironment } from '../plugins-sdk/signing/local-key.ts';
-import type { SignerInUse, SignerServices, SignerSet, SignerType, Signing } from '../plugins-sdk/signing/signers.ts';
-import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../plugins-sdk/signing/variables.ts';
+import type { LoadedConfig } from '../../config/index.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+import { signerKey } from '../../plugins-sdk/keys.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { createSigner, type Signer, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import type { SignerInUse, SignerServices, SignerSet, SignerType, Signing } from '../../plugins-sdk/signing/signers.ts';
+import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
+import { messageOf } from '../text.ts';
 import { endsWithin } from './ends-within.ts';
-import { messageOf } from './text.ts';
 
 /** What a config has that names no signer. */
 export const ENVIRONMENT = 'environment';

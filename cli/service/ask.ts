@@ -1,17 +1,17 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { responseTo } from '../http/response-to.ts';
-import { uncharged } from '../kernel/budget.ts';
-import { onAbort } from '../kernel/client-signal.ts';
-import { control, Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/observer.ts';
-import type { Pipeline } from '../kernel/pipeline.ts';
-import { isStream } from '../kernel/request-lifecycle.ts';
-import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
-import type { AskedResponse } from '../plugins-sdk/define.ts';
-import { randomId } from '../plugins-sdk/index.ts';
-import { privateNotes } from '../plugins-sdk/lib/objects/private-notes.ts';
-import { takeParameters } from '../plugins-sdk/public-hooks.ts';
-import { messageOf } from './text.ts';
+import { responseTo } from '../../http/response-to.ts';
+import { uncharged } from '../../kernel/budget.ts';
+import { onAbort } from '../../kernel/client-signal.ts';
+import { control, Exchange } from '../../kernel/exchange.ts';
+import type { Observer } from '../../kernel/observer.ts';
+import type { Pipeline } from '../../kernel/pipeline.ts';
+import { isStream } from '../../kernel/request-lifecycle.ts';
+import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
+import type { AskedResponse } from '../../plugins-sdk/define.ts';
+import { randomId } from '../../plugins-sdk/index.ts';
+import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import { takeParameters } from '../../plugins-sdk/public-hooks.ts';
+import { messageOf } from '../text.ts';
 
 /** A request that a plugin makes on behalf of a client. */
 interface Asked {

@@ -1,17 +1,19 @@
 import { dirname, resolve } from 'node:path';
-import { builtins } from '../builtins/index.ts';
-import { type LocatedFinding, loadConfig } from '../config/index.ts';
-import { loadContexts } from '../http/contexts.ts';
-import type { PluginSet } from '../kernel/registry.ts';
-import type { Definition, Log } from '../plugins-sdk/define.ts';
-import { Background } from '../plugins-sdk/host/background.ts';
-import { MeterRegistry } from '../plugins-sdk/host/meter-registry.ts';
-import type { Address } from '../plugins-sdk/lib/eth/hex.ts';
-import { proxiesInForce } from '../plugins-sdk/lib/http/client/proxies.ts';
-import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
-import type { Signing } from '../plugins-sdk/signing/signers.ts';
-import { Debts } from '../plugins-sdk/state/debts.ts';
-import { StateStore } from '../plugins-sdk/state/state.ts';
+import { builtins } from '../../builtins/index.ts';
+import { type LocatedFinding, loadConfig } from '../../config/index.ts';
+import { loadContexts } from '../../http/contexts.ts';
+import type { PluginSet } from '../../kernel/registry.ts';
+import type { Definition, Log } from '../../plugins-sdk/define.ts';
+import { Background } from '../../plugins-sdk/host/background.ts';
+import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
+import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
+import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
+import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
+import type { Signing } from '../../plugins-sdk/signing/signers.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { StateStore } from '../../plugins-sdk/state/state.ts';
+import type { Place, Prepared } from '../workers/place.ts';
+import { checkTogether } from '../workers/rules.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
@@ -19,8 +21,6 @@ import { requestLog } from './request-log.ts';
 import { type Environment, type ReadVariables, Server } from './server.ts';
 import { openState } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
-import type { Place, Prepared } from './workers/place.ts';
-import { checkTogether } from './workers/rules.ts';
 
 export interface ServiceOptions {
   /** Absolute path of the config file. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { escapeUnprintable } from '../text.ts';
 import { LogSink } from './log-sink.ts';
-import { escapeUnprintable } from './text.ts';
 
 /** Where the reason for the end of the process is written. */
 interface Reporter {

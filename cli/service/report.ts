@@ -1,9 +1,9 @@
-import type { LoadedConfig } from '../config/index.ts';
-import type { Log } from '../plugins-sdk/define.ts';
-import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { proxiesInForce } from '../plugins-sdk/lib/http/client/proxies.ts';
-import { signerFromEnvironment } from '../plugins-sdk/signing/local-key.ts';
-import type { Environment } from '../plugins-sdk/signing/variables.ts';
+import type { LoadedConfig } from '../../config/index.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
+import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
 import { isSameState, type StateClient } from './shared-state.ts';

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { LoadedConfig } from '../config/index.ts';
-import type { Definition, Log } from '../plugins-sdk/define.ts';
-import type { Endpoint } from '../plugins-sdk/kernel.ts';
-import { stateKey } from '../plugins-sdk/keys.ts';
-import { within } from '../plugins-sdk/lib/time/within.ts';
-import { isRecord } from '../plugins-sdk/schema/path.ts';
+import type { LoadedConfig } from '../../config/index.ts';
+import type { Definition, Log } from '../../plugins-sdk/define.ts';
+import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import { stateKey } from '../../plugins-sdk/keys.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import {
   type EngineServices,
   type SharedState,
@@ -13,10 +13,10 @@ import {
   type StateEngineType,
   StateUnavailable,
   StateUnreadable,
-} from '../plugins-sdk/state/area.ts';
+} from '../../plugins-sdk/state/area.ts';
+import { messageOf } from '../text.ts';
 import { endsWithin } from './ends-within.ts';
 import type { Measured } from './state-meters.ts';
-import { messageOf } from './text.ts';
 
 /** Milliseconds that a command may take. */
 const TIMEOUT = 250;

@@ -1,8 +1,8 @@
 import { isatty } from 'node:tty';
 import { configure } from 'safe-stable-stringify';
-import type { Log } from '../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/define.ts';
+import { escapeUnprintable } from '../text.ts';
 import { endsWithinLine, LogSink } from './log-sink.ts';
-import { escapeUnprintable } from './text.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const FORMATS = ['text', 'json'] as const;

@@ -1,22 +1,22 @@
-import { type LoadedConfig, type PluginChoice, signingHooks } from '../config/index.ts';
-import { describe as textOf } from '../kernel/refusal.ts';
-import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
-import { stageNames, stageOf } from '../kernel/stages.ts';
-import type { GuardOptions } from '../kernel/tap.ts';
-import type { Behaviour, Definition, Services } from '../plugins-sdk/define.ts';
-import type { Background } from '../plugins-sdk/host/background.ts';
-import { checkBehaviour } from '../plugins-sdk/host/check-definition.ts';
-import { type MeterSet, UNBOUNDED } from '../plugins-sdk/host/meter-registry.ts';
-import { modesOf, repeatingModesOf } from '../plugins-sdk/host/modes.ts';
-import { describeService } from '../plugins-sdk/host/openapi/document.ts';
-import { createPluginSet, type ObservedPlugins } from '../plugins-sdk/host/plugin-set.ts';
-import { type Address, isAddress } from '../plugins-sdk/lib/eth/hex.ts';
-import { nearest } from '../plugins-sdk/lib/text/suggest.ts';
-import type { Meters } from '../plugins-sdk/meters.ts';
-import type { ServiceDescription } from '../plugins-sdk/openapi/part.ts';
+import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
+import { describe as textOf } from '../../kernel/refusal.ts';
+import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
+import { stageNames, stageOf } from '../../kernel/stages.ts';
+import type { GuardOptions } from '../../kernel/tap.ts';
+import type { Behaviour, Definition, Services } from '../../plugins-sdk/define.ts';
+import type { Background } from '../../plugins-sdk/host/background.ts';
+import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
+import { type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
+import { modesOf, repeatingModesOf } from '../../plugins-sdk/host/modes.ts';
+import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { createPluginSet, type ObservedPlugins } from '../../plugins-sdk/host/plugin-set.ts';
+import { type Address, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
+import { packageVersion } from '../surroundings.ts';
+import { messageOf } from '../text.ts';
 import { stateNeeds } from './shared-state.ts';
-import { packageVersion } from './surroundings.ts';
-import { messageOf } from './text.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { closeListener, closeWhenEmpty } from '../http/close.ts';
-import type { Connections } from '../http/connections.ts';
-import type { Debts } from '../plugins-sdk/state/debts.ts';
+import { closeListener, closeWhenEmpty } from '../../http/close.ts';
+import type { Connections } from '../../http/connections.ts';
+import type { Debts } from '../../plugins-sdk/state/debts.ts';
 import { endsWithin } from './ends-within.ts';
 
 /** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */

@@ -1,5 +1,5 @@
-import type { Measure, Meters } from '../plugins-sdk/meters.ts';
-import type { SharedState, StateArea } from '../plugins-sdk/state/area.ts';
+import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
+import type { SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
 
 /** How the commands of an engine are measured. */
 export type Measured = (

@@ -1,4 +1,4 @@
-import { within } from '../plugins-sdk/lib/time/within.ts';
+import { within } from '../../plugins-sdk/lib/time/within.ts';
 
 /** @returns whether the work ended in time. */
 export function endsWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
-import { codeOf } from './text.ts';
+import { codeOf } from '../text.ts';
 
 /** Milliseconds that a line waits for others to be written with. */
 const DELAY = 100;

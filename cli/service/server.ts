@@ -1,12 +1,15 @@
-import { ConfigErrors, type LoadedConfig } from '../config/index.ts';
-import { Connections } from '../http/connections.ts';
-import { createHttpServer } from '../http/server.ts';
-import { describe } from '../kernel/refusal.ts';
-import { limitConnections } from '../plugins-sdk/connection-limits.ts';
-import type { Log, Phase } from '../plugins-sdk/define.ts';
-import { MeterRegistry } from '../plugins-sdk/host/meter-registry.ts';
-import { listen, urlOf } from '../plugins-sdk/lib/http/listen.ts';
-import { Debts } from '../plugins-sdk/state/debts.ts';
+import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
+import { Connections } from '../../http/connections.ts';
+import { createHttpServer } from '../../http/server.ts';
+import { describe } from '../../kernel/refusal.ts';
+import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
+import type { Log, Phase } from '../../plugins-sdk/define.ts';
+import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
+import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { Debts } from '../../plugins-sdk/state/debts.ts';
+import { messageOf } from '../text.ts';
+import { NOT_RELOADED } from '../workers/messages.ts';
+import { fingerprintOf, type Place, type Prepared, quiet } from '../workers/place.ts';
 import { signerAddressOf } from './assemble.ts';
 import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
 import { endsWithin } from './ends-within.ts';
@@ -16,9 +19,6 @@ import { announce, report } from './report.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
-import { messageOf } from './text.ts';
-import { NOT_RELOADED } from './workers/messages.ts';
-import { fingerprintOf, type Place, type Prepared, quiet } from './workers/place.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import { ContextKey, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
-import type { CallEvent, StageEvent } from '../plugins-sdk/kernel.ts';
+import { ContextKey, clientName, definePlugin, type Exchange, type Log } from '../../plugins-sdk/index.ts';
+import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
 
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;
