@@ -15,6 +15,9 @@ const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
+/** Bytes from which finding the values of an encoding in them takes less than parsing them all. */
+const SEARCHED = 2 * 1024;
+
 /** The refusal when the call failed; the reason is for the log. */
 export function failed(reason: string, upstreamStatus?: number): Refusal {
   return new Refusal(502, 'API call failed', { reason, upstreamStatus });
@@ -22,15 +25,21 @@ export function failed(reason: string, upstreamStatus?: number): Refusal {
 
 /**
  * @param request that was answered.
+ * @param isEncoded whether some of its values are signed instead of all.
  * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
  */
-export function accept({ status, body }: BoundedResponse, request: OutgoingRequest): Awaitable<ApiResponse> {
+export function accept(
+  { status, body }: BoundedResponse,
+  request: OutgoingRequest,
+  isEncoded: boolean,
+): Awaitable<ApiResponse> {
   if (status < 200 || status > 299) throw failed(`upstream status ${status}`, status);
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
   if (skipSpace(bytes, 0) === bytes.length) return keep({ status, data: null, text: '', request });
-  return bytes.length > STEP ? readLong(status, bytes, request) : keep({ status, ...read(bytes), request });
+  const isLong = bytes.length > (isEncoded ? SEARCHED : STEP);
+  return isLong ? readLong(status, bytes, request) : keep({ status, ...read(bytes), request });
 }
 
 function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {

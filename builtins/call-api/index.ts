@@ -75,7 +75,8 @@ export const callApi = definePlugin({
             const { method, url, headers, body } = request;
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
             const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
-            const accepted = await accept(answer, request);
+            const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
+            const accepted = await accept(answer, request, isEncoded);
             outcome = 'ok';
             return accepted;
           } finally {

@@ -17,6 +17,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Awaitable } from '../../plugins-sdk/kernel.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { STEP } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
 import { misreadIndices, withoutNames } from './filters.ts';
@@ -222,31 +223,36 @@ function encoded(plan: Plan, found: readonly Found[]): Encoded {
 
 /** @throws Refusal */
 function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awaitable<Encoded> {
-  if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
   const fail = (cause: unknown): never => {
     throw refusalOf(cause, pathDelegated);
   };
-  if (LongResponse.is(response)) return encodeLong(plan, response, pathDelegated).catch(fail);
   try {
+    if (LongResponse.is(response)) {
+      const { bytes } = response;
+      const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
+      if (places.length < plan.length) return encodeParsed(plan, response, pathDelegated).catch(fail);
+      const values = valuesAt(bytes, places);
+      const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
+      return inNextTurn(bytes, encoded(plan, found));
+    }
+    if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
     return encoded(plan, withDigits(find(plan, response.data, pathDelegated), response.text));
   } catch (cause) {
     return fail(cause);
   }
 }
 
-/** Gives each step a turn of the event loop of its own, and likewise the next stages, which hash and sign. */
-async function encodeLong(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
-  const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
-  if (places.length === plan.length) {
-    const values = valuesAt(response.bytes, places);
-    const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
-    return setImmediate(encoded(plan, found));
-  }
-  const data = await response.parsed();
-  await setImmediate();
-  const matches = find(plan, data, pathDelegated);
-  await setImmediate();
-  return setImmediate(encoded(plan, withDigits(matches, response.bytes)));
+/** Finds the values where a path may lead anywhere. */
+async function encodeParsed(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
+  const { bytes } = response;
+  const data = await inNextTurn(bytes, await response.parsed());
+  const matches = await inNextTurn(bytes, find(plan, data, pathDelegated));
+  return inNextTurn(bytes, encoded(plan, withDigits(matches, bytes)));
+}
+
+/** Gives the steps of a long answer turns of the event loop of their own, and likewise the next stages, which hash and sign. */
+function inNextTurn<T>({ length }: Buffer, value: T): Awaitable<T> {
+  return length > STEP ? setImmediate(value) : value;
 }
 
 function refusalOf(cause: unknown, pathDelegated: boolean): unknown {

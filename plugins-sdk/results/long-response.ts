@@ -7,8 +7,8 @@ import { inTurns, type Steps } from '../lib/json/turns.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 
 /**
- * An upstream's answer whose JSON text is too long to be handled in one turn of the event loop. What is made of it is made
- * when it is asked for, and once.
+ * An upstream's answer, whose JSON text may be too long to be handled in one turn of the event loop. What is made of it is
+ * made when it is asked for, and once.
  */
 export class LongResponse implements ApiResponse {
   readonly status: number;
@@ -30,7 +30,7 @@ export class LongResponse implements ApiResponse {
     this.request = request;
     this.#bytes = bytes;
     this.#root = root;
-    Object.freeze(this);
+    Object.freeze(Object.defineProperties(this, OWN));
   }
 
   static is(value: unknown): value is LongResponse {
@@ -82,3 +82,7 @@ export class LongResponse implements ApiResponse {
     return { text: trustedJson(text), bytes: Buffer.from(text) };
   }
 }
+
+const { data, text } = Object.getOwnPropertyDescriptors(LongResponse.prototype);
+/** Members of each answer, for plugins that spread one. */
+const OWN = { data: { ...data, enumerable: true }, text: { ...text, enumerable: true } };

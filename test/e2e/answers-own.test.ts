@@ -61,6 +61,7 @@ before(async () => {
     other: { path: '/tenant?other', parameters },
     encoded: { path: '/number', parameters, encoding: { type: 'uint256', path: '$' } },
     plain: { path: '/tenant?plain', parameters, cache },
+    long: { path: '/long', encoding: { type: 'uint256', path: '$.length' } },
   };
   service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 });
@@ -265,6 +266,15 @@ describe('a plugin round the call of the API', () => {
     act<ApiCall>('callApi', async ({ call }) => ({ ...(await call.next()), data: 12 }));
     const answer = await service.post('api/encoded', { q: 'changed' });
     assert.equal(BigInt((await verifyEncoded(answer, service.signer.address)).data), 12n);
+  });
+
+  it('copies an answer of any length by a spread', async () => {
+    act<ApiCall>('callApi', async ({ call }) => ({ ...(await call.next()), status: 203 }));
+    for (const length of [1, 3000, 70_000]) {
+      upstream.json('/long', { length, text: 'x'.repeat(length) });
+      const { data } = await verifyEncoded(await service.post('api/long'), service.signer.address);
+      assert.equal(BigInt(data), BigInt(length));
+    }
   });
 
   it('hands on nothing that cannot be sent', async () => {

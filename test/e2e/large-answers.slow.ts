@@ -11,8 +11,8 @@ import { costOf } from '../support/turns.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-/** Makes any answer a long one: longer than what is read in one turn of the event loop. */
-const FILLER = 'x'.repeat(70_000);
+/** Bytes of answers on both sides of the borders from which they are read in another way, and in turns. */
+const LENGTHS = [2048, 2049, 65_536, 65_537];
 
 let upstream: Upstream;
 let service: RunningService;
@@ -36,8 +36,14 @@ after(async () => {
 
 const answer = (text: string) => upstream.text('/answer', text);
 
-/** The same document, short and long. */
-const sizes = (members: string) => [`{${members}}`, `{"~":"${FILLER}",${members}}`, `{${members},"~":"${FILLER}"}`];
+/** The same document, short and filled up to each length. */
+function sizes(members: string): string[] {
+  const filled = LENGTHS.flatMap((length) => {
+    const filler = `"~":"${'x'.repeat(length - Buffer.byteLength(members) - 9)}"`;
+    return [`{${filler},${members}}`, `{${members},${filler}}`];
+  });
+  return [`{${members}}`, ...filled];
+}
 
 async function signed(type: string, path: string): Promise<unknown> {
   const response = await service.post('api/encoded', { _type: type, _path: path });
@@ -91,7 +97,7 @@ describe('an answer is the same, short or long (decisions: "Of duplicate keys th
   it('numbers that JSON cannot carry may stand anywhere in a long answer where none of them counts', async () => {
     for (const text of [
       documentOf({ keys: 'the same three', values: 'large numbers' }),
-      `{"a":{"x":[1e400],"~":"${FILLER}"},"a":{"~":[${'1,'.repeat(40_000)}1],"x":1e400,"x":0}}`,
+      `{"a":{"x":[1e400],"~":"${'x'.repeat(70_000)}"},"a":{"~":[${'1,'.repeat(40_000)}1],"x":1e400,"x":0}}`,
     ]) {
       answer(text);
       const { rawData } = await verifyRaw(await service.post('api/raw'), TEST_ADDRESS);
