@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
-import { deepFreeze } from '../plugins-sdk/public-hooks.ts';
+import { deepFreeze } from '../plugins-sdk/lib/objects/deep-freeze.ts';
 import { explainAll } from '../plugins-sdk/schema/explain.ts';
 import { checkContext, draftEndpoints, ownerOf } from './endpoints.ts';
 import { warningAt } from './findings.ts';

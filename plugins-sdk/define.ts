@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
+import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
   Call,
@@ -19,7 +20,6 @@ import type {
 import type { Address } from './lib/eth/hex.ts';
 import type { Meters } from './meters.ts';
 import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi/part.ts';
-import type { PublicHooks } from './public-hooks.ts';
 import { compileSchema } from './schema/compile.ts';
 import type { SignerType } from './signing/signers.ts';
 import type { SharedState, StateEngineType } from './state/area.ts';

@@ -17,6 +17,14 @@ export {
   type Taps,
   Type,
 } from './define.ts';
+export type {
+  AfterApiCallContext,
+  BeforeApiCallContext,
+  BeforeSignContext,
+  ErrorContext,
+  HttpRequestContext,
+  ResponseSentContext,
+} from './hooks/contexts.ts';
 export {
   type ApiResponse,
   type AuthMethod,
@@ -58,14 +66,6 @@ export { steadyClock } from './lib/time/steady-clock.ts';
 export { LONGEST_TIMER } from './lib/time/timer.ts';
 export { objectSchema, refTo } from './openapi/components.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
-export type {
-  AfterApiCallContext,
-  BeforeApiCallContext,
-  BeforeSignContext,
-  ErrorContext,
-  HttpRequestContext,
-  ResponseSentContext,
-} from './public-hooks.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
 export {
   checkHttpSigners,

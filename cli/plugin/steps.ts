@@ -1,6 +1,6 @@
 import { describe, isRefusal, type Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
-import { publicHooks } from '../../plugins-sdk/public-hooks.ts';
+import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { difference } from './difference.ts';
 import type { RecordedRequest } from './record.ts';
 import type { StandIns } from './stand-ins.ts';

@@ -8,9 +8,9 @@ import type { Pipeline } from '../../kernel/pipeline.ts';
 import { isStream } from '../../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
 import type { AskedResponse } from '../../plugins-sdk/define.ts';
+import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
 import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
-import { takeParameters } from '../../plugins-sdk/public-hooks.ts';
 import { messageOf } from '../text.ts';
 
 /** A request that a plugin makes on behalf of a client. */

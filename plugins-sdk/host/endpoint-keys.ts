@@ -1,7 +1,7 @@
 import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from '../define.ts';
-import { withKeys } from '../hook-context.ts';
+import { withKeys } from '../hooks/context.ts';
 import type { Endpoint } from '../kernel.ts';
-import { deepFreeze } from '../public-hooks.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { withDefaults } from '../schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */

@@ -1,4 +1,5 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { publicHooks } from '../hooks/public-hooks.ts';
 import {
   type Contracts,
   type Encoded,
@@ -18,7 +19,7 @@ import {
 import { isHex } from '../lib/eth/hex.ts';
 import { JsonText } from '../lib/json/json-text.ts';
 import { isFiniteJson } from '../lib/json/numbers.ts';
-import { deepFreeze, publicHooks } from '../public-hooks.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { AskedQuestion } from '../question.ts';
 import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
 import { CheckedStream, isStream } from '../results/body-stream.ts';

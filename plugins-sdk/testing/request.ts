@@ -25,8 +25,8 @@ import type {
 } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
 import { randomId } from '../lib/eth/random-id.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { hint } from '../lib/text/suggest.ts';
-import { deepFreeze } from '../public-hooks.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
 import type {

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
 import { Isolate } from '../../config/plugins/isolate/isolate.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
-import { takeParameters } from '../../plugins-sdk/public-hooks.ts';
+import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { folder } from './support.ts';
 
 /** An isolated plugin without a service. */

@@ -6,17 +6,17 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
+import type {
+  AfterApiCallContext,
+  BeforeApiCallContext,
+  ErrorContext,
+  HookContext,
+  HttpRequestContext,
+} from '../../plugins-sdk/hooks/contexts.ts';
+import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { JsonText } from '../../plugins-sdk/lib/json/json-text.ts';
-import {
-  type AfterApiCallContext,
-  type BeforeApiCallContext,
-  type ErrorContext,
-  type HookContext,
-  type HttpRequestContext,
-  publicHooks,
-} from '../../plugins-sdk/public-hooks.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 

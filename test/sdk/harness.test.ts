@@ -4,10 +4,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
 import { configKey, definePlugin, Type } from '../../plugins-sdk/define.ts';
+import type { PublicHooks } from '../../plugins-sdk/hooks/contexts.ts';
 import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import { ContextKey } from '../../plugins-sdk/kernel.ts';
-import type { PublicHooks } from '../../plugins-sdk/public-hooks.ts';
 import * as testing from '../../plugins-sdk/testing/index.ts';
 
 const { testEndpoint, testPlugin } = testing;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
-import type { HookContext } from '../../plugins-sdk/public-hooks.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 
 const HOOKS = [

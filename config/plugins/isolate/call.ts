@@ -1,5 +1,5 @@
-import { answerTextOf, memoTextOf } from '../../../plugins-sdk/hook-context.ts';
-import { responseTextOf } from '../../../plugins-sdk/public-hooks.ts';
+import { answerTextOf, memoTextOf } from '../../../plugins-sdk/hooks/context.ts';
+import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import { clipped } from './clipped.ts';
 

@@ -1,4 +1,4 @@
-import { replaceMemo } from '../../../plugins-sdk/hook-context.ts';
+import { replaceMemo } from '../../../plugins-sdk/hooks/context.ts';
 import { type Call, RemoteError } from './call.ts';
 import { unpackMemo, unpackResult } from './odd-values.ts';
 import { Peer, type PeerOptions } from './peer.ts';

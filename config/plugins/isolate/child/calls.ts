@@ -1,4 +1,4 @@
-import { memoText } from '../../../../plugins-sdk/memo.ts';
+import { memoText } from '../../../../plugins-sdk/hooks/memo.ts';
 import { packResult } from '../odd-values.ts';
 import type { Order } from '../protocol.ts';
 import { contextOf } from './context.ts';

@@ -1,8 +1,8 @@
-import { isRecord } from '../kernel/plain-json.ts';
-import { type Call, type CheckedJson, ContextKey, type Exchange } from './kernel.ts';
-import { deepFreeze } from './lib/objects/deep-freeze.ts';
+import { isRecord } from '../../kernel/plain-json.ts';
+import { type Call, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
+import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
-import type { HookContext, SignedAnswer } from './public-hooks.ts';
 
 /** JSON texts by plugin. A map never changes: a fork of the exchange and the exchange itself replace it each for itself. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');

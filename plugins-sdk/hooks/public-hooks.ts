@@ -1,0 +1,100 @@
+import { clientIp } from '../context-keys.ts';
+import type { ApiResponse, Contracts, Exchange, Hidden } from '../kernel.ts';
+import { contextOf, errorContextOf, keepMemo } from './context.ts';
+import type {
+  AfterApiCallContext,
+  BeforeApiCallContext,
+  BeforeSignContext,
+  HttpRequestContext,
+  ResponseSentContext,
+} from './contexts.ts';
+import { takeData, takeParameters, takeRejection, takeResponse } from './results.ts';
+
+function headersFor(exchange: Exchange, hidden: Hidden): HttpRequestContext['headers'] {
+  const headers: Record<string, string | undefined> = {};
+  for (const name in exchange.headers) if (!hidden.has(name)) headers[name] = exchange.headers[name];
+  return Object.freeze(headers);
+}
+
+/** Characters of JSON up to which a copy costs less than the means to make it later. */
+const SMALL = 16 * 1024;
+
+function copyOf(response: ApiResponse): ApiResponse['data'] {
+  return JSON.parse(jsonOf(response));
+}
+
+/** An empty text stands for an answer without a body. */
+function jsonOf({ data, text }: ApiResponse): string {
+  return text || JSON.stringify(data);
+}
+
+/** Of views whose data is made when it is asked for. */
+const large = new WeakMap<object, ApiResponse>();
+
+/** The JSON of a large answer that a hook would get a copy of. */
+export function responseTextOf(view: object): string | undefined {
+  const response = large.get(view);
+  return response && jsonOf(response);
+}
+
+/** A copy of large data is made only for a hook that looks at it: it costs milliseconds. */
+function responseView(response: ApiResponse): AfterApiCallContext['response'] {
+  const { status, text } = response;
+  if (text !== undefined && text.length <= SMALL) return Object.freeze({ data: copyOf(response), status });
+  let copy: ApiResponse['data'] | undefined;
+  const view = Object.freeze({
+    get data() {
+      copy ??= copyOf(response);
+      return copy;
+    },
+    status,
+  });
+  large.set(view, response);
+  return view;
+}
+
+/** How the guard turns the arguments of a public stage into a context, and what a hook returned into the stage's result. */
+export const publicHooks: Contracts['contexts'] = {
+  onHttpRequest: {
+    context: ([exchange], call, hidden, plugin) => {
+      const { parameters } = exchange;
+      const own = { parameters, headers: headersFor(exchange, hidden), ip: clientIp(exchange) };
+      return contextOf<HttpRequestContext>(exchange, call, plugin, own);
+    },
+    accept: (value, _, plugin) => takeRejection(value, plugin),
+    ended: keepMemo,
+  },
+  onBeforeApiCall: {
+    context: ([parameters, exchange], call, _, plugin) =>
+      contextOf<BeforeApiCallContext>(exchange, call, plugin, { parameters }),
+    accept: takeParameters,
+    ended: keepMemo,
+  },
+  onAfterApiCall: {
+    context: ([response, parameters, exchange], call, _, plugin) =>
+      contextOf<AfterApiCallContext>(exchange, call, plugin, { parameters, response: responseView(response) }),
+    accept: (value, [response]) => takeResponse(value, response),
+    ended: keepMemo,
+  },
+  onBeforeSign: {
+    context: ([data, exchange], call, _, plugin) => contextOf<BeforeSignContext>(exchange, call, plugin, { data }),
+    accept: takeData,
+    ended: keepMemo,
+  },
+  onResponseSent: {
+    context: ([status, answer, exchange], call, _, plugin) => {
+      const own = { duration: exchange.elapsed(), status };
+      return contextOf<ResponseSentContext>(exchange, call, plugin, own, answer);
+    },
+    accept: () => undefined,
+    ended: keepMemo,
+  },
+  onError: {
+    context: ([refusal, id, exchange], call, _, plugin) => {
+      const { stage = 'unknown', status } = refusal;
+      return errorContextOf(exchange, id, call, plugin, { error: new Error(refusal.message), stage, status });
+    },
+    accept: () => undefined,
+    ended: keepMemo,
+  },
+};

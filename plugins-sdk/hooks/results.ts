@@ -1,0 +1,73 @@
+import { isPlain, isRecord } from '../../kernel/plain-json.ts';
+import { type ApiResponse, type OutgoingRequest, type Parameters, Refusal, WrongShape } from '../kernel.ts';
+import { type Hex, isHex } from '../lib/eth/hex.ts';
+import { atOnce, STEP, type Steps } from '../lib/json/turns.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
+import { nearest } from '../lib/text/suggest.ts';
+import { LongResponse } from '../results/long-response.ts';
+import { plainText, SentJson } from '../results/plain.ts';
+
+/** Characters of JSON of parameters, which are read in one turn: a client may send half as many. */
+export const MAX_PARAMETERS = 128 * 1024;
+/** Characters of bytes in hex. */
+const MAX_DATA = 2 + 2 * 1024 * 1024;
+/** Characters of the text that a rejected client gets. */
+const MAX_MESSAGE = 8192;
+
+/** @param known other members that the result may have. */
+function member(result: unknown, key: string, known: readonly string[] = []): unknown {
+  if (!isRecord(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
+  for (const name of Object.keys(result)) {
+    if (name === key || known.includes(name)) continue;
+    // What else a plugin returns means nothing, but a misspelt status would have an answer signed.
+    const meant = nearest(name, [key, ...known]);
+    if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
+  }
+  return result[key];
+}
+
+function isStatus(status: unknown, from: number): status is number {
+  return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;
+}
+
+/** Reads what `onHttpRequest` returned. */
+export function takeRejection(result: unknown, plugin: string): Refusal | undefined {
+  const reject = member(result, 'reject', ['status', 'message']);
+  if (reject === false) return undefined;
+  if (reject !== true) throw new WrongShape('"reject" is no boolean');
+  const { status = 403, message = `Request rejected by plugin "${plugin}"` } = isRecord(result) ? result : {};
+  if (!isStatus(status, 400)) throw new WrongShape('"status" is no HTTP error status');
+  if (typeof message !== 'string') throw new WrongShape('"message" is no string');
+  if (message.length > MAX_MESSAGE) throw new WrongShape(`"message" is longer than ${MAX_MESSAGE} characters`);
+  return new Refusal(status, message, { reason: `rejected by plugin "${plugin}"` });
+}
+
+/** Reads what `onBeforeApiCall` returned. */
+export function takeParameters(result: unknown): Parameters {
+  const parameters = member(result, 'parameters');
+  if (!isRecord(parameters) || !isPlain(parameters)) throw new WrongShape('"parameters" is no object');
+  return deepFreeze(JSON.parse(atOnce(plainText(parameters, MAX_PARAMETERS))) as Parameters);
+}
+
+/** Reads what `onAfterApiCall` returned. */
+export function takeResponse(result: unknown, current: ApiResponse): Steps<ApiResponse> {
+  const data = member(result, 'data', ['status']);
+  const { status = current.status } = isRecord(result) ? result : {};
+  if (!isStatus(status, 100)) throw new WrongShape('"status" is no HTTP status');
+  return copyInSteps(status, data, current.request);
+}
+
+/** An answer of a plugin's own: a copy that is plain JSON, in steps where it is large. @throws WrongShape */
+export function* copyInSteps(status: number, data: unknown, request?: OutgoingRequest): Steps<ApiResponse> {
+  const text = data instanceof SentJson ? data.text : yield* plainText(data);
+  if (text.length > STEP) return yield* LongResponse.read(status, Buffer.from(text), request);
+  return { data: JSON.parse(text), status, ...(request && { request }) };
+}
+
+/** Reads what `onBeforeSign` returned. */
+export function takeData(result: unknown): Hex {
+  const data = member(result, 'data');
+  if (!isHex(data)) throw new WrongShape('"data" is no hex string of whole bytes');
+  if (data.length > MAX_DATA) throw new WrongShape('"data" is longer than 1 MiB');
+  return data;
+}
