@@ -13,8 +13,8 @@ import {
   verifyMessage,
   Wallet,
 } from 'ethers';
-import type { Log } from '../plugins-sdk/define.ts';
 import { canonicalJson } from '../plugins-sdk/lib/json/canonical-json.ts';
+import type { Log } from '../plugins-sdk/log.ts';
 import { type Service, startService } from './service/index.ts';
 
 /** What the embedded upstream knows; the number has more digits than a double. */

@@ -1,6 +1,5 @@
-import { type Static, type TSchema, Type } from 'typebox';
-import { Check } from 'typebox/value';
-import { isRecord } from '../kernel/plain-json.ts';
+import type { Static, TSchema } from 'typebox';
+import type { ConfigKey } from './config-key.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
@@ -10,7 +9,6 @@ import type {
   Exchange,
   HookStage,
   Json,
-  Parameters,
   Plugin,
   Route,
   StageFn,
@@ -18,148 +16,10 @@ import type {
   VariantStage,
 } from './kernel.ts';
 import type { Address } from './lib/eth/hex.ts';
-import type { Meters } from './meters.ts';
-import type { DescribedService, OpenApiPart, ServiceDescription } from './openapi/part.ts';
-import { compileSchema } from './schema/compile.ts';
+import type { DescribedService, OpenApiPart } from './openapi/part.ts';
+import type { Services } from './services.ts';
 import type { SignerType } from './signing/signers.ts';
-import type { SharedState, StateEngineType } from './state/area.ts';
-import type { Debts } from './state/debts.ts';
-import type { States } from './state/state.ts';
-import type { Workers } from './workers.ts';
-
-export { type Static, Type };
-
-type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
-
-/** A typed place in the config file; whoever lists it in its definition owns it. */
-export interface ConfigKey<S extends TSchema = TSchema> {
-  readonly level: Level;
-  readonly path: string;
-  readonly schema: S;
-  /** The endpoint's value: its own, for a `shared` key else the API's; an `api` key reads the API's. */
-  of(endpoint: Pick<Endpoint, 'own' | 'shared'>): Static<S> | undefined;
-  /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
-  in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
-}
-
-/**
- * Declares a config key.
- * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in both
- * (`shared`: the endpoint's value overrides the API's).
- * @param path dotted path below that level.
- * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
- */
-export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
-  const fits = checkerOf(schema);
-  const narrow = (value: unknown): Static<S> | undefined => {
-    if (value === undefined) return undefined;
-    if (!fits(value)) throw new Error(`config key ${path} was not validated`);
-    return value as Static<S>;
-  };
-  const steps = path.split('.');
-  // A frozen block is that of a config, frozen throughout, and looked at once: many plugins ask for the same keys.
-  const known = new WeakMap<object, Static<S> | undefined>();
-  const read = (block: unknown): Static<S> | undefined => {
-    if (!isRecord(block)) return undefined;
-    if (known.has(block)) return known.get(block);
-    const value = narrow(steps.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block));
-    if (Object.isFrozen(block)) known.set(block, value);
-    return value;
-  };
-  return {
-    level,
-    path,
-    schema,
-    of: ({ own, shared }) => {
-      if (level === 'api') return read(shared);
-      const value = read(own);
-      return value === undefined && level === 'shared' ? read(shared) : value;
-    },
-    in: (config) => read(level === 'root' ? config : config[level]),
-  };
-}
-
-/** Checks from which on a compiled schema costs less, the compilation included. */
-const MANY = 50;
-
-function checkerOf(schema: TSchema): (value: unknown) => boolean {
-  let checks = 0;
-  let compiled: ReturnType<typeof compileSchema>;
-  return (value) => {
-    checks += 1;
-    if (checks === MANY) compiled = compileSchema(schema);
-    return compiled === undefined ? Check(schema, value) : compiled.Check(value);
-  };
-}
-
-/** Where the log goes; never hand it secrets. */
-export interface Log {
-  debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
-}
-
-/** What an endpoint answered to another plugin. */
-export interface AskedResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** What a plugin may use while it sets itself up. */
-export interface Services {
-  /** The whole validated configuration; read it through config keys. */
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly endpoints: readonly Endpoint[];
-  /** Of the service's program. */
-  readonly version: string;
-  /** The signer's address. */
-  readonly node: Address;
-  /** Names of the request headers that carry credentials, of all auth methods of the service. */
-  readonly credentials: readonly string[];
-  /** Names of the response headers that scripts of other origins may read, of all plugins. */
-  readonly exposed: readonly string[];
-  readonly log: Log;
-  /** Epoch milliseconds. */
-  now(): number;
-  /** What outlives a reload of the config. */
-  readonly states: States;
-  /** The engine of `settings.state`; without it, state is kept in this process. */
-  readonly shared?: SharedState | undefined;
-  /** What is owed to clients: the service does not end, within bounds, before it is paid. */
-  readonly debts: Debts;
-  /** Whether an endpoint cannot be served while that engine is away. */
-  needsState(endpoint: Endpoint): boolean;
-  /** The processes that serve together, if there are several. */
-  readonly workers?: Workers | undefined;
-  /** For what is worth measuring. */
-  readonly meters: Meters;
-  /** The plugin's own budget: milliseconds per request, as configured. */
-  readonly budget: number | 'none';
-  /**
-   * Asks an endpoint as the client of a request could have done by itself: it is let in, authenticated, limited, paid for and
-   * logged as another request with the same headers and address, and has budgets of its own. The plugin's budget does not
-   * run meanwhile.
-   * @param endpointId as in the path of a request.
-   * @param parameters as in the body of a request.
-   * @returns the response, whatever its status; its body is text, JSON unless the endpoint streams.
-   * @throws TypeError for parameters that JSON cannot carry.
-   */
-  ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
-  /**
-   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook: as long as for a request, and no longer.
-   * A rejection is an error in the log.
-   * @throws TypeError for what is no promise.
-   */
-  background(work: Promise<unknown>): void;
-  /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
-  phase(): Phase;
-  /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */
-  describe(): ServiceDescription;
-}
-
-export type Phase = 'starting' | 'serving' | 'stopping';
+import type { StateEngineType } from './state/area.ts';
 
 /** What a check of the configuration finds. */
 export interface Finding {

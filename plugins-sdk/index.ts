@@ -1,21 +1,16 @@
 /** All that an operator's plugin may import; built-ins import the files behind it, too. */
 
+export { configKey, type Static, Type } from './config-key.ts';
 export { addAnswerHeaders, clientAddress, clientIp, clientName, rawBody } from './context-keys.ts';
 export {
-  type AskedResponse,
   type Behaviour,
   type CheckContext,
-  configKey,
   type Definition,
   definePlugin,
   type EndpointDraft,
   type Finding,
-  type Log,
-  type Services,
   type SimplePlugin,
-  type Static,
   type Taps,
-  Type,
 } from './define.ts';
 export type {
   AfterApiCallContext,
@@ -64,9 +59,11 @@ export { httpTarget } from './lib/http/target.ts';
 export { withoutRoundedNumbers } from './lib/json/numbers.ts';
 export { steadyClock } from './lib/time/steady-clock.ts';
 export { LONGEST_TIMER } from './lib/time/timer.ts';
+export type { Log } from './log.ts';
 export { objectSchema, refTo } from './openapi/components.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
+export type { AskedResponse, Services } from './services.ts';
 export {
   checkHttpSigners,
   configuredAddress,

@@ -1,5 +1,5 @@
 import { type Static, type TNumberOptions, Type } from 'typebox';
-import { configKey } from './define.ts';
+import { configKey } from './config-key.ts';
 import type { Endpoint, Json } from './kernel.ts';
 import { LONGEST_TIMER } from './lib/time/timer.ts';
 import { DURATION } from './schema/duration.ts';

@@ -1,9 +1,10 @@
+import { type ConfigKey, configKey, Type } from '../../plugins-sdk/config-key.ts';
 import { clientIp } from '../../plugins-sdk/context-keys.ts';
-import { type ConfigKey, configKey, type Services, Type } from '../../plugins-sdk/define.ts';
 import { ContextKey, type Exchange, type Refusal } from '../../plugins-sdk/kernel.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import type { ClientBuckets, TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
 import { clientKey } from '../../plugins-sdk/lib/http/client-address.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 import { StateKey } from '../../plugins-sdk/state/state.ts';
 import { clientBuckets } from './client-buckets.ts';
 

@@ -1,4 +1,4 @@
-import type { Log } from '../../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import type { SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
 import type { DebtLine, Debts } from '../../plugins-sdk/state/debts.ts';
 import { Payments, refusalOf, type Taken, type Ticket, ticketFor } from './payments.ts';

@@ -1,5 +1,5 @@
-import type { Services } from '../../plugins-sdk/define.ts';
 import type { HttpResponse } from '../../plugins-sdk/kernel.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 
 type Asked = Pick<Services, 'node' | 'phase' | 'shared' | 'endpoints' | 'needsState'>;
 

@@ -1,5 +1,5 @@
-import type { Log } from '../../plugins-sdk/define.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import type { Step, Trial } from '../plugin/run.ts';
 import { definitions } from '../service/index.ts';

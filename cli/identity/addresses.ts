@@ -1,5 +1,5 @@
-import type { Log } from '../../plugins-sdk/define.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Given } from '../arguments.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';

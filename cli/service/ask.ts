@@ -7,10 +7,10 @@ import type { Observer } from '../../kernel/observer.ts';
 import type { Pipeline } from '../../kernel/pipeline.ts';
 import { isStream } from '../../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
-import type { AskedResponse } from '../../plugins-sdk/define.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
 import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import type { AskedResponse } from '../../plugins-sdk/services.ts';
 import { messageOf } from '../text.ts';
 
 /** A request that a plugin makes on behalf of a client. */

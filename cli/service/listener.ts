@@ -1,6 +1,7 @@
 import { warning } from '../../plugins-sdk/checks.ts';
+import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
-import { configKey, type Definition, definePlugin, type Finding, Type } from '../../plugins-sdk/define.ts';
+import { type Definition, definePlugin, type Finding } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';

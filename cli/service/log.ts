@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { configure } from 'safe-stable-stringify';
-import type { Log } from '../../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { escapeUnprintable } from '../text.ts';
 import { endsWithinLine, LogSink } from './log-sink.ts';
 

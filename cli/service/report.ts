@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../../config/index.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';

@@ -1,5 +1,5 @@
 import type { ConnectionLimit, ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { hasDescriptor } from './descriptors.ts';
 
 /** Milliseconds in which one thing is said once. */

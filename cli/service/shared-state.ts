@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LoadedConfig } from '../../config/index.ts';
-import type { Definition, Log } from '../../plugins-sdk/define.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import {
   type EngineServices,

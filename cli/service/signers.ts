@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/index.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { createSigner, type Signer, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { SignerInUse, SignerServices, SignerSet, SignerType, Signing } from '../../plugins-sdk/signing/signers.ts';

@@ -1,5 +1,5 @@
-import type { Log } from '../../plugins-sdk/define.ts';
 import { within } from '../../plugins-sdk/lib/time/within.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds that a worker has to answer another. */

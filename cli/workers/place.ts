@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';

@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import type { Definition, Finding, Services, SimplePlugin } from '../../plugins-sdk/define.ts';
+import type { Definition, Finding, SimplePlugin } from '../../plugins-sdk/define.ts';
 import {
   checkDefinition,
   isDefinition,
@@ -14,6 +14,7 @@ import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 import { errorAt, warningAt } from '../findings.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';

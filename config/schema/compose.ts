@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import type { ConfigKey, Definition, Finding } from '../../plugins-sdk/define.ts';
+import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
+import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { modesOf } from '../../plugins-sdk/host/modes.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';

@@ -1,5 +1,6 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
-import type { ConfigKey, Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
+import type { ConfigKey } from '../config-key.ts';
+import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import { isRecord } from '../schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';

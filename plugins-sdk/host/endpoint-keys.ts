@@ -1,4 +1,5 @@
-import { type ConfigKey, configKey, type EndpointKeys, type SimplePlugin, type Taps, Type } from '../define.ts';
+import { type ConfigKey, configKey, Type } from '../config-key.ts';
+import type { EndpointKeys, SimplePlugin, Taps } from '../define.ts';
 import { withKeys } from '../hooks/context.ts';
 import type { Endpoint } from '../kernel.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import type { Log } from '../define.ts';
+import type { Log } from '../log.ts';
 
 /** What stands under a key instead of what a swap expected; no `value`: nothing. */
 export interface Standing {

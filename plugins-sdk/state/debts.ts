@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Log } from '../define.ts';
+import type { Log } from '../log.ts';
 
 /** What is said of a debt that the service could not pay before its end. */
 export interface DebtLine {

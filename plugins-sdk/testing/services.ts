@@ -1,7 +1,9 @@
-import type { Definition, Log, Services } from '../define.ts';
+import type { Definition } from '../define.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
 import type { Endpoint } from '../kernel.ts';
+import type { Log } from '../log.ts';
+import type { Services } from '../services.ts';
 import { Debts } from '../state/debts.ts';
 import { StateStore } from '../state/state.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { it } from 'node:test';
 import { MetricsServer } from '../../builtins/metrics/server.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 
 it('a client of the metrics that pipelines and reads nothing gets one page made at a time', async (t) => {
   let url = '';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { findingLine } from '../../config/findings.ts';
-import { configKey } from '../../plugins-sdk/define.ts';
+import { configKey } from '../../plugins-sdk/config-key.ts';
 import { explain, explainAll } from '../../plugins-sdk/schema/explain.ts';
 
 const cases: readonly [TSchema, unknown, ...string[]][] = [

@@ -5,7 +5,8 @@ import type { TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
 import type { LoadOptions } from '../../config/load.ts';
-import { configKey, type Definition, Type } from '../../plugins-sdk/define.ts';
+import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Json } from '../../plugins-sdk/kernel.ts';
 
 const closed = { additionalProperties: false };

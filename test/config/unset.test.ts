@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configKey, type Definition, type Finding, Type } from '../../plugins-sdk/define.ts';
+import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { api, builtins, config, endpoint, errorsOf, load, warningsOf } from './support.ts';
 
 const allowUnset = true;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Service, startService } from '../../cli/service/index.ts';
 import { publicKeyWarning } from '../../cli/service/public-keys.ts';
-import type { Log } from '../../plugins-sdk/define.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
 
 /** A key that is public knowledge (the first account of every local test chain), and its address. */
 export const TEST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';

@@ -1,7 +1,9 @@
-import type { Behaviour, ConfigKey, Services, SimplePlugin } from '../../../plugins-sdk/define.ts';
+import type { ConfigKey } from '../../../plugins-sdk/config-key.ts';
+import type { Behaviour, SimplePlugin } from '../../../plugins-sdk/define.ts';
 import { isDefinition } from '../../../plugins-sdk/host/check-definition.ts';
 import { hooksWithKeys, keyValuesOf } from '../../../plugins-sdk/host/endpoint-keys.ts';
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
+import type { Services } from '../../../plugins-sdk/services.ts';
 import type { PluginModule } from '../module-exports.ts';
 import { bundlePlugin } from './bundle.ts';
 import { instruments } from './instruments.ts';

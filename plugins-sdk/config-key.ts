@@ -1,0 +1,70 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Check } from 'typebox/value';
+import { isRecord } from '../kernel/plain-json.ts';
+import type { Endpoint } from './kernel.ts';
+import { compileSchema } from './schema/compile.ts';
+
+export { type Static, Type };
+
+type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
+
+/** A typed place in the config file; whoever lists it in its definition owns it. */
+export interface ConfigKey<S extends TSchema = TSchema> {
+  readonly level: Level;
+  readonly path: string;
+  readonly schema: S;
+  /** The endpoint's value: its own, for a `shared` key else the API's; an `api` key reads the API's. */
+  of(endpoint: Pick<Endpoint, 'own' | 'shared'>): Static<S> | undefined;
+  /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
+  in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
+}
+
+/**
+ * Declares a config key.
+ * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in both
+ * (`shared`: the endpoint's value overrides the API's).
+ * @param path dotted path below that level.
+ * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
+ */
+export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
+  const fits = checkerOf(schema);
+  const narrow = (value: unknown): Static<S> | undefined => {
+    if (value === undefined) return undefined;
+    if (!fits(value)) throw new Error(`config key ${path} was not validated`);
+    return value as Static<S>;
+  };
+  const steps = path.split('.');
+  // A frozen block is that of a config, frozen throughout, and looked at once: many plugins ask for the same keys.
+  const known = new WeakMap<object, Static<S> | undefined>();
+  const read = (block: unknown): Static<S> | undefined => {
+    if (!isRecord(block)) return undefined;
+    if (known.has(block)) return known.get(block);
+    const value = narrow(steps.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block));
+    if (Object.isFrozen(block)) known.set(block, value);
+    return value;
+  };
+  return {
+    level,
+    path,
+    schema,
+    of: ({ own, shared }) => {
+      if (level === 'api') return read(shared);
+      const value = read(own);
+      return value === undefined && level === 'shared' ? read(shared) : value;
+    },
+    in: (config) => read(level === 'root' ? config : config[level]),
+  };
+}
+
+/** Checks from which on a compiled schema costs less, the compilation included. */
+const MANY = 50;
+
+function checkerOf(schema: TSchema): (value: unknown) => boolean {
+  let checks = 0;
+  let compiled: ReturnType<typeof compileSchema>;
+  return (value) => {
+    checks += 1;
+    if (checks === MANY) compiled = compileSchema(schema);
+    return compiled === undefined ? Check(schema, value) : compiled.Check(value);
+  };
+}

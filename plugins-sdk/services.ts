@@ -1,0 +1,70 @@
+import type { Endpoint, Exchange, Parameters } from './kernel.ts';
+import type { Address } from './lib/eth/hex.ts';
+import type { Log } from './log.ts';
+import type { Meters } from './meters.ts';
+import type { ServiceDescription } from './openapi/part.ts';
+import type { SharedState } from './state/area.ts';
+import type { Debts } from './state/debts.ts';
+import type { States } from './state/state.ts';
+import type { Workers } from './workers.ts';
+
+/** What an endpoint answered to another plugin. */
+export interface AskedResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What a plugin may use while it sets itself up. */
+export interface Services {
+  /** The whole validated configuration; read it through config keys. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly endpoints: readonly Endpoint[];
+  /** Of the service's program. */
+  readonly version: string;
+  /** The signer's address. */
+  readonly node: Address;
+  /** Names of the request headers that carry credentials, of all auth methods of the service. */
+  readonly credentials: readonly string[];
+  /** Names of the response headers that scripts of other origins may read, of all plugins. */
+  readonly exposed: readonly string[];
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** What outlives a reload of the config. */
+  readonly states: States;
+  /** The engine of `settings.state`; without it, state is kept in this process. */
+  readonly shared?: SharedState | undefined;
+  /** What is owed to clients: the service does not end, within bounds, before it is paid. */
+  readonly debts: Debts;
+  /** Whether an endpoint cannot be served while that engine is away. */
+  needsState(endpoint: Endpoint): boolean;
+  /** The processes that serve together, if there are several. */
+  readonly workers?: Workers | undefined;
+  /** For what is worth measuring. */
+  readonly meters: Meters;
+  /** The plugin's own budget: milliseconds per request, as configured. */
+  readonly budget: number | 'none';
+  /**
+   * Asks an endpoint as the client of a request could have done by itself: it is let in, authenticated, limited, paid for and
+   * logged as another request with the same headers and address, and has budgets of its own. The plugin's budget does not
+   * run meanwhile.
+   * @param endpointId as in the path of a request.
+   * @param parameters as in the body of a request.
+   * @returns the response, whatever its status; its body is text, JSON unless the endpoint streams.
+   * @throws TypeError for parameters that JSON cannot carry.
+   */
+  ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
+  /**
+   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook: as long as for a request, and no longer.
+   * A rejection is an error in the log.
+   * @throws TypeError for what is no promise.
+   */
+  background(work: Promise<unknown>): void;
+  /** Whether the service takes requests: `starting` until every plugin has started, `stopping` once it was told to stop. */
+  phase(): Phase;
+  /** What all plugins say of the service, for those who publish it. @throws Error where two contradict each other. */
+  describe(): ServiceDescription;
+}
+
+export type Phase = 'starting' | 'serving' | 'stopping';
