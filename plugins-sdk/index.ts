@@ -23,7 +23,6 @@ export type {
 export {
   type ApiResponse,
   type AuthMethod,
-  type BodyStream,
   type Call,
   ContextKey,
   type Encoded,
@@ -33,7 +32,6 @@ export {
   isRefusal,
   type Json,
   JsonText,
-  type Outcome,
   type OutgoingRequest,
   type Parameters,
   type Question,
@@ -48,6 +46,7 @@ export {
 } from './kernel.ts';
 export { millisecondsSchema } from './keys.ts';
 export { BoundedTtlMap } from './lib/bounded/bounded-ttl-map.ts';
+export { dataDigest } from './lib/eth/eip191.ts';
 export { type Address, type Hex, isHex, toBytes, toHex } from './lib/eth/hex.ts';
 export { keccak256 } from './lib/eth/keccak.ts';
 export { randomId } from './lib/eth/random-id.ts';
@@ -62,6 +61,7 @@ export { LONGEST_TIMER } from './lib/time/timer.ts';
 export type { Log } from './log.ts';
 export { objectSchema, refTo } from './openapi/components.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
+export { AskedQuestion } from './question.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
 export type { AskedResponse, Services } from './services.ts';
 export {

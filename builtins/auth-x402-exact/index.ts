@@ -19,13 +19,14 @@ import {
 import { Attempts } from '../shared/attempts.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { givenBack } from '../shared/payments.ts';
+import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { described } from './openapi.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { type Purchase, Purchases } from './purchases.ts';
-import { checkAllTerms, type Terms, TermsSchema, TYPE } from './terms.ts';
+import { type Terms, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
 const HEADER = 'payment-signature';

@@ -1,9 +1,5 @@
-import { Check } from 'typebox/value';
-import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
-import { type CheckContext, type EndpointDraft, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
-import { addressSchema, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
-import { encodedHeader, offered } from './offer.ts';
+import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { addressSchema } from '../../plugins-sdk/keys.ts';
 
 const AcceptSchema = Type.Object(
   {
@@ -58,101 +54,7 @@ export type Terms = Static<typeof TermsSchema>;
 
 export const TYPE = 'x402-exact';
 
-/** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
-const LONGEST_HEADER = 8192;
-
-const UINT256_BITS = 256n;
-
-/** What makes two of them the same to a client. */
-function nameOf({ network, asset, amount, payTo }: Accept): string {
-  return [network, asset, amount, payTo].join(' ').toLowerCase();
-}
-
-/** @param place what the URL is for. */
-function checkUrl(path: string, text: string, place: string): Finding[] {
-  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
-  const { username, password } = new URL(text);
-  const known = username !== '' || password !== '';
-  return [
-    ...(known ? [error(path, 'must not contain a user name or password: use "headers"')] : []),
-    ...(/[?#]/.test(text) ? [error(path, `must have no query and no fragment: ${place}`)] : []),
-  ];
-}
-
-function checkFacilitator(at: string, { facilitator, headers = {}, publicUrl }: Terms): Finding[] {
-  const message =
-    'is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https';
-  return [
-    ...checkUrl(`${at}.facilitator`, facilitator, 'paths are appended to it'),
-    ...(isReadableOnTheWay(facilitator) ? [warning(`${at}.facilitator`, message)] : []),
-    ...(publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, publicUrl, 'paths are appended to it')),
-    ...Object.entries(headers).flatMap(([name, value]) => {
-      const path = `${at}.headers.${name}`;
-      const own = /^content-type$/i.test(name) ? [error(path, `the header ${name} cannot be configured`)] : [];
-      const sound = isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')];
-      return [...checkHeaderName(path, name), ...own, ...sound];
-    }),
-  ];
-}
-
-function isZero(address: string): boolean {
-  return /^0x0{40}$/.test(address);
-}
-
-function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
-  const { asset, amount, payTo, maxTimeoutSeconds } = accept;
-  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT;
-  const short = secondsOf(accept) * 1000 <= timeout;
-  const late = `is not longer than the "timeout" of the API (${timeout} ms): a late answer finds its payment expired, and is not shown`;
-  return [
-    ...checkAddress(`${at}.asset`, asset),
-    ...(isZero(asset) ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')] : []),
-    ...(BigInt(amount) >> UINT256_BITS === 0n
-      ? []
-      : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
-    ...checkAddress(`${at}.payTo`, payTo),
-    ...(isZero(payTo) ? [error(`${at}.payTo`, 'is the zero address: payments would be lost')] : []),
-    ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
-  ];
-}
-
 /** Seconds for which wallets make an authorisation valid. */
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
   return maxTimeoutSeconds;
-}
-
-/** The findings of one endpoint. */
-function check(endpoint: EndpointDraft): Finding[] {
-  const methods = endpoint.auth.flatMap(({ type, ...terms }, index) =>
-    type === TYPE && Check(TermsSchema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
-  );
-  if (methods.length === 0) return [];
-  const seen = new Set<string>();
-  const findings = methods.flatMap(({ terms, at }) => [
-    ...checkFacilitator(at, terms),
-    ...terms.accepts.flatMap((accept, i) => {
-      const path = `${at}.accepts[${i}]`;
-      const twice = seen.has(nameOf(accept)) ? [error(path, 'is accepted already: leave it out')] : [];
-      seen.add(nameOf(accept));
-      return [...checkAccept(path, accept, endpoint), ...twice];
-    }),
-  ]);
-  const all = methods.map(({ terms }) => terms);
-  const [{ at } = { at: endpoint.path }] = methods;
-  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, '')).length;
-  if (length > LONGEST_HEADER - ROOM_FOR_ERROR)
-    findings.push(error(`${at}.accepts`, `is too much for a header of ${LONGEST_HEADER} characters: leave some out`));
-  if (endpoint.auth.at(-1)?.type !== TYPE)
-    findings.push(
-      warning(`${at}`, 'is not the last method: who comes without credentials is not told what to pay; put it last'),
-    );
-  return findings;
-}
-
-/** Characters of a header that the longest reason of a refusal takes. */
-const ROOM_FOR_ERROR = 200;
-
-/** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
-export function checkAllTerms({ endpoints }: CheckContext): Finding[] {
-  return endpoints.flatMap(check);
 }

@@ -9,13 +9,13 @@ import {
   httpTarget,
   type Log,
   MemoryArea,
-  type Outcome,
   perMethod,
   Refusal,
   type Services,
   type StateArea,
   StateKey,
 } from '../../plugins-sdk/index.ts';
+import type { Outcome } from '../../plugins-sdk/kernel.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';

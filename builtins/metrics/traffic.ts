@@ -1,5 +1,5 @@
-import type { Endpoint, Exchange, Outcome } from '../../plugins-sdk/index.ts';
-import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
+import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
+import type { CallEvent, Outcome, StageEvent } from '../../plugins-sdk/kernel.ts';
 import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
 
 /** Seconds of a stage: most do a few microseconds of work, some make a call. */

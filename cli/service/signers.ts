@@ -3,8 +3,15 @@ import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { createSigner, type Signer, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
-import type { SignerInUse, SignerServices, SignerSet, SignerType, Signing } from '../../plugins-sdk/signing/signers.ts';
+import { createSigner, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import type {
+  Signer,
+  SignerInUse,
+  SignerServices,
+  SignerSet,
+  SignerType,
+  Signing,
+} from '../../plugins-sdk/signing/signers.ts';
 import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
 import { endsWithin } from './ends-within.ts';

@@ -4,23 +4,8 @@ import type { Hex } from '../lib/eth/hex.ts';
 import { toBytes } from '../lib/eth/hex.ts';
 import { type Statement, signatureHex } from '../lib/eth/statements.ts';
 import { ethers } from '../lib/process/lazy.ts';
-import type { OpenSigner } from './signers.ts';
+import type { Signer } from './signers.ts';
 import { type Environment, type SignerRole, VARIABLES } from './variables.ts';
-
-/** Signs in one account's name. No property and no method gives the private key away. */
-export interface Signer extends OpenSigner {
-  /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
-  readonly backend: EcdsaBackend;
-  /**
-   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes, v being 27 or 28, s in the lower half of the
-   * curve order (EIP-2), the nonce deterministic (RFC 6979).
-   *
-   * @throws RangeError when the digest is not 32 bytes.
-   */
-  signDigest(digest32: Uint8Array): Hex;
-  /** At once, in the same form. */
-  sign(statement: Statement): Hex;
-}
 
 /** The account of a mnemonic: BIP-44, coin type 60, first account, first address. */
 export const DERIVATION_PATH = "m/44'/60'/0'/0/0";

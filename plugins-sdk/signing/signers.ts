@@ -1,9 +1,9 @@
 import type { Static, TSchema } from 'typebox';
 import type { Awaitable } from '../kernel.ts';
+import type { EcdsaBackend } from '../lib/eth/ecdsa.ts';
 import type { Address, Hex } from '../lib/eth/hex.ts';
 import type { Statement } from '../lib/eth/statements.ts';
 import type { Log } from '../log.ts';
-import type { Signer } from './local-key.ts';
 import type { SignerRole } from './variables.ts';
 
 /** Signs in one account's name, wherever its key is. */
@@ -19,6 +19,21 @@ export interface OpenSigner {
   sign(statement: Statement, signal: AbortSignal): Awaitable<Hex>;
   /** Lets go of everything. */
   close?(): Promise<void>;
+}
+
+/** Signs in one account's name. No property and no method gives the private key away. */
+export interface Signer extends OpenSigner {
+  /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
+  readonly backend: EcdsaBackend;
+  /**
+   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes, v being 27 or 28, s in the lower half of the
+   * curve order (EIP-2), the nonce deterministic (RFC 6979).
+   *
+   * @throws RangeError when the digest is not 32 bytes.
+   */
+  signDigest(digest32: Uint8Array): Hex;
+  /** At once, in the same form. */
+  sign(statement: Statement): Hex;
 }
 
 /** What a signer gets to open itself with. */

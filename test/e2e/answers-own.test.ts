@@ -4,7 +4,8 @@ import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plug
 import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
 import { statementsOf } from '../../plugins-sdk/lib/eth/statements.ts';
-import { createSigner, type Signer } from '../../plugins-sdk/signing/local-key.ts';
+import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
+import type { Signer } from '../../plugins-sdk/signing/signers.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';

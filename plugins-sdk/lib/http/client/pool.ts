@@ -1,8 +1,14 @@
-import type { Call } from './call.ts';
 import type { Connection } from './connection.ts';
 import { CLOSED_BY_PEER, codeOf } from './faults.ts';
 import { IdleLifetime } from './idle-lifetime.ts';
 import type { HttpProxy } from './proxies.ts';
+
+/** Who wants a connection. */
+interface Borrower {
+  /** Whether its request may be sent again. */
+  readonly isRepeatable: boolean;
+  run(connection: Connection): void;
+}
 
 /**
  * The connections to one origin, each lent to one call at a time.
@@ -15,7 +21,7 @@ export class Pool {
   /** The one that was used last is last. */
   readonly #idle: Connection[] = [];
   readonly #lifetime = new IdleLifetime();
-  readonly #waiting = new Set<Call>();
+  readonly #waiting = new Set<Borrower>();
   readonly #limit: number;
   readonly #open: () => Connection;
 
@@ -29,14 +35,14 @@ export class Pool {
   }
 
   /** Lends the call a connection, now or when its turn comes. */
-  acquire(call: Call): void {
+  acquire(call: Borrower): void {
     const connection = this.#reusable(call) ?? (this.connections.size < this.#limit ? this.#add() : undefined);
     if (connection) call.run(connection);
     else this.#waiting.add(call);
   }
 
   /** Takes a call out of the queue. */
-  leave(call: Call): void {
+  leave(call: Borrower): void {
     this.#waiting.delete(call);
   }
 
@@ -58,7 +64,7 @@ export class Pool {
   }
 
   /** What is lost with its connection must not go out on one that the server may be closing just now. */
-  #reusable(call: Call): Connection | undefined {
+  #reusable(call: Borrower): Connection | undefined {
     const last = this.#idle.at(-1);
     if (last === undefined || call.isRepeatable || this.#lifetime.covers(last.idleFor ?? 0)) return this.#idle.pop();
     if (this.connections.size === this.#limit) {
