@@ -1,10 +1,13 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
 import type { Endpoint } from './kernel.ts';
 import { compileSchema } from './schema/compile.ts';
 
-export { type Static, Type };
+/** The TypeScript type of the values that fit a schema. */
+export type { Static } from 'typebox';
+/** Makes schemas, by the library TypeBox: of a plugin's `config`, its config keys, its auth types. */
+export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
 
