@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { bundlePackage } from '../cli/program.js';
 import { type Manifest, packagesOf, typed, typePackages, writePackages } from './packages.ts';
-import { bundlePackage } from './program.js';
 import { PUBLISHED, vendorTypebox } from './vendor.ts';
 
 /** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
@@ -20,6 +20,9 @@ const VECTORS = 'test/vectors';
 
 /** What `plugin new` copies is published as the TypeScript that it is. */
 const TEMPLATE = 'cli/plugin/template';
+
+/** A package holds what this makes. */
+const SOURCE_ONLY = 'cli/program.js';
 
 /** Modules that do something when they are imported: those that are run or given to node's `--import`. */
 const SIDE_EFFECTS = [
@@ -54,7 +57,8 @@ function compile(): void {
 /** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
 function copyRest(): void {
   const needed = (file: string) =>
-    /\.(?:m?js|d\.mts)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
+    (/\.(?:m?js|d\.mts)$/.test(file) && file !== SOURCE_ONLY) ||
+    (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
   for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
   for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!/\.(?:png|svg)$/.test(file)) copy(file);
@@ -119,4 +123,4 @@ renameInDeclarations();
 writeManifest(manifest);
 writePackages(dist, join(root, 'packages'), manifest);
 await bundlePage();
-await bundlePackage(pathToFileURL(join(dist, 'program/')));
+await bundlePackage(join(dist, 'program'));
