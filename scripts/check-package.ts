@@ -57,13 +57,6 @@ async function tarballOf(name: keyof typeof PACKAGES): Promise<string> {
   return tarball;
 }
 
-/** What npm links as a program must be executable. */
-function checkProgram(): void {
-  const { files } = pack(dist, folder);
-  const bin = files.find(({ path }) => path === 'cli/bin.js');
-  if (bin?.mode !== 0o755) fail(`cli/bin.js cannot be executed: ${bin?.mode.toString(8)}`);
-}
-
 async function startUpstream(): Promise<Server> {
   const server = createServer((_, response) => response.setHeader('Content-Type', 'application/json').end(QUOTE));
   server.listen(0, '127.0.0.1');
@@ -149,7 +142,6 @@ const begin = performance.now();
 try {
   await step('build', () => run(root, process.execPath, '--import', 'tsx', 'scripts/build.ts'));
   const service = await step('the service: files, publint, types', () => tarballOf('service'));
-  checkProgram();
   const verify = await step('the verifier: files, publint, types', () => tarballOf('verify'));
   const sdk = await step('the SDK: files, publint, types', () => tarballOf('sdk'));
   const projects: Projects = {

@@ -40,6 +40,10 @@ export function checkFiles(built: string, { files }: Packed, expected: readonly 
     'missing in the package',
     wanted.filter((name) => !names.includes(name)),
   );
+  none(
+    'cannot be executed',
+    files.flatMap(({ path, mode }) => (path === 'cli/bin.js' && mode !== 0o755 ? [path] : [])),
+  );
   const code = names.filter((name) => /\.(?:m?js|d\.ts)$/.test(name) && !RAW.test(name));
   none(
     'refers to sources that are not there',
