@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { generatedFiles } from '../../scripts/generate-docs.ts';
-import { namesOnPage, sdkNames } from '../../scripts/sdk-reference.ts';
+import { generatedFiles } from '../../tools/scripts/generate-docs.ts';
+import { namesOnPage, sdkNames } from '../../tools/scripts/sdk-reference.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { filesOf, readPage } from '../support/docs.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as sdk from '../../plugins-sdk/index.ts';
-import { sdkNames } from '../../scripts/sdk-reference.ts';
+import { sdkNames } from '../../tools/scripts/sdk-reference.ts';
 
 const MOST = 90;
 
