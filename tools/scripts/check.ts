@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** More would take longer than a minute. `npm test` runs them all. */
-const MOST_TESTS = 12;
+const MOST_TESTS = 8;
 const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
 const GROUP = '.cache/tests/check.mjs';
 
@@ -31,7 +31,12 @@ function namedBy(file: string, files: ReadonlySet<string>): string[] {
   return paths.filter((path) => files.has(path));
 }
 
-/** Tests that lead to a changed file, the nearest first: what is far away is tested by many. */
+/** What a file is about: its name, or that of the folder that it is the front of. */
+function subjectOf(file: string): string {
+  return basename(/\/index\.\w+$/.test(file) ? dirname(file) : file).replace(/\..*/, '');
+}
+
+/** Tests that lead to a changed file: those with its name first, then the nearest, since what is far away is tested by many. */
 function testsOf(changed: readonly string[]): string[] {
   const files = new Set(git('ls-files', '--cached', '--others', '--exclude-standard'));
   const users = new Map<string, string[]>();
@@ -42,7 +47,10 @@ function testsOf(changed: readonly string[]): string[] {
   // A set goes on with what is added while it is walked.
   const reached = new Set(changed.filter((file) => files.has(file)));
   for (const file of reached) for (const user of users.get(file) ?? []) reached.add(user);
-  return [...reached].filter((file) => file.endsWith('.test.ts') && !ALWAYS.includes(file));
+  const tests = [...reached].filter((file) => file.endsWith('.test.ts') && !ALWAYS.includes(file));
+  const subjects = changed.map(subjectOf);
+  const isNamed = (file: string) => subjects.some((subject) => file.includes(subject));
+  return tests.toSorted((one, other) => Number(isNamed(other)) - Number(isNamed(one)));
 }
 
 /** @returns whether it ended well. */
