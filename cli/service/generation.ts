@@ -1,9 +1,10 @@
 import type { LoadedConfig } from '../../config/index.ts';
 import type { IncomingRequest } from '../../http/connections.ts';
 import { HttpHandler } from '../../http/handler.ts';
-import { Pipeline, type Runtime } from '../../kernel/pipeline.ts';
+import { Pipeline } from '../../kernel/pipeline.ts';
 import { describe } from '../../kernel/refusal.ts';
 import { type PluginSet, RegistrationError } from '../../kernel/registry.ts';
+import type { Runtime } from '../../kernel/request-lifecycle.ts';
 import { WaitGroup } from '../../kernel/wait-group.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
