@@ -14,8 +14,9 @@ import type { Exchange } from '../../plugins-sdk/index.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
-import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
+import { errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
 import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
+import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
 import type { RecordedRequest } from './record.ts';
 import { StandIns } from './stand-ins.ts';
 import { type InnerCall, type Step, stepsOf, type Trace } from './steps.ts';
@@ -63,7 +64,7 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   }
   const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
   registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, fallback: true, plugin: others });
-  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, textOf(error)));
+  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, errorText(error)));
   await inTime(Promise.resolve(plugin.start?.()), patience);
   await pass(plugins, record, endpoint, trace);
   await plugin.stop?.(1000);
