@@ -18,15 +18,13 @@ import {
   getAddress,
   getBytes,
   JsonRpcProvider,
-  keccak256,
   Network,
   type Signer,
   solidityPackedKeccak256,
-  toUtf8Bytes,
-  verifyMessage,
   Wallet,
   ZeroAddress,
 } from 'ethers';
+import { type SignedAnswer, verifyAnswer } from './signed-answer.ts';
 
 /** What is asked, and of whom. */
 export interface Request {
@@ -60,16 +58,6 @@ export interface Challenge {
   readonly recipient: string;
   /** Unix seconds. */
   readonly expiresAt: number;
-}
-
-export interface SignedAnswer {
-  readonly node: string;
-  readonly endpointId: string;
-  /** Unix seconds: how old an answer may be is for its user to decide. */
-  readonly timestamp: number;
-  readonly data?: string;
-  readonly rawData?: unknown;
-  readonly signature: string;
 }
 
 /** Seconds that a proof is good for; the service accepts 600 at most. */
@@ -200,23 +188,6 @@ async function answerOf(response: Response, { url }: Request): Promise<SignedAns
     if (record.error !== undefined) throw new Error(record.error);
   }
   throw new Error('the answer took too long');
-}
-
-/** @throws Error unless this very signer signed this very answer for this very endpoint. */
-export function verifyAnswer(answer: SignedAnswer, node: string, endpointId: string): void {
-  const data = 'rawData' in answer ? keccak256(toUtf8Bytes(stable(answer.rawData))) : answer.data;
-  if (answer.endpointId !== endpointId.toLowerCase()) throw new Error('the answer is for another endpoint');
-  const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, answer.timestamp, data]);
-  const signer = verifyMessage(getBytes(digest), answer.signature);
-  if (signer !== getAddress(node)) throw new Error(`the answer is signed by ${signer}, not by ${node}`);
-}
-
-/** JSON text with the keys of every object in order: what is signed of a raw answer. */
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${stable(member)}`).join(',')}}`;
 }
 
 export interface BuyOptions {
