@@ -121,6 +121,11 @@ export const authX402 = definePlugin({
   },
 });
 
+/** A mode may go on after a refusal. */
+function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
+  if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
+}
+
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: Log) {
   const refund = async ({ ticket, lost }: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
@@ -194,10 +199,6 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     checkWindow(proof, now());
     await redeem(method, proof, exchange, call);
     return true;
-  };
-  /** A mode may go on after a refusal. */
-  const refuseUnpaid = (_: unknown, exchange: Exchange): undefined => {
-    if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
   };
   const gates = { answer: refuseUnpaid, release: refuseUnpaid };
   const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, counted, log) };
