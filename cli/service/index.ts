@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../../builtins/index.ts';
-import { type LocatedFinding, loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, type LocatedFinding, loadConfig } from '../../config/index.ts';
 import { loadContexts } from '../../http/contexts.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
@@ -18,8 +18,9 @@ import { checkTogether } from '../workers/rules.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
+import type { Environment, ReadVariables } from './reload-faults.ts';
 import { requestLog } from './request-log.ts';
-import { type Environment, type ReadVariables, Server } from './server.ts';
+import { Server } from './server.ts';
 import { openState } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 
@@ -75,37 +76,10 @@ export async function startService(
   const { file, env, log, place } = options;
   const signers = Signers.beside(file, env, log);
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
-  const load = async (variables: Environment, announces: boolean) => {
-    proxiesInForce();
-    const loaded = await loadConfig({ file, env: variables, builtins: own });
-    const warnings: readonly LocatedFinding[] = [
-      ...loaded.warnings,
-      ...(place === undefined ? [] : checkTogether(loaded)),
-    ];
-    for (const { path, message, where } of announces ? warnings : [])
-      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
-    await signers.open(loaded, variables);
-    try {
-      const next = signers.inUse(loaded.config)?.next?.signer.address;
-      for (const address of [signerAddressOf(loaded), ...(next ? [next] : [])]) {
-        const published = announces ? publicKeyWarning(address) : undefined;
-        if (published !== undefined) log.warn(published);
-      }
-    } catch (error) {
-      // Nobody else lets go of them where nothing is set up.
-      await signers.release(loaded.config);
-      throw error;
-    }
-    return loaded;
-  };
+  const load = configLoader(file, signers, log, place, own);
   const announces = place?.announces ?? true;
   const loaded = await load(env, announces);
-  if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
-    log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
-  }
-  // Node reads it before anything else runs.
-  if (announces && env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
-    log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
+  if (announces) warnOfVariables(env, log);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, place);
@@ -121,6 +95,40 @@ export async function startService(
     stopTime: () => service.stopTime(),
     stop: (others) => service.stop(others),
   };
+}
+
+/** Reads a config, opens its signers and says what to beware of. */
+function configLoader(file: string, signers: Signers, log: Log, place: Place | undefined, own: readonly Definition[]) {
+  const warnOf = (loaded: LoadedConfig) => {
+    const together: readonly LocatedFinding[] = place === undefined ? [] : checkTogether(loaded);
+    for (const { path, message, where } of [...loaded.warnings, ...together])
+      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+  };
+  return async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
+    proxiesInForce();
+    const loaded = await loadConfig({ file, env: variables, builtins: own });
+    if (announces) warnOf(loaded);
+    await signers.open(loaded, variables);
+    try {
+      for (const address of signers.addressesIn(loaded).signers) {
+        const published = announces ? publicKeyWarning(address) : undefined;
+        if (published !== undefined) log.warn(published);
+      }
+    } catch (error) {
+      // Nobody else lets go of them where nothing is set up.
+      await signers.release(loaded.config);
+      throw error;
+    }
+    return loaded;
+  };
+}
+
+function warnOfVariables(env: Environment, log: Log): void {
+  if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY)
+    log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
+  // Node reads it before anything else runs.
+  if (env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
+    log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
 }
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
+import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { createSigner, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
@@ -14,6 +15,7 @@ import type {
 } from '../../plugins-sdk/signing/signers.ts';
 import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
+import { signerAddressOf } from './assemble.ts';
 import { endsWithin } from './ends-within.ts';
 
 /** What a config has that names no signer. */
@@ -76,6 +78,13 @@ export class Signers implements Signing {
     const set = this.inUse(config);
     if (set === undefined) throw new Error('the signers of this config are not open');
     return set;
+  }
+
+  /** Whose signature answers have, and whose they have beside it. */
+  addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly Address[] } {
+    const node = signerAddressOf(loaded);
+    const next = this.inUse(loaded.config)?.next?.signer.address;
+    return { node, signers: next === undefined ? [node] : [node, next] };
   }
 
   /** Opens the signers of a config that are not open yet. @throws Error that says what to do. */

@@ -1,20 +1,17 @@
 import cluster from 'node:cluster';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { ProcessLog } from '../service/log.ts';
+import { ReloadQueue } from '../service/reload-queue.ts';
 import { complain } from '../terminal.ts';
 import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';
 import { type FromWorker, isListener, NOT_RELOADED } from './messages.ts';
 import { differenceOf } from './place.ts';
 import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
+import { WorkerSlot } from './worker-slot.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
 const SAME_SIGNAL = 100;
-/** Milliseconds before the second attempt to replace a worker; each further one waits twice as long. */
-const DELAY = 500;
-const LONGEST_DELAY = 30_000;
-/** Milliseconds after which the next failure of a worker is its first again. */
-const LONG_LIFE = 30_000;
 
 export interface SupervisorOptions {
   readonly count: number;
@@ -24,19 +21,11 @@ export interface SupervisorOptions {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What is known of the workers of one number, one after the other. */
-interface Slot {
-  worker: WorkerProcess | undefined;
-  /** Failures since one lived long. */
-  failures: number;
-  retry: NodeJS.Timeout | undefined;
-}
-
 /** The primary process: starts workers, replaces those that end, and has them reload and stop together. It serves nothing. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #log: ProcessLog;
-  readonly #slots = new Map<number, Slot>();
+  readonly #slots = new Map<number, WorkerSlot>();
   readonly #alive = new Set<WorkerProcess>();
   readonly #gatherings: Gatherings;
   /** What workers without an engine share of limits. */
@@ -55,8 +44,7 @@ export class Supervisor {
   #config: string | undefined;
   #restarts = 0;
   #reloads = 0;
-  #reloading: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #reloading = new ReloadQueue<void>(undefined);
   #isStopping = false;
   #code = 0;
 
@@ -92,20 +80,14 @@ export class Supervisor {
 
   /** Calls that come while a reload waits to begin share it. */
   reload(): void {
-    const begin = () => {
-      this.#next = undefined;
-      return this.#reload();
-    };
-    this.#next ??= this.#reloading.then(begin);
-    this.#reloading = this.#next;
+    void this.#reloading.run(() => this.#reload());
   }
 
   #start(number: number): void {
     const { colour, variables } = this.#options;
-    const slot = this.#slots.get(number) ?? { worker: undefined, failures: 0, retry: undefined };
+    const slot = this.#slots.get(number) ?? new WorkerSlot();
     this.#slots.set(number, slot);
-    clearTimeout(slot.retry);
-    slot.retry = undefined;
+    slot.cancelRetry();
     const mark = { number, announces: number === 1 && !this.#serves, colour };
     const worker = new WorkerProcess(mark, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
     slot.worker = worker;
@@ -115,7 +97,7 @@ export class Supervisor {
 
   #hear(worker: WorkerProcess, message: FromWorker, handle: unknown): void {
     // A reload decides which config one must have that has just started.
-    if (message.kind === 'started') void this.#reloading.then(() => this.#admit(worker, message.config));
+    if (message.kind === 'started') void this.#reloading.last.then(() => this.#admit(worker, message.config));
     else if (message.kind === 'ready') this.#ready(worker, message.stopTime, handle);
     else if (message.kind === 'failed') worker.fault = message.lines;
     else if (message.kind === 'committed') worker.stopTime = message.stopTime;
@@ -198,7 +180,7 @@ export class Supervisor {
     worker.send({ kind: 'gathered', id, values: await this.#gatherings.gather(topic, others) });
   }
 
-  #ended(worker: WorkerProcess, slot: Slot, ending: Ending): void {
+  #ended(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
     this.#alive.delete(worker);
     this.#gatherings.left(worker);
     this.#joint.left(worker);
@@ -210,13 +192,10 @@ export class Supervisor {
     else this.#fail(worker.fault ?? [`a worker ${howOf(ending)} before all were ready`]);
   }
 
-  #replace(worker: WorkerProcess, slot: Slot, ending: Ending): void {
-    slot.worker = undefined;
+  #replace(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
     // It began with a config that a reload has replaced since.
     const isOutdated = worker.fault !== undefined && worker.reloads !== this.#reloads;
-    if (isOutdated || performance.now() - worker.readySince >= LONG_LIFE) slot.failures = 0;
-    const wait = slot.failures === 0 ? 0 : Math.min(DELAY * 2 ** (slot.failures - 1), LONGEST_DELAY);
-    slot.failures += 1;
+    const wait = slot.fail(worker, isOutdated);
     if (!isOutdated) {
       const { number, pid } = worker;
       for (const line of worker.fault ?? []) this.#log.error(line, { worker: number });
@@ -224,7 +203,7 @@ export class Supervisor {
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid });
     }
     this.#restarted();
-    slot.retry = setTimeout(() => this.#start(worker.number), wait);
+    slot.retryIn(wait, () => this.#start(worker.number));
   }
 
   async #reload(): Promise<void> {
@@ -243,8 +222,8 @@ export class Supervisor {
     this.#config = outcome === '' ? undefined : outcome;
     if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
     for (const [number, slot] of this.#slots) {
-      slot.failures = 0;
-      if (slot.retry !== undefined) this.#start(number);
+      slot.forgive();
+      if (slot.isRetrying) this.#start(number);
     }
   }
 
@@ -252,7 +231,7 @@ export class Supervisor {
     this.#isStopping = true;
     // The queue of connections ends with the last worker that accepts from it.
     this.#listener?.close();
-    for (const { retry } of this.#slots.values()) clearTimeout(retry);
+    for (const slot of this.#slots.values()) slot.cancelRetry();
     const ends = [...this.#alive].map((worker) => {
       worker.stop(signal, false);
       return worker.ended;

@@ -6,7 +6,7 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import { endsWithin } from '../service/ends-within.ts';
 import { type Service, type ServiceOptions, startService } from '../service/index.ts';
 import type { ProcessLog } from '../service/log.ts';
-import { faultsOf, type ReadVariables } from '../service/server.ts';
+import { faultsOf, type ReadVariables } from '../service/reload-faults.ts';
 import { describeError } from '../terminal.ts';
 import { Colleagues } from './colleagues.ts';
 import { type FromPrimary, type FromWorker, type Mark, readFromPrimary } from './messages.ts';
