@@ -1,5 +1,5 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
-import { describe as textOf } from '../../kernel/refusal.ts';
+import { describe as errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';
@@ -63,7 +63,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
-    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });
   const plugins = createPluginSet(registrations, complain, { signers, now });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);

@@ -60,12 +60,12 @@ export async function ask(
   } catch (error) {
     const problem = signal.aborted
       ? 'Stopped before an answer came.'
-      : `The service cannot be reached: ${textOf(error)}`;
+      : `The service cannot be reached: ${errorText(error)}`;
     return { statusText: signal.aborted ? 'Stopped' : 'No answer', text: '', problem, ...ended() };
   }
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
