@@ -2,7 +2,7 @@ import { type Exchange, type Hex, Refusal, type Statement } from '../../plugins-
 import { Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
 import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
@@ -83,7 +83,7 @@ export class RemoteSigner {
     const late = new AbortController();
     const work = (async () => signer.sign(statement, AbortSignal.any([signal, late.signal])))().finally(release);
     const left = Math.max(timeout - (performance.now() - began), 1);
-    const signature = await within(left, work, () => {
+    const signature = await withTimeout(left, work, () => {
       late.abort();
       throw new Error(`no signature within ${timeout} ms`);
     });

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { definePlugin, type Hex, type OpenSigner, signerType } from '../../plugins-sdk/index.ts';
 import { recoverableSignature } from '../../plugins-sdk/lib/eth/signatures.ts';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { SignerServices } from '../../plugins-sdk/signing/signers.ts';
 import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';
@@ -46,7 +46,7 @@ async function open(config: Config, { path }: SignerServices): Promise<OpenSigne
   });
   // A signature that never ends keeps the module as it is.
   const close = () =>
-    within(
+    withTimeout(
       PATIENCE,
       token.close().then(() => leaveModule(module)),
       () => undefined,

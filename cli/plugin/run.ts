@@ -1,5 +1,4 @@
 import { ConfigErrors } from '../../config/findings.ts';
-import { inTime } from '../../config/plugins/import.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Observer } from '../../kernel/observer.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
@@ -9,8 +8,10 @@ import { stages } from '../../kernel/stages.ts';
 import type { Definition, EndpointDraft } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
+import { notReadyAfter } from '../../plugins-sdk/host/plugin-problem.ts';
 import { createPluginSet } from '../../plugins-sdk/host/plugin-set.ts';
 import type { Exchange } from '../../plugins-sdk/index.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
@@ -65,7 +66,7 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
   registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, fallback: true, plugin: others });
   const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, errorText(error)));
-  await inTime(Promise.resolve(plugin.start?.()), patience);
+  await withTimeout(patience, Promise.resolve(plugin.start?.()), notReadyAfter(patience));
   await pass(plugins, record, endpoint, trace);
   await plugin.stop?.(1000);
   return stepsOf(trace, record, [...Object.keys(plugin.hooks ?? {}), ...(plugin.vary ? ['vary'] : [])]);

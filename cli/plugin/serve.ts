@@ -7,13 +7,13 @@ import { createHttpServer } from '../../http/server.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
 import { DRAIN_TIME } from '../service/drain.ts';
-import { endsWithin } from '../service/ends-within.ts';
 import { Generation } from '../service/generation.ts';
 import { definitions } from '../service/index.ts';
 import { openState } from '../service/shared-state.ts';
@@ -81,7 +81,7 @@ async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, l
   const stop = async () => {
     phase = 'stopping';
     generation.endStreams();
-    await endsWithin(DRAIN_TIME, generation.drained());
+    await withTimeout(DRAIN_TIME, generation.drained());
     generation.tell();
     connections.closeAll();
     await generation.stop(DRAIN_TIME);

@@ -5,13 +5,13 @@ import { describe } from '../../kernel/refusal.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
 import { fingerprintOf, type Place, type Prepared, quiet } from '../workers/place.ts';
 import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
-import { endsWithin } from './ends-within.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
@@ -211,7 +211,7 @@ export class Server {
   async #retire(old: Generation): Promise<void> {
     old.endStreams();
     await old.served();
-    await endsWithin(DRAIN_TIME, old.drained());
+    await withTimeout(DRAIN_TIME, old.drained());
     old.tell();
     await this.#remove(old, LONGEST_DRAIN);
   }
@@ -243,7 +243,7 @@ export class Server {
     this.#connections.closeAll();
     const patience = Math.max(this.stopTime() - (performance.now() - started), 0);
     // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
-    await endsWithin(patience, this.#replacing);
+    await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
     await Promise.all([this.#state?.close(), this.#signers.close()]);
   }

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { createSigner, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
@@ -16,7 +17,6 @@ import type {
 import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
 import { signerAddressOf } from './assemble.ts';
-import { endsWithin } from './ends-within.ts';
 
 /** What a config has that names no signer. */
 export const ENVIRONMENT = 'environment';
@@ -145,7 +145,7 @@ export class Signers implements Signing {
     const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
     const type = types.find(([each]) => each === name)?.[1];
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
-    const signer = await this.#inTime(type, config, role).catch((error: unknown) => {
+    const signer = await this.#openWithTimeout(type, config, role).catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // A key of the environment is no matter of the config.
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
@@ -156,9 +156,10 @@ export class Signers implements Signing {
     return { role, type: String(name), signer, local, ...limits };
   }
 
-  async #inTime(type: SignerType, config: unknown, role: SignerRole) {
+  async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    if (await endsWithin(OPEN_TIME, opening)) return opening;
+    const signer = await withTimeout(OPEN_TIME, opening);
+    if (signer !== LATE) return signer;
     // It may come yet, with connections and sessions that nobody else would end.
     opening.then((late) => late.close?.()).catch(() => undefined);
     throw new Error(`is not ready after ${OPEN_TIME} ms`);
@@ -166,8 +167,8 @@ export class Signers implements Signing {
 
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
-      const closed = await endsWithin(CLOSE_TIME, (async () => signer.close?.())()).catch(() => false);
-      if (!closed) this.#services.log.error(`the signer "${type}" did not close`);
+      const closed = await withTimeout(CLOSE_TIME, (async () => signer.close?.())()).catch(() => LATE);
+      if (closed === LATE) this.#services.log.error(`the signer "${type}" did not close`);
     }
   }
 }

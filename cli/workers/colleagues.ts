@@ -1,4 +1,4 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state/area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
@@ -32,7 +32,7 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
     this.#send({ kind: 'gather', id, topic });
-    const [own, others] = await Promise.all([this.#offers.get(topic)?.(), within(PATIENCE, asked, () => [])]);
+    const [own, others] = await Promise.all([this.#offers.get(topic)?.(), withTimeout(PATIENCE, asked, () => [])]);
     this.#asked.delete(id);
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
@@ -42,9 +42,9 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
     this.#send({ kind: 'take', id, key, max, window, n, debt });
-    const taken = await within(TAKE_PATIENCE, answer, () => undefined);
+    const taken = await withTimeout(TAKE_PATIENCE, answer);
     this.#taking.delete(id);
-    if (taken === undefined) throw new StateUnavailable('the primary process does not answer');
+    if (taken === LATE) throw new StateUnavailable('the primary process does not answer');
     return taken;
   }
 

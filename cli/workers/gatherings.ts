@@ -1,4 +1,4 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
@@ -31,7 +31,7 @@ export class Gatherings {
       if (waitingFor.size === 0) end();
     });
     for (const worker of workers) worker.send({ kind: 'ask', id, topic });
-    await within(PATIENCE, answered, () => undefined);
+    await withTimeout(PATIENCE, answered);
     this.#open.delete(id);
     for (const { number } of waitingFor)
       this.#log.warn('a worker did not answer another in time', { worker: number, topic });

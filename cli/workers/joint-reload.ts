@@ -1,4 +1,4 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { FromWorker } from './messages.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
@@ -44,7 +44,7 @@ export class JointReload {
     const answered = new Promise<Answer | Refusal>((resolve) => this.#waiting.set(worker, resolve));
     worker.send({ kind: 'prepare', id, announces });
     const late = () => refusal(`has not prepared the new config within ${PATIENCE / 1000} s`);
-    const answer = await within(PATIENCE, answered, late);
+    const answer = await withTimeout(PATIENCE, answered, late);
     this.#waiting.delete(worker);
     return answer.kind === 'prepared'
       ? { worker, config: answer.config, lines: undefined }

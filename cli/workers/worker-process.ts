@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { ProcessLog } from '../service/log.ts';
 import { LogSink } from '../service/log-sink.ts';
 import { passLines } from './lines.ts';
@@ -89,7 +89,7 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal }));
       child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
     });
-    await within(LAST_WORDS, closed, () => undefined);
+    await withTimeout(LAST_WORDS, closed);
     for (const end of streams) end();
     return ending;
   }

@@ -1,9 +1,8 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { type Address, listen } from '../../plugins-sdk/lib/http/listen.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
-import { endsWithin } from '../service/ends-within.ts';
 import { type Service, type ServiceOptions, startService } from '../service/index.ts';
 import type { ProcessLog } from '../service/log.ts';
 import { faultsOf, type ReadVariables } from '../service/reload-faults.ts';
@@ -38,7 +37,7 @@ export async function work(options: WorkerOptions): Promise<number> {
   if (others) log.info('stopping', { signal });
   const dropped = worker.dropPrepared();
   await service.stop(others);
-  await endsWithin(LAST_STEPS, dropped);
+  await withTimeout(LAST_STEPS, dropped);
   if (others) log.info('stopped');
   return 0;
 }
@@ -100,7 +99,7 @@ class Worker {
       void send({ kind: 'ready', stopTime: service.stopTime() }, this.#made);
       return service;
     } catch (error) {
-      await within(PATIENCE, send({ kind: 'failed', lines: describeError(error) }), () => undefined);
+      await withTimeout(PATIENCE, send({ kind: 'failed', lines: describeError(error) }));
       return 1;
     }
   }

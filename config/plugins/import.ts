@@ -1,7 +1,6 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
 import { initialize, resolve } from './as-module.mjs';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 
@@ -44,14 +43,4 @@ export async function importPlugin(url: string): Promise<PluginModule> {
   const module = exportsOf(await import(await asModule(url)));
   if (module.plugin === undefined) throw new PluginProblem(NO_DEFAULT);
   return module;
-}
-
-/**
- * The result of work that is somebody else's, if it comes in time.
- * @throws PluginProblem
- */
-export function inTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  return within(milliseconds, work, () => {
-    throw new PluginProblem(`is not ready after ${milliseconds} ms`);
-  });
 }
