@@ -46,7 +46,7 @@ export interface LoadedConfig {
   readonly hide: (text: string) => string;
 }
 
-const PATIENCE = 30_000;
+const PLUGIN_START_TIMEOUT_MS = 30_000;
 
 /**
  * Reads a config file in two passes: what `settings.plugins` names is imported first; then the whole file is validated
@@ -67,7 +67,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     modules: options.modules,
     builtins: options.builtins,
     redact,
-    patience: options.patience ?? PATIENCE,
+    patience: options.patience ?? PLUGIN_START_TIMEOUT_MS,
   });
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = new View(source, schema, plugins.definitions);

@@ -42,7 +42,7 @@ const attempts = new Attempts({
 /** Milliseconds per request for this plugin. */
 const BUDGET = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
-const PATIENCE = 10_000;
+const LOOKUP_TIMEOUT_MS = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
 
@@ -66,9 +66,9 @@ interface Accepted {
 }
 
 /** Every payment that an endpoint accepts may have to be looked up, one after the other. */
-function patience({ endpoint }: Exchange, budget: number): number {
+function lookUpTimeout({ endpoint }: Exchange, budget: number): number {
   const lookUps = endpoint.auth.filter(({ type }) => type === 'x402').length;
-  return Math.min(PATIENCE, (budget * WAITING_PART) / lookUps);
+  return Math.min(LOOKUP_TIMEOUT_MS, (budget * WAITING_PART) / lookUps);
 }
 
 /** @throws Refusal 401 */
@@ -178,7 +178,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     // Too late to be heard: the budget ended or the client left.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
-      const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
+      const mined = await lookUp(accepted(method), proof, lookUpTimeout(exchange, budget), call);
       checkPayment(mined, accepted(method).terms, signer, now());
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;

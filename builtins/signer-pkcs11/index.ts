@@ -10,7 +10,7 @@ import { Token } from './token.ts';
 
 const MISSING = 'needs a package that is not installed, or not built: npm install pkcs11js@2';
 /** Milliseconds for signatures under way when the signer is closed. */
-const PATIENCE = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 /** Milliseconds before each further look for the token: while one process logs in, others may see no token of SoftHSM's. */
 const PAUSES = [100, 200, 400];
 
@@ -47,7 +47,7 @@ async function open(config: Config, { path }: SignerServices): Promise<OpenSigne
   // A signature that never ends keeps the module as it is.
   const close = () =>
     withTimeout(
-      PATIENCE,
+      CLOSE_TIMEOUT_MS,
       token.close().then(() => leaveModule(module)),
       () => undefined,
     );

@@ -4,10 +4,10 @@ import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
 
 /** Milliseconds that the others have; the primary waits for them a little less long. */
-const PATIENCE = 3000;
+const GATHER_TIMEOUT_MS = 3000;
 
 /** Milliseconds that the primary has for a bucket: it does nothing slow, but on a busy machine it waits for a processor. */
-const TAKE_PATIENCE = 2000;
+const TAKE_TIMEOUT_MS = 2000;
 
 type Offer = () => Promise<unknown>;
 
@@ -32,7 +32,10 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
     this.#send({ kind: 'gather', id, topic });
-    const [own, others] = await Promise.all([this.#offers.get(topic)?.(), withTimeout(PATIENCE, asked, () => [])]);
+    const [own, others] = await Promise.all([
+      this.#offers.get(topic)?.(),
+      withTimeout(GATHER_TIMEOUT_MS, asked, () => []),
+    ]);
     this.#asked.delete(id);
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
@@ -42,7 +45,7 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
     this.#send({ kind: 'take', id, key, max, window, n, debt });
-    const taken = await withTimeout(TAKE_PATIENCE, answer);
+    const taken = await withTimeout(TAKE_TIMEOUT_MS, answer);
     this.#taking.delete(id);
     if (taken === LATE) throw new StateUnavailable('the primary process does not answer');
     return taken;

@@ -3,7 +3,7 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds that a worker has to answer another. */
-const PATIENCE = 2000;
+const ANSWER_TIMEOUT_MS = 2000;
 
 interface Gathering {
   readonly waitingFor: Set<WorkerProcess>;
@@ -31,7 +31,7 @@ export class Gatherings {
       if (waitingFor.size === 0) end();
     });
     for (const worker of workers) worker.send({ kind: 'ask', id, topic });
-    await withTimeout(PATIENCE, answered);
+    await withTimeout(ANSWER_TIMEOUT_MS, answered);
     this.#open.delete(id);
     for (const { number } of waitingFor)
       this.#log.warn('a worker did not answer another in time', { worker: number, topic });

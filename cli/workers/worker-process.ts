@@ -7,9 +7,9 @@ import { passLines } from './lines.ts';
 import { type FromPrimary, type FromWorker, type Mark, marked, readFromWorker } from './messages.ts';
 
 /** Milliseconds that what a process wrote has to arrive once it has ended. */
-const LAST_WORDS = 1000;
+const LAST_OUTPUT_TIMEOUT_MS = 1000;
 /** Milliseconds that a stop may take beyond what the worker said, or that of one that has said nothing. */
-const GRACE = 10_000;
+const EXTRA_STOP_TIME_MS = 10_000;
 
 /** How a worker's process ended. */
 export interface Ending {
@@ -70,7 +70,7 @@ export class WorkerProcess {
   stop(signal: string, others: boolean): void {
     this.isStopping = true;
     this.send({ kind: 'stop', signal, others });
-    const killing = setTimeout(() => this.kill(), this.stopTime + GRACE);
+    const killing = setTimeout(() => this.kill(), this.stopTime + EXTRA_STOP_TIME_MS);
     void this.ended.then(() => clearTimeout(killing));
   }
 
@@ -89,7 +89,7 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal }));
       child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
     });
-    await withTimeout(LAST_WORDS, closed);
+    await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
     for (const end of streams) end();
     return ending;
   }

@@ -12,7 +12,7 @@ import { type FromPrimary, type FromWorker, type Mark, readFromPrimary } from '.
 import type { Place, Prepared } from './place.ts';
 
 /** Milliseconds that the primary has to say what a signal to this process means. */
-const PATIENCE = 5000;
+const PRIMARY_TIMEOUT_MS = 5000;
 /** Milliseconds that a config which was prepared has to stop, once the service has. */
 const LAST_STEPS = 1000;
 
@@ -82,7 +82,7 @@ class Worker {
     if (!process.connected) this.#stop({ signal: 'no primary process', others: false });
     void options.signalled.then((signal) => {
       void send({ kind: 'leaving', signal });
-      setTimeout(() => this.#stop({ signal, others: true }), PATIENCE);
+      setTimeout(() => this.#stop({ signal, others: true }), PRIMARY_TIMEOUT_MS);
     });
   }
 
@@ -99,7 +99,7 @@ class Worker {
       void send({ kind: 'ready', stopTime: service.stopTime() }, this.#made);
       return service;
     } catch (error) {
-      await withTimeout(PATIENCE, send({ kind: 'failed', lines: describeError(error) }));
+      await withTimeout(PRIMARY_TIMEOUT_MS, send({ kind: 'failed', lines: describeError(error) }));
       return 1;
     }
   }

@@ -66,8 +66,8 @@ const PROOF_VALIDITY = 300;
 const TRY_AGAIN = /^(Payment not found|Payment verification unavailable|Too many x402 verification attempts)/;
 const ATTEMPTS = 10;
 /** Milliseconds. */
-const PAUSE = 2000;
-const PATIENCE = 60_000;
+const PAUSE_MS = 2000;
+const ANSWER_TIMEOUT_MS = 60_000;
 
 function nowInSeconds(): number {
   return Math.floor(Date.now() / 1000);
@@ -80,7 +80,7 @@ function send({ url, endpointId, parameters = {} }: Request, headers: Record<str
     body: JSON.stringify({ parameters }),
     // A proof is for this service and nobody else.
     redirect: 'error',
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
   });
 }
 
@@ -169,7 +169,7 @@ export async function redeem(
     if (response.ok) return answerOf(response, request);
     const { error } = JSON.parse(await response.text());
     if (attempt === ATTEMPTS || !TRY_AGAIN.test(error)) throw new Error(`${response.status} ${error}`);
-    await delay(PAUSE);
+    await delay(PAUSE_MS);
   }
 }
 
@@ -181,8 +181,11 @@ async function answerOf(response: Response, { url }: Request): Promise<SignedAns
   }
   const body = JSON.parse(text);
   if (response.status !== 202) return body;
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await delay(PAUSE / 10)) {
-    const poll = await fetch(new URL(body.pollUrl, url), { redirect: 'error', signal: AbortSignal.timeout(PATIENCE) });
+  for (const end = Date.now() + ANSWER_TIMEOUT_MS; Date.now() < end; await delay(PAUSE_MS / 10)) {
+    const poll = await fetch(new URL(body.pollUrl, url), {
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
     const record = JSON.parse(await poll.text());
     if (record.status === 'complete') return record;
     if (record.error !== undefined) throw new Error(record.error);

@@ -25,8 +25,8 @@ const FIRST_WAIT = 150;
 const LONGEST_WAIT = 2000;
 const GROWTH = 1.5;
 /** Milliseconds to wait after a 429 that does not say how long, and at most. */
-const PATIENCE = 5000;
-const LONGEST_PATIENCE = 60_000;
+const DEFAULT_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 60_000;
 
 /** A path of the service: relative to the page, which a proxy may serve from some folder. */
 export function serviceUrl(path: string): URL {
@@ -141,7 +141,7 @@ async function poll(url: URL, signal: AbortSignal, progress: (text: string) => v
     if (response.status === 429) {
       progress('Asked too often; waiting');
       const seconds = Number(response.headers.get('Retry-After'));
-      await pause(seconds > 0 ? Math.min(seconds * 1000, LONGEST_PATIENCE) : PATIENCE, signal);
+      await pause(seconds > 0 ? Math.min(seconds * 1000, LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS, signal);
       continue;
     }
     const status = field(record.json, 'status');
