@@ -13,8 +13,8 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import type { Signing } from '../../plugins-sdk/signing/signers.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
-import type { Place, Prepared } from '../workers/place.ts';
 import { checkTogether } from '../workers/rules.ts';
+import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
@@ -61,9 +61,9 @@ export interface Service {
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signing?: Signing, tracing = false, place?: Place): Definition[] {
+export function definitions(signing?: Signing, tracing = false, link?: WorkerLink): Definition[] {
   const plugins = builtins(signing);
-  return [listener(plugins, place?.measure), requestLog(tracing), ...plugins];
+  return [listener(plugins, link?.measure), requestLog(tracing), ...plugins];
 }
 
 /**
@@ -71,21 +71,21 @@ export function definitions(signing?: Signing, tracing = false, place?: Place): 
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
 export async function startService(
-  options: ServiceOptions & { readonly log: Log; readonly place?: Place },
+  options: ServiceOptions & { readonly log: Log; readonly link?: WorkerLink },
 ): Promise<Service> {
-  const { file, env, log, place } = options;
+  const { file, env, log, link } = options;
   const signers = Signers.beside(file, env, log);
-  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
-  const load = configLoader(file, signers, log, place, own);
-  const announces = place?.announces ?? true;
+  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), link);
+  const load = configLoader(file, signers, log, link, own);
+  const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
   if (announces) warnOfVariables(env, log);
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server(signers, log, load, state, place);
+  const service = new Server(signers, log, load, state, link);
   const url = await service.start(loaded);
   warmUp(loadContexts);
-  if (place === undefined) service.serve();
+  if (link === undefined) service.serve();
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
@@ -98,9 +98,15 @@ export async function startService(
 }
 
 /** Reads a config, opens its signers and says what to beware of. */
-function configLoader(file: string, signers: Signers, log: Log, place: Place | undefined, own: readonly Definition[]) {
+function configLoader(
+  file: string,
+  signers: Signers,
+  log: Log,
+  link: WorkerLink | undefined,
+  own: readonly Definition[],
+) {
   const warnOf = (loaded: LoadedConfig) => {
-    const together: readonly LocatedFinding[] = place === undefined ? [] : checkTogether(loaded);
+    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
     for (const { path, message, where } of [...loaded.warnings, ...together])
       log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
   };

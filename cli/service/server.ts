@@ -10,7 +10,7 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
-import { fingerprintOf, type Place, type Prepared, quiet } from '../workers/place.ts';
+import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
 import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
@@ -31,7 +31,7 @@ export class Server {
   readonly #signers: Signers;
   readonly #log: Log;
   readonly #load: Load;
-  readonly #place: Place | undefined;
+  readonly #link: WorkerLink | undefined;
   readonly #state: StateClient | undefined;
   readonly #meters: MeterRegistry;
   readonly #debts = new Debts();
@@ -49,12 +49,12 @@ export class Server {
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
-  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, place?: Place) {
+  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, link?: WorkerLink) {
     this.#signers = signers;
     this.#log = log;
     this.#load = load;
     this.#state = state;
-    this.#place = place;
+    this.#link = link;
     this.#meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
     );
@@ -74,7 +74,7 @@ export class Server {
 
   /** @returns the URL that it listens on. */
   async start(loaded: LoadedConfig): Promise<string> {
-    const announces = this.#place?.announces ?? true;
+    const announces = this.#link?.announces ?? true;
     const [generation, say] = this.#generationOf(loaded, announces);
     this.#first = loaded;
     this.#install(generation);
@@ -173,14 +173,14 @@ export class Server {
 
   #listen(loaded: LoadedConfig): Promise<void> {
     const address = addressOf(loaded.config);
-    if (this.#place === undefined) return listen(this.#server, address);
-    return this.#place.listen(this.#server, address, fingerprintOf(loaded, loaded));
+    if (this.#link === undefined) return listen(this.#server, address);
+    return this.#link.listen(this.#server, address, fingerprintOf(loaded, loaded));
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
-    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#place?.workers];
+    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
     const lastReload = () => this.#lastReload;
     const surroundings = {
       ...this.#signers.addressesIn(loaded),

@@ -3,11 +3,11 @@ import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { ProcessLog } from '../service/log.ts';
 import { ReloadQueue } from '../service/reload-queue.ts';
 import { complain } from '../terminal.ts';
-import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';
 import { type FromWorker, isListener, NOT_RELOADED } from './messages.ts';
-import { differenceOf } from './place.ts';
+import { differenceOf } from './worker-link.ts';
 import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
+import { WorkerQueries } from './worker-queries.ts';
 import { WorkerSlot } from './worker-slot.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
@@ -27,7 +27,7 @@ export class Supervisor {
   readonly #log: ProcessLog;
   readonly #slots = new Map<number, WorkerSlot>();
   readonly #alive = new Set<WorkerProcess>();
-  readonly #gatherings: Gatherings;
+  readonly #queries: WorkerQueries;
   /** What workers without an engine share of limits. */
   readonly #buckets = new MemoryArea({ now: () => performance.now() });
   readonly #joint = new JointReload();
@@ -51,7 +51,7 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#log = options.log;
-    this.#gatherings = new Gatherings(options.log);
+    this.#queries = new WorkerQueries(options.log);
     this.#failed = new Promise((resolve) => {
       this.#fail = resolve;
     });
@@ -88,8 +88,8 @@ export class Supervisor {
     const slot = this.#slots.get(number) ?? new WorkerSlot();
     this.#slots.set(number, slot);
     slot.cancelRetry();
-    const mark = { number, announces: number === 1 && !this.#serves, colour };
-    const worker = new WorkerProcess(mark, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
+    const identity = { number, announces: number === 1 && !this.#serves, colour };
+    const worker = new WorkerProcess(identity, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
     slot.worker = worker;
     this.#alive.add(worker);
     void worker.ended.then((ending) => this.#ended(worker, slot, ending));
@@ -104,7 +104,7 @@ export class Supervisor {
     else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
     else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
     else if (message.kind === 'take') void this.#take(worker, message);
-    else if (message.kind === 'answer') this.#gatherings.answered(worker, message.id, message.value);
+    else if (message.kind === 'answer') this.#queries.answered(worker, message.id, message.value);
     else this.#joint.answered(worker, message);
   }
 
@@ -177,12 +177,12 @@ export class Supervisor {
 
   async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {
     const others = [...this.#alive].filter((other) => other !== worker && other.isReady);
-    worker.send({ kind: 'gathered', id, values: await this.#gatherings.gather(topic, others) });
+    worker.send({ kind: 'gathered', id, values: await this.#queries.gather(topic, others) });
   }
 
   #ended(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
     this.#alive.delete(worker);
-    this.#gatherings.left(worker);
+    this.#queries.left(worker);
     this.#joint.left(worker);
     if (this.#binds === worker) this.#binds = undefined;
     const isClean = ending.code === 0 || !worker.isReady;

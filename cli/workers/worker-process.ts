@@ -4,7 +4,8 @@ import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { ProcessLog } from '../service/log.ts';
 import { LogSink } from '../service/log-sink.ts';
 import { passLines } from './lines.ts';
-import { type FromPrimary, type FromWorker, type Mark, marked, readFromWorker } from './messages.ts';
+import { type FromPrimary, type FromWorker, readFromWorker } from './messages.ts';
+import { identityVariables, type WorkerIdentity } from './worker-identity.ts';
 
 /** Milliseconds that what a process wrote has to arrive once it has ended. */
 const LAST_OUTPUT_TIMEOUT_MS = 1000;
@@ -46,10 +47,16 @@ export class WorkerProcess {
   readonly #process: ChildProcess;
 
   /** @param variables that the process gets in addition. */
-  constructor(mark: Mark, reloads: number, variables: Readonly<Record<string, string>>, log: ProcessLog, heard: Heard) {
-    this.number = mark.number;
+  constructor(
+    identity: WorkerIdentity,
+    reloads: number,
+    variables: Readonly<Record<string, string>>,
+    log: ProcessLog,
+    heard: Heard,
+  ) {
+    this.number = identity.number;
     this.reloads = reloads;
-    const worker = cluster.fork({ ...variables, ...marked(mark) });
+    const worker = cluster.fork({ ...variables, ...identityVariables(identity) });
     // What matters of it comes from the process, too.
     worker.on('error', () => undefined);
     this.#process = worker.process;

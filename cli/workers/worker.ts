@@ -7,9 +7,10 @@ import { type Service, type ServiceOptions, startService } from '../service/inde
 import type { ProcessLog } from '../service/log.ts';
 import { faultsOf, type ReadVariables } from '../service/reload-faults.ts';
 import { describeError } from '../terminal.ts';
-import { Colleagues } from './colleagues.ts';
-import { type FromPrimary, type FromWorker, type Mark, readFromPrimary } from './messages.ts';
-import type { Place, Prepared } from './place.ts';
+import { type FromPrimary, type FromWorker, readFromPrimary } from './messages.ts';
+import { PeerWorkers } from './peer-workers.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
+import type { Prepared, WorkerLink } from './worker-link.ts';
 
 /** Milliseconds that the primary has to say what a signal to this process means. */
 const PRIMARY_TIMEOUT_MS = 5000;
@@ -17,7 +18,7 @@ const PRIMARY_TIMEOUT_MS = 5000;
 const LAST_STEPS = 1000;
 
 export interface WorkerOptions extends ServiceOptions {
-  readonly mark: Mark;
+  readonly identity: WorkerIdentity;
   readonly log: ProcessLog;
   /** What the variables are when a reload begins. */
   readonly variables: ReadVariables;
@@ -53,7 +54,7 @@ function send(message: FromWorker, handle?: unknown): Promise<void> {
 class Worker {
   readonly stopped: Promise<Stop>;
   readonly #options: WorkerOptions;
-  readonly #colleagues = new Colleagues(send);
+  readonly #peers = new PeerWorkers(send);
   readonly #listener: Promise<unknown>;
   #gotListener: (handle: unknown) => void = () => undefined;
   #stop: (stop: Stop) => void = () => undefined;
@@ -90,7 +91,7 @@ class Worker {
   async start(): Promise<Service | number> {
     try {
       const { file, env, log } = this.#options;
-      const service = await Promise.race([startService({ file, env, log, place: this.#place() }), this.stopped]);
+      const service = await Promise.race([startService({ file, env, log, link: this.#link() }), this.stopped]);
       if (!('stopTime' in service)) return 0;
       this.#service = service;
       // What it has said comes before what the primary says of all.
@@ -111,10 +112,10 @@ class Worker {
     await prepared?.abort();
   }
 
-  #place(): Place {
+  #link(): WorkerLink {
     return {
-      announces: this.#options.mark.announces,
-      workers: this.#colleagues,
+      announces: this.#options.identity.announces,
+      workers: this.#peers,
       measure: (meters) => this.#measure(meters),
       listen: (server, address, config) => this.#listen(server, address, config),
     };
@@ -141,9 +142,9 @@ class Worker {
     else if (message.kind === 'commit') void this.#commit();
     else if (message.kind === 'abort') void this.dropPrepared();
     else if (message.kind === 'stop') this.#stop(message);
-    else if (message.kind === 'ask') void this.#colleagues.answer(message.id, message.topic);
-    else if (message.kind === 'taken') this.#colleagues.taken(message.id, message);
-    else this.#colleagues.gathered(message.id, message.values);
+    else if (message.kind === 'ask') void this.#peers.answer(message.id, message.topic);
+    else if (message.kind === 'taken') this.#peers.taken(message.id, message);
+    else this.#peers.gathered(message.id, message.values);
   }
 
   #serve(restarts: number): void {

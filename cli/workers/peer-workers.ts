@@ -12,7 +12,7 @@ const TAKE_TIMEOUT_MS = 2000;
 type Offer = () => Promise<unknown>;
 
 /** The other workers, as plugins of this one ask them and are asked by them: through the primary process. */
-export class Colleagues implements Workers {
+export class PeerWorkers implements Workers {
   readonly #send: (message: FromWorker) => unknown;
   readonly #offers = new Map<string, Offer>();
   readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
