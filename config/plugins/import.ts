@@ -1,15 +1,15 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
-import { initialize, resolve } from './as-module.mjs';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
+import { initialize, resolve } from './plugin-as-module.mjs';
 
 let hooked = false;
 /** From source, modules are either run by tsx or, without it, bundled into others. */
 let typeScript = import.meta.filename.endsWith('.ts');
 
 /**
- * Has `as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
+ * Has `plugin-as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
  * all that are in another; tsx has its own here.
  */
 export function hookIntoImports(): void {
@@ -19,7 +19,7 @@ export function hookIntoImports(): void {
   const registerHooks: unknown = Reflect.get(nodeModule, 'registerHooks');
   initialize(own);
   if (typeof registerHooks === 'function') registerHooks({ resolve });
-  else register('./as-module.mjs', import.meta.url, { data: own });
+  else register('./plugin-as-module.mjs', import.meta.url, { data: own });
 }
 
 /**
