@@ -24,7 +24,7 @@ import { Holds } from '../shared/payment-holds.ts';
 import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
-import { described } from './openapi.ts';
+import { openApiPart } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
@@ -112,7 +112,7 @@ export const authX402 = definePlugin({
   credentials: ['X-Payment-Proof'],
   needsState: { auth: ['x402'] },
   check: checkAllTerms,
-  openapi: () => described,
+  openapi: () => openApiPart,
   setup(services) {
     const { endpoints, states, shared, now } = services;
     const area = shared?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));

@@ -1,6 +1,6 @@
 import type { Redis as Client } from 'ioredis';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import type { Target } from './target.ts';
+import type { RedisTarget } from './target.ts';
 
 export type { Client };
 
@@ -26,7 +26,7 @@ function isReadOnly({ message }: Error): boolean {
  * @throws Error with the command that installs the library, when it is missing.
  */
 export async function createClient(
-  { host, port, db, username, password, tls }: Target,
+  { host, port, db, username, password, tls }: RedisTarget,
   retry: () => number | null,
 ): Promise<Client> {
   const { Redis } = await optionalPackage(() => import('ioredis'), MISSING);

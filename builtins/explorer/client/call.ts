@@ -8,7 +8,7 @@ export interface ServiceRequest {
 }
 
 /** How a request ended. */
-export interface Outcome {
+export interface CallOutcome {
   /** Absent where nothing came. */
   readonly status?: number;
   readonly statusText: string;
@@ -38,7 +38,7 @@ export async function ask(
   { endpointId, body, headers }: ServiceRequest,
   signal: AbortSignal,
   progress: (text: string) => void,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   const start = performance.now();
   let requestId: string | undefined;
   const took = () => Math.round(performance.now() - start);
@@ -71,7 +71,7 @@ function errorText(error: unknown): string {
 
 interface Read {
   readonly json: unknown;
-  readonly outcome: Omit<Outcome, 'milliseconds'>;
+  readonly outcome: Omit<CallOutcome, 'milliseconds'>;
 }
 
 async function read(response: Response): Promise<Read> {
