@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 /** The program in few files, or, where none can be written, its source through tsx. */
 async function fromSource() {
   try {
-    const { program } = await import('../scripts/program.js');
+    const { program } = await import('./program.js');
     const url = await program();
     process.setSourceMapsEnabled(true);
     return url;

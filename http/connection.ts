@@ -193,12 +193,12 @@ export class Connection implements Reader {
    * 15.2), and TCP must do where a few told nothing.
    */
   #lookLater(): void {
-    if (this.#probe !== undefined) return;
-    const current = this.#current;
     const { readableEnded } = this.socket;
+    if (this.#probe !== undefined || !(readableEnded || this.#isCut)) return;
+    const current = this.#current;
     if (current !== this.#probed) this.#probes = 0;
     this.#probed = current;
-    if (this.#underWay.size === 0 || this.#probes === MOST_PROBES || !(readableEnded || this.#isCut)) return;
+    if (this.#underWay.size === 0 || this.#probes === MOST_PROBES) return;
     const first = readableEnded ? this.#bounds.probe : this.#bounds.probe * HELD_PROBES;
     this.#probe = setTimeout(() => this.#look(), first * 2 ** this.#probes);
   }

@@ -24,7 +24,8 @@ export interface HandlerOptions {
 }
 
 /** The path of an endpoint: nearly every request has one, and the router would find the same. */
-const ENDPOINT = /^\/endpoints\/(0x[0-9a-fA-F]{64})$/;
+const ENDPOINT = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
+const FOLDER = '/endpoints/';
 
 /** Handles HTTP requests from their headers to the last byte of their responses, by a pipeline and the routes of its plugins. */
 export class HttpHandler {
@@ -42,11 +43,10 @@ export class HttpHandler {
 
   handle(incoming: IncomingRequest): void {
     const { method = '', url = '' } = incoming.request;
-    const endpointId = method === 'POST' ? ENDPOINT.exec(url)?.[1] : undefined;
     const found =
-      endpointId === undefined
-        ? this.#routes.find(method, pathOf(incoming))
-        : { target: ENDPOINTS, params: { endpointId } };
+      method === 'POST' && ENDPOINT.test(url)
+        ? { target: ENDPOINTS, params: { endpointId: url.slice(FOLDER.length) } }
+        : this.#routes.find(method, pathOf(incoming));
     const routed = new RoutedRequest(incoming, found, this.#options);
     incoming.response.on('close', () => {
       this.#streaming.delete(routed);

@@ -89,6 +89,8 @@ export class RoutedRequest implements EndpointRequest {
     const { exchange } = this;
     const { pipeline } = this.#options;
     const { admit, by } = this.#found.target;
+    // Of what it refuses, the pipeline tells by itself.
+    let isTold = false;
     try {
       // For observers of errors it is none, like the rate limit.
       if (admit && this.#incoming.overloaded)
@@ -96,12 +98,12 @@ export class RoutedRequest implements EndpointRequest {
       const admitted = admit ? pipeline.admit(exchange) : undefined;
       if (admitted instanceof Promise) await admitted;
       if (typeof by === 'string') return await this.#route(by);
+      isTold = true;
+      if (by !== undefined) throw by;
+      return await pipeline.serve(this);
     } catch (error) {
-      return this.#responseTo(this.#report(error));
+      return this.#responseTo(isTold ? error : this.#report(error));
     }
-    // Of what it refuses, the pipeline tells by itself.
-    if (by instanceof Refusal) return this.#responseTo(by);
-    return pipeline.serve(this).catch((error) => this.#responseTo(error));
   }
 
   async #route(key: string): Promise<HttpResponse> {

@@ -39,17 +39,23 @@ export function send(incoming: IncomingRequest, { status, headers, body }: Messa
 /** Names and values in turn, which node takes as they are. */
 function listOf(headers: Message['headers']): string[] {
   const list: string[] = [];
-  const places = new Map<string, number>();
   for (const some of headers) {
     for (const name in some) {
-      const key = name.toLowerCase();
-      const place = places.get(key) ?? list.length;
-      places.set(key, place);
+      const place = placeOf(name, list);
       list[place] = name;
       list[place + 1] = some[name] ?? '';
     }
   }
   return list;
+}
+
+/** Where the name stands in the list, or its end: of as few as there are, the length tells most apart. */
+function placeOf(name: string, list: readonly string[]): number {
+  for (let place = 0; place < list.length; place += 2) {
+    const other = list[place];
+    if (other?.length === name.length && other.toLowerCase() === name.toLowerCase()) return place;
+  }
+  return list.length;
 }
 
 /** In one piece: `end` by itself has the system gather two, of which the second is empty. */

@@ -23,7 +23,8 @@ export class Exchange extends ContextHolder {
   readonly #input: ExchangeInput;
   #parameters = none;
   #endpoint: Endpoint | undefined;
-  #client = new ClientSignal();
+  /** Made when it is first asked for, or the client leaves. */
+  #client: ClientSignal | undefined;
   #isDetached = false;
   #isSettled = false;
   #budgets: Map<string, Budget> | undefined;
@@ -78,19 +79,20 @@ export class Exchange extends ContextHolder {
     if (this.#controller === undefined) {
       const controller = createAbortController();
       this.#controller = controller;
-      onAbort(this.#client, () => controller.abort());
+      onAbort(this.client, () => controller.abort());
     }
     return this.#controller.signal;
   }
 
   /** The client's disconnect, as {@link signal} tells it, for what runs in every request. */
   get client(): AbortSource {
+    this.#client ??= new ClientSignal();
     return this.#client;
   }
 
   /** True when nobody waits for the outcome any more. */
   get abandoned(): boolean {
-    return this.#client.aborted;
+    return this.#client?.aborted ?? false;
   }
 
   /** Milliseconds since the request arrived. */
@@ -113,14 +115,16 @@ export class Exchange extends ContextHolder {
 
     /** The client is gone. */
     disconnect(exchange: Exchange): void {
-      if (!exchange.#isDetached) abort(exchange.#client);
+      if (exchange.#isDetached) return;
+      exchange.#client ??= new ClientSignal();
+      abort(exchange.#client);
     },
 
     /** Unties the rest of the work from the client's connection, also when that has ended. */
     detach(exchange: Exchange): void {
       exchange.#isDetached = true;
       if (!exchange.abandoned) return;
-      exchange.#client = new ClientSignal();
+      exchange.#client = undefined;
       exchange.#controller = undefined;
     },
 

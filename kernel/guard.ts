@@ -56,20 +56,28 @@ export function guarded(stage: StageName, who: Guarded, fn: PluginFunction, opti
 /** Asks a function without a budget: what it answers at once, as most do, needs no {@link Invocation}. */
 function plainly(tap: Tap): TappedFunction {
   const { fn } = tap;
+  const accept = (returned: unknown, args: Args): unknown => {
+    const result = returned === undefined ? undefined : accepted(tap, returned, args);
+    return types.isGeneratorObject(result) ? new Invocation(tap, args).resume(result) : result;
+  };
+  const later = async (pending: Promise<unknown>, args: Args): Promise<unknown> => {
+    let nothing = 'rejected with nothing';
+    try {
+      const returned = await pending;
+      nothing = 'threw nothing';
+      return accept(returned, args);
+    } catch (error) {
+      return new Invocation(tap, args).threw(error, nothing);
+    }
+  };
   return (args) => {
-    let pending: Promise<unknown> | undefined;
     try {
       const returned = called(fn, args);
-      if (returned === undefined) return undefined;
-      pending = promiseOf(returned);
-      if (pending === undefined) {
-        const result = accepted(tap, returned, args);
-        return types.isGeneratorObject(result) ? new Invocation(tap, args).resume(result) : result;
-      }
+      const pending = promiseOf(returned);
+      return pending === undefined ? accept(returned, args) : later(pending, args);
     } catch (error) {
       return new Invocation(tap, args).threw(error, 'threw nothing');
     }
-    return new Invocation(tap, args).waited(pending);
   };
 }
 

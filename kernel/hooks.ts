@@ -60,6 +60,8 @@ type Runner = (fns: readonly TappedFunction[]) => TappedFunction;
 
 /** Asks one after the other until one has something to say. */
 const first: Runner = (fns) => {
+  const [only] = fns;
+  if (only !== undefined && fns.length === 1) return only;
   const from = (start: number, args: readonly unknown[]): unknown => {
     for (let index = start; index < fns.length; index++) {
       const result = fns[index]?.(args);
@@ -88,7 +90,7 @@ const inTurn: Runner = (fns) => {
 };
 
 function withFirst(args: readonly unknown[], value: unknown): readonly unknown[] {
-  return value === undefined ? args : [value, ...args.slice(1)];
+  return value === undefined ? args : args.with(0, value);
 }
 
 /** Tells all at once. */

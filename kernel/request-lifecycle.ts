@@ -39,7 +39,8 @@ export class RequestLifecycle {
     const { hooks } = this.#pipeline;
     hooks.running.add();
     try {
-      return await this.#delivered(await this.#respond());
+      const delivered = this.#delivered(await this.#respond());
+      return delivered instanceof Promise ? await delivered : delivered;
     } catch (error) {
       this.#hasEnded = true;
       throw await this.#conclude(asRefusal(error));
@@ -64,7 +65,8 @@ export class RequestLifecycle {
     if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
-    await this.#authenticate(exchange.endpoint.auth);
+    const authenticated = this.#authenticate(exchange.endpoint.auth);
+    if (authenticated instanceof Promise) await authenticated;
     // What is asked? From here on, this one value says it.
     let parameters = hooks.ask('validate', exchange.parameters, exchange);
     if (parameters instanceof Promise) parameters = await parameters;
@@ -81,18 +83,18 @@ export class RequestLifecycle {
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
-  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
-    let last: Refusal | undefined;
-    for (const method of methods) {
-      try {
-        let isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
-        if (isAllowed instanceof Promise) isAllowed = await isAllowed;
-        if (isAllowed) return;
-      } catch (error) {
-        last = asRefusal(error);
-      }
+  #authenticate(methods: readonly AuthMethod[], index = 0, last = refusals.unauthenticated): Awaitable<void> {
+    const method = methods[index] ?? refuse('authenticate', last());
+    const next = (why = last) => this.#authenticate(methods, index + 1, why);
+    const failed = (error: unknown) => next(() => asRefusal(error));
+    let isAllowed: Awaitable<true | undefined>;
+    try {
+      isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
+    } catch (error) {
+      return failed(error);
     }
-    refuse('authenticate', last ?? refusals.unauthenticated());
+    if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : next()), failed);
+    return isAllowed ? undefined : next();
   }
 
   #runOf(question: Question): Run {
@@ -126,7 +128,8 @@ export class RequestLifecycle {
     hooks.running.add();
     try {
       if (after !== undefined) await after;
-      const response = await hooks.askAround('answer', question, exchange, produce);
+      const answering = hooks.askAround('answer', question, exchange, produce);
+      const response = answering instanceof Promise ? await answering : answering;
       // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
       requireOpen(exchange, 'release');
       const released = hooks.ask('release', response, exchange);

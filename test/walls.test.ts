@@ -53,8 +53,7 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
   ['verify/', /^(?:verify|plugins-sdk\/lib)\//, /./],
   ['examples/plugins/', /^examples\/plugins\//, /^(?:node:.+|signed-data-proxy\/plugins-sdk)$/],
   ['examples/', /^examples\//, /./],
-  ['bench/', /./, /./],
-  ['scripts/', /./, /./],
+  ['tools/', /./, /./],
   ['test/', /./, /./],
 ];
 
@@ -62,7 +61,7 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
 const ABOUT: Readonly<Record<string, string>> = { pg: '/state-postgres.ts', jose: '/jwt-auth.ts' };
 
 const folders = readdirSync(root, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !/^(?:\.\w+|node_modules|dist|coverage|docs|packages)$/.test(entry.name))
+  .filter((entry) => entry.isDirectory() && !/^(?:\.\w+|node_modules|dist|coverage|docs)$/.test(entry.name))
   .map(({ name }) => name);
 const files = folders
   .flatMap(sources)
@@ -112,7 +111,7 @@ describe('the walls between the folders', () => {
   });
 
   it('no circle leads from a file to itself', () => {
-    const product = files.filter((file) => !/^(?:test|bench|scripts)\//.test(file));
+    const product = files.filter((file) => !/^(?:test|tools)\//.test(file));
     assert.deepEqual(
       product.flatMap((file) => circleFrom(file)?.join(' → ') ?? []),
       [],

@@ -67,15 +67,21 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const { format, colour, worker } = settings;
-  const reserved = worker === undefined ? RESERVED : new Set([...RESERVED, 'worker']);
+  const place = worker === undefined ? {} : { worker };
+  const reserved = new Set([...RESERVED, ...Object.keys(place)]);
   const lowest = LEVELS.indexOf(settings.level);
   const at = (level: keyof Log) => {
     if (LEVELS.indexOf(level) < lowest) return () => undefined;
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
       const time = isoTime();
-      const own = plain(fields, reserved, worker);
-      if (format === 'text') target.write(textOf({ level, time, message: String(message ?? '') }, own, colour));
-      else target.write(`${escapeUnprintable(jsonOf({ level, time, ...own, msg: message }))}\n`);
+      if (format === 'text') {
+        const own = plain(fields, { ...place }, reserved);
+        target.write(textOf({ level, time, message: String(message ?? '') }, own, colour));
+        return;
+      }
+      const members = plain(fields, { level, time, ...place }, reserved);
+      members.msg = message;
+      target.write(`${simpleJsonOf(members) ?? escapeUnprintable(jsonOf(members))}\n`);
     };
   };
   const log: ProcessLog = {
@@ -138,18 +144,17 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
 /** Those of the line, and names that mean something to JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
-/** Fields that cannot pass for the line's own, with errors as one line of text and without their stacks. */
+/** Adds fields, which cannot pass for the line's own, with errors as one line of text and without their stacks. */
 function plain(
   fields: Readonly<Record<string, unknown>>,
+  line: Record<string, unknown>,
   reserved: ReadonlySet<string>,
-  worker: number | undefined,
 ): Record<string, unknown> {
-  const copy: Record<string, unknown> = worker === undefined ? {} : { worker };
   for (const key in fields) {
     const value = fields[key];
-    copy[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
+    line[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
   }
-  return copy;
+  return line;
 }
 
 const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
@@ -164,6 +169,22 @@ function json(value: unknown): string | undefined {
     }
   }
   return '"[no JSON]"';
+}
+
+/** JSON would have to write these characters in another way, or {@link escapeUnprintable} might. */
+const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
+
+/** The members as JSON, where all of them are texts and numbers that JSON writes as they are: nearly every line is such a one. */
+function simpleJsonOf(members: Readonly<Record<string, unknown>>): string | undefined {
+  let text = '';
+  for (const name in members) {
+    const value = members[name];
+    if (NEEDS_ESCAPE.test(name)) return undefined;
+    if (typeof value === 'string' && !NEEDS_ESCAPE.test(value)) text += `,"${name}":"${value}"`;
+    else if (Number.isFinite(value)) text += `,"${name}":${value}`;
+    else return undefined;
+  }
+  return `{${text.slice(1)}}`;
 }
 
 /** Member by member only where one of them has no JSON form: that takes longer. */

@@ -18,11 +18,10 @@ function response(log: Log, exchange: Exchange, status: number): void {
   const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
   const what = resolved === undefined ? `${method} ${route}` : resolved.id;
   const client = clientName.get(exchange);
-  log.info(`${what} ${status} ${milliseconds}ms`, {
-    requestId,
-    ...(resolved && { endpoint: `${resolved.api}/${resolved.name}` }),
-    ...(client !== undefined && { client }),
-  });
+  const fields: Record<string, string> = { requestId };
+  if (resolved !== undefined) fields.endpoint = `${resolved.api}/${resolved.name}`;
+  if (client !== undefined) fields.client = client;
+  log.info(`${what} ${status} ${milliseconds}ms`, fields);
 }
 
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */

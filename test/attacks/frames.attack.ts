@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { keyKinds } from '../../bench/documents.ts';
 import { Isolate } from '../../config/plugins/isolate/isolate.ts';
 import { unpackSchema } from '../../config/plugins/isolate/packed-schema.ts';
 import { thisProcess } from '../../config/plugins/isolate/process-stats.ts';
 import type { Sketch } from '../../config/plugins/isolate/protocol.ts';
 import { standIn } from '../../config/plugins/isolate/stand-in.ts';
+import { keyKinds } from '../../tools/bench/documents.ts';
 import { resultOf, speaker } from '../support/isolated-speaker.ts';
 import { randomFrom, seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';

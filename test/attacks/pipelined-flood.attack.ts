@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { transformSync } from 'esbuild';
-import { floodPipelined } from '../../bench/pipelined-flood.ts';
+import { floodPipelined } from '../../tools/bench/pipelined-flood.ts';
 import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { configText, KEY } from '../cli/service-config.ts';
 import { urlOf } from '../cli/started.ts';
@@ -21,7 +21,9 @@ for (const [who, config] of [
   ['one address', configText(undefined, '').replace('{ port: 0 }', '{ port: 0, rateLimit: { trustForwardedFor: 1 } }')],
 ] as const) {
   it(`4,096 connections of ${who} that pipeline and read nothing end nobody and hold nobody up`, async (t) => {
-    const watch = transformSync(readFileSync(join(PACKAGE_ROOT, 'bench/turn-watch.ts'), 'utf8'), { loader: 'ts' }).code;
+    const watch = transformSync(readFileSync(join(PACKAGE_ROOT, 'tools/bench/turn-watch.ts'), 'utf8'), {
+      loader: 'ts',
+    }).code;
     const cwd = await folderWith(t, { 'c.yaml': config, 'watch.mjs': watch });
     const heap = ['--max-old-space-size=256', '--import', './watch.mjs'];
     const args = [...heap, join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'];

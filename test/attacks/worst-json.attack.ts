@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../bench/documents.ts';
 import { inTurns } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { documentOf, keyKinds, type Recipe, valueKinds, worstRecipes } from '../../tools/bench/documents.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';
 
 /**
- * Looks for answers of 1 MiB that are dear to read. The limits of `bench/README.md` are for a quiet machine; these are so
+ * Looks for answers of 1 MiB that are dear to read. The limits of `tools/bench/README.md` are for a quiet machine; these are so
  * generous that a busy one does not break them, and that nothing quadratic keeps them.
  */
 const LIMITS = { value: 700, canonical: 1000, copy: 1000, turn: 200 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type CpuProfile, cpuShares, differences, since } from '../../bench/profile.ts';
-import { median, quantile, ratios, spreadOf, textOfSpread } from '../../bench/statistics.ts';
-import { isSlower } from '../../bench/verdict.ts';
+import { type CpuProfile, cpuShares, differences, since } from '../../tools/bench/profile.ts';
+import { median, quantile, ratios, spreadOf, textOfSpread } from '../../tools/bench/statistics.ts';
+import { isSlower } from '../../tools/bench/verdict.ts';
 
 describe('medians and spreads', () => {
   it('a median of an even number of values lies between two', () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { svgOf, ticksOf } from '../../bench/chart.ts';
-import { curves } from '../../bench/curve-list.ts';
-import { comparison, table, withMarked } from '../../bench/table.ts';
+import { svgOf, ticksOf } from '../../tools/bench/chart.ts';
+import { curves } from '../../tools/bench/curve-list.ts';
+import { comparison, table, withMarked } from '../../tools/bench/table.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 
 describe('tables', () => {

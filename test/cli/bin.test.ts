@@ -18,7 +18,7 @@ console.log(JSON.stringify([text, libraries, import.meta.url, import.meta.filena
 async function sourceTree(t: TestContext) {
   const folder = await realpath(await folderWith(t));
   for (const part of ['cli', 'node_modules', 'plugins-sdk', 'verify']) await mkdir(join(folder, part));
-  for (const file of ['cli/bin.js', 'scripts', 'package.json'])
+  for (const file of ['cli/bin.js', 'cli/program.js', 'package.json'])
     await cp(join(PACKAGE_ROOT, file), join(folder, file), { recursive: true });
   const write = (file: string, text: string) => writeFile(join(folder, file), text);
   await write('cli/main.ts', MAIN);

@@ -190,6 +190,22 @@ describe('JSON', () => {
     assert.deepEqual(rest, { level: 'warn', msg: 'm', level_: 'x', time_: 1, msg_: 'y', err: 'Error: e' });
   });
 
+  it('is what JSON.stringify makes of the members, in their order', () => {
+    const name = fc.oneof(fc.string(), fc.nat().map(String));
+    const value = fc.oneof(fc.string(), fc.double(), fc.constantFrom(undefined, null, true, -0));
+    const fields = fc.dictionary(
+      name.filter((text) => !/^(level|time|msg|toJSON|__proto__)$/.test(text)),
+      value,
+    );
+    fc.assert(
+      fc.property(fc.string(), fields, (message, given) => {
+        const line = jsonOf(message, given);
+        const { time } = JSON.parse(line);
+        assert.equal(line, `${JSON.stringify({ level: 'warn', time, ...given, msg: message })}\n`);
+      }),
+    );
+  });
+
   it('is one line of plain characters that says the same, whatever is logged', () => {
     const anything = fc.string({ unit: 'binary', maxLength: 200 });
     fc.assert(

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Kind, stageNames, stageOf } from '../../kernel/stages.ts';
-import { PUBLISHED } from '../../scripts/vendor.ts';
+import { PUBLISHED } from '../../tools/scripts/vendor.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
 
@@ -54,10 +54,8 @@ describe(PAGE, () => {
   const rows = rowsOf('Who imports whom');
   for (const [name, , allowed] of rows) {
     const [folder = ''] = quoted(name);
-    // The build of the program imports beside it what it is made with.
     it(`${folder} imports what the table says`, () => {
-      const foreign = imported(folder).filter((other) => other !== 'scripts/');
-      assert.deepEqual(foreign, quoted(allowed).toSorted());
+      assert.deepEqual(imported(folder), quoted(allowed).toSorted());
     });
   }
 

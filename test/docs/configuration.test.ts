@@ -7,7 +7,7 @@ import { parse as parseEnvironment } from 'dotenv';
 import { parse } from 'yaml';
 import { definitions } from '../../cli/service/index.ts';
 import { composeSchema, loadConfig } from '../../config/index.ts';
-import { generatedFiles } from '../../scripts/generate-docs.ts';
+import { generatedFiles } from '../../tools/scripts/generate-docs.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { textsOf, wholeConfig } from '../support/docs.ts';
 

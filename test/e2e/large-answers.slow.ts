@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { AbiCoder } from 'ethers';
-import { documentOf } from '../../bench/documents.ts';
+import { documentOf } from '../../tools/bench/documents.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';

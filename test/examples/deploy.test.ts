@@ -59,10 +59,17 @@ describe('the Dockerfile', () => {
 
   it('leaves out secrets and what the build makes itself, and nothing that the build needs', () => {
     const { include }: { include: string[] } = JSON.parse(
-      readFileSync(join(PACKAGE_ROOT, 'scripts/tsconfig.build.json'), 'utf8'),
+      readFileSync(join(PACKAGE_ROOT, 'tools/scripts/tsconfig.build.json'), 'utf8'),
     );
-    const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE', 'scripts/build.ts'];
-    for (const path of [...include.map((folder) => folder.replace('../', '')), ...files]) {
+    const files = [
+      'package.json',
+      'package-lock.json',
+      'tsconfig.json',
+      'README.md',
+      'LICENSE',
+      'tools/scripts/build.ts',
+    ];
+    for (const path of [...include.map((folder) => join('tools/scripts', folder)), ...files]) {
       assert.ok(!isIgnored(path), path);
     }
     const secrets = ['.env', '.env.local', 'service.env', 'deploy/service.env', 'deploy/.env', 'deploy/valkey.acl'];

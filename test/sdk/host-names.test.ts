@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
-import { candidates, parseHosts, parseSearchRules } from '../../plugins-sdk/lib/http/host-names/files.ts';
+import { candidates, listedAddresses } from '../../plugins-sdk/lib/http/host-names/files.ts';
 import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 
@@ -236,33 +236,37 @@ describe('the files of the system', () => {
       'no-address name',
       '10.0.0.3',
     ].join('\r\n');
-    assert.deepEqual(
-      parseHosts(text),
-      new Map([
-        ['localhost', [v4('127.0.0.1'), v6('::1')]],
-        ['box', [v4('127.0.0.1')]],
-        ['db', [v4('10.0.0.1'), v4('10.0.0.2')]],
-        ['db.internal', [v4('10.0.0.1')]],
-      ]),
-    );
+    const expected = {
+      localhost: [v4('127.0.0.1'), v6('::1')],
+      box: [v4('127.0.0.1')],
+      db: [v4('10.0.0.1'), v4('10.0.0.2')],
+      'db.internal': [v4('10.0.0.1')],
+      name: [],
+      machine: [],
+      '10.0.0.3': [],
+    };
+    for (const [name, addresses] of Object.entries(expected))
+      assert.deepEqual(listedAddresses(text, name), addresses, name);
   });
 
   it('resolv.conf: the last `search` or `domain`, and `ndots`', () => {
     const cluster =
       'nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local. cluster.local\noptions ndots:5';
-    assert.deepEqual(parseSearchRules(cluster), {
-      domains: ['ns.svc.cluster.local', 'svc.cluster.local', 'cluster.local'],
-      ndots: 5,
-    });
-    assert.deepEqual(parseSearchRules('search a.test b.test\n; search c.test\n# search d.test\ndomain e.test f.test'), {
-      domains: ['e.test'],
-      ndots: 1,
-    });
-    assert.deepEqual(parseSearchRules('search .\noptions rotate ndots:x ndots:2 timeout:1'), { domains: [], ndots: 2 });
+    assert.deepEqual(candidates('db.ns', cluster), [
+      'db.ns.ns.svc.cluster.local',
+      'db.ns.svc.cluster.local',
+      'db.ns.cluster.local',
+      'db.ns',
+    ]);
+    const mixed = 'search a.test b.test\n; search c.test\n# search d.test\ndomain e.test f.test';
+    assert.deepEqual(candidates('db', mixed), ['db.e.test', 'db']);
+    assert.deepEqual(candidates('db.ns', mixed), ['db.ns', 'db.ns.e.test']);
+    assert.deepEqual(candidates('db', 'search .\noptions rotate ndots:x ndots:2 timeout:1'), ['db']);
+    assert.deepEqual(candidates('a.b', 'search c\noptions rotate ndots:x ndots:2 timeout:1'), ['a.b.c', 'a.b']);
   });
 
   it('a name is completed as the system would: first of all below as many dots as `ndots`, last of all otherwise', () => {
-    const rules = { domains: ['a.test', 'b.test'], ndots: 2 };
+    const rules = 'search a.test b.test\noptions ndots:2';
     assert.deepEqual(candidates('db', rules), ['db.a.test', 'db.b.test', 'db']);
     assert.deepEqual(candidates('db.svc', rules), ['db.svc.a.test', 'db.svc.b.test', 'db.svc']);
     assert.deepEqual(candidates('api.example.com', rules), [

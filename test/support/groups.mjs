@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { program } from '../../scripts/program.js';
+import { program } from '../../cli/program.js';
 
 /**
  * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends

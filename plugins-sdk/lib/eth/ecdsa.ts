@@ -11,7 +11,7 @@ const BACKENDS = ['secp256k1', 'tiny-secp256k1', 'ethers'] as const;
 
 /**
  * What does the arithmetic on the curve: libsecp256k1 as a native binding (`secp256k1`), the same library as WebAssembly
- * (`tiny-secp256k1`), or the JavaScript inside `ethers`. All give the same bytes; `bench/ecdsa.ts` compares their speed.
+ * (`tiny-secp256k1`), or the JavaScript inside `ethers`. All give the same bytes; `tools/bench/ecdsa.ts` compares their speed.
  */
 export type EcdsaBackend = (typeof BACKENDS)[number];
 

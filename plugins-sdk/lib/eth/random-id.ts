@@ -2,16 +2,17 @@ import { randomBytes } from 'node:crypto';
 import type { Hex } from './hex.ts';
 
 const ID_BYTES = 32;
-/** Random bytes are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
-let pool = Buffer.alloc(0);
+const DIGITS = 2 * ID_BYTES;
+/** Random digits are drawn for many ids at once: one call to the generator costs more than a hundred ids. */
+let pool = '';
 let used = 0;
 
 /** 32 random bytes as `0x` hex. */
 export function randomId(): Hex {
   if (used === pool.length) {
-    pool = randomBytes(128 * ID_BYTES);
+    pool = randomBytes(128 * ID_BYTES).toString('hex');
     used = 0;
   }
-  used += ID_BYTES;
-  return `0x${pool.toString('hex', used - ID_BYTES, used)}`;
+  used += DIGITS;
+  return `0x${pool.slice(used - DIGITS, used)}`;
 }

@@ -1,8 +1,8 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
-import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { within } from '../../time/within.ts';
-import { candidates, parsedFile, parseSearchRules, RESOLVER_FILE } from './files.ts';
+import { candidates, contentOf, RESOLVER_FILE } from './files.ts';
 
 /** The addresses of a name, and for how many milliseconds they may be used. */
 export interface Found {
@@ -11,71 +11,65 @@ export interface Found {
 }
 
 /** Milliseconds until a question is asked again, twice as many each time, and how often: 15 seconds in all. */
-const PATIENCE = { timeout: 1000, tries: 4 };
+const QUESTION = { timeout: 1000, tries: 4 };
 
-/** Milliseconds that IPv6 addresses are waited for when there are IPv4 addresses already (RFC 8305, section 3). */
-const RESOLUTION_DELAY = 50;
+/** How long IPv6 addresses are waited for when there are IPv4 addresses already (RFC 8305, section 3). */
+const RESOLUTION_DELAY_MS = 50;
 
-/** Nobody answered in time. */
-export class NoAnswer extends Error {}
-
-// Of the object: `setServers()` replaces its functions.
-const serversAtStart = dns.getServers().join();
-const areSetBefore = serversAtStart !== new Resolver().getServers().join();
+const systemServers = new Resolver().getServers().join();
 
 /** Asks the name servers, off libuv's thread pool: those of the system, or of `dns.setServers()`. */
 export class Dns {
-  readonly #resolvers: Resolver[] = [];
-  /** Whoever changes the file changes the servers, too. */
-  readonly #settings = parsedFile(RESOLVER_FILE, (text) => ({ rules: parseSearchRules(text), resolver: this.#open() }));
+  readonly #underWay = new Set<Resolver>();
 
   /**
    * The addresses of a name, which is completed as the system would; undefined when the servers do not know it, or do not
    * want to say.
-   * @throws NoAnswer
+   * @throws Error when they say nothing in time
    */
   async find(host: string): Promise<Found | undefined> {
-    const { rules, resolver } = this.#settings();
-    for (const name of candidates(host, rules)) {
-      const found = await addressesOf(resolver, name);
-      if (found !== undefined) return found;
+    // A new resolver reads the servers from the file as it is now.
+    const resolver = new Resolver(QUESTION);
+    // Of the object: `setServers()` replaces its functions.
+    const servers = dns.getServers();
+    if (servers.join() !== systemServers) resolver.setServers(servers);
+    this.#underWay.add(resolver);
+    try {
+      for (const name of candidates(host, contentOf(RESOLVER_FILE))) {
+        const found = await addressesOf(resolver, name);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    } finally {
+      this.#underWay.delete(resolver);
     }
-    return undefined;
   }
 
   /** Ends all questions. */
   close(): void {
-    for (const resolver of this.#resolvers) resolver.cancel();
-  }
-
-  #open(): Resolver {
-    const resolver = new Resolver(PATIENCE);
-    const servers = dns.getServers();
-    if (areSetBefore || servers.join() !== serversAtStart) resolver.setServers(servers);
-    this.#resolvers.push(resolver);
-    return resolver;
+    for (const resolver of this.#underWay) resolver.cancel();
   }
 }
 
 /** Some servers do not answer questions for IPv6 at all: nobody with an IPv4 address waits long for those. */
 async function addressesOf(resolver: Resolver, name: string): Promise<Found | undefined> {
-  const asked = settled(resolver.resolve6(name, { ttl: true }), 6);
-  const four = await settled(resolver.resolve4(name, { ttl: true }), 4);
-  const six = four.addresses.length === 0 ? await asked : await within(RESOLUTION_DELAY, asked, () => NOTHING);
-  const [first, second] = prefersIpv6() ? [six, four] : [four, six];
-  const addresses = [...first.addresses, ...second.addresses];
+  const asked = familyOf(resolver.resolve6(name, { ttl: true }), 6);
+  const four = await familyOf(resolver.resolve4(name, { ttl: true }), 4);
+  const six = four.addresses.length === 0 ? await asked : await within(RESOLUTION_DELAY_MS, asked, () => NOTHING);
+  const families = prefersIpv6() ? [six, four] : [four, six];
+  const addresses = families.flatMap((family) => family.addresses);
   if (addresses.length > 0) return { addresses, ttl: Math.min(four.ttl, six.ttl) };
-  if (four.isLate || six.isLate) throw new NoAnswer();
+  if (four.isLate || six.isLate) throw new Error('no answer in time');
   return undefined;
 }
 
-interface Part extends Found {
+interface Family extends Found {
   readonly isLate: boolean;
 }
 
-const NOTHING: Part = { addresses: [], ttl: Number.POSITIVE_INFINITY, isLate: false };
+const NOTHING: Family = { addresses: [], ttl: Number.POSITIVE_INFINITY, isLate: false };
 
-async function settled(records: Promise<{ address: string; ttl: number }[]>, family: 4 | 6): Promise<Part> {
+async function familyOf(records: Promise<{ address: string; ttl: number }[]>, family: 4 | 6): Promise<Family> {
   try {
     const list = await records;
     const ttl = Math.min(...list.map((record) => record.ttl)) * 1000;
@@ -90,14 +84,11 @@ async function settled(records: Promise<{ address: string; ttl: number }[]>, fam
 function prefersIpv6(): boolean {
   const order: string = dns.getDefaultResultOrder();
   if (order !== 'verbatim') return order === 'ipv6first';
-  return ownAddresses().some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address));
-}
-
-/** None where a sandbox keeps them from the process: they are asked for by a socket of the family AF_NETLINK. */
-function ownAddresses(): readonly NetworkInterfaceInfo[] {
   try {
-    return Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+    const own = Object.values(networkInterfaces()).flat();
+    return own.some((one) => one?.family === 'IPv6' && /^[23]/.test(one.address));
   } catch {
-    return [];
+    // A sandbox may keep the addresses from the process: a socket of the family AF_NETLINK asks for them.
+    return false;
   }
 }

@@ -1,8 +1,8 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
 import { BoundedTtlMap } from '../../bounded/bounded-ttl-map.ts';
-import { Dns, type Found, NoAnswer } from './dns.ts';
-import { HOSTS_FILE, parsedFile, parseHosts } from './files.ts';
+import { Dns, type Found } from './dns.ts';
+import { contentOf, HOSTS_FILE, listedAddresses } from './files.ts';
 import { SystemResolver } from './system.ts';
 
 /** Why a host name has no address; its codes are those of `dns.lookup`. */
@@ -17,8 +17,13 @@ export class UnknownHost extends Error {
   }
 }
 
-/** Takes the addresses, of which there is at least one, or the reason why there are none. */
-export type Waiter = (error: UnknownHost | undefined, addresses: readonly LookupAddress[]) => void;
+/** What is known of a host name: at least one address, or why there is none. */
+interface Known {
+  readonly error?: UnknownHost;
+  readonly addresses: readonly LookupAddress[];
+}
+
+export type Waiter = (error: Known['error'], addresses: Known['addresses']) => void;
 
 type Resolve = (host: string) => Promise<Found>;
 
@@ -29,12 +34,12 @@ export interface HostNamesOptions {
   readonly resolve?: Resolve;
 }
 
-/** Milliseconds that addresses are used, whatever their servers say. */
-const [SHORTEST, LONGEST] = [1000, 60_000];
-/** Milliseconds in which nobody asks again for a name that has no address. */
-const FAILURE = 1000;
-/** Milliseconds for addresses that come without a time of their own. */
-const UNTIMED = 10_000;
+/** How long addresses are used, whatever their servers say. */
+const [SHORTEST_MS, LONGEST_MS] = [1000, 60_000];
+/** How long nobody asks again for a name that has no address. */
+const FAILURE_MS = 1000;
+/** For addresses that come without a time of their own. */
+const UNTIMED_MS = 10_000;
 
 const MOST_NAMES = 1000;
 
@@ -51,15 +56,15 @@ const LOOPBACK: readonly LookupAddress[] = [
 export class HostNames {
   readonly #now: () => number;
   readonly #resolve: Resolve;
-  readonly #known = new BoundedTtlMap<readonly LookupAddress[] | UnknownHost>(MOST_NAMES);
-  readonly #waiting = new Map<string, Set<Waiter>>();
+  readonly #known = new BoundedTtlMap<Known>(MOST_NAMES);
+  readonly #underWay = new Map<string, Promise<Known>>();
   readonly #dns = new Dns();
   readonly #system = new SystemResolver();
-  readonly #hosts = parsedFile(HOSTS_FILE, parseHosts);
+  #isClosed = false;
 
   constructor({ now = () => performance.now(), resolve }: HostNamesOptions = {}) {
     this.#now = now;
-    this.#resolve = resolve ?? ((host) => this.#look(host));
+    this.#resolve = resolve ?? ((host) => this.#search(host));
   }
 
   /**
@@ -69,15 +74,23 @@ export class HostNames {
    */
   find(host: string, waiter: Waiter): () => void {
     const family = isIP(host);
-    const known = family === 0 ? this.#known.get(host, this.#now()) : [{ address: host, family }];
+    const known = family === 0 ? this.#known.get(host, this.#now()) : { addresses: [{ address: host, family }] };
     if (known !== undefined) {
-      if (known instanceof UnknownHost) waiter(known, []);
-      else waiter(undefined, known);
+      waiter(known.error, known.addresses);
       return () => undefined;
     }
-    const waiting = this.#waiting.get(host) ?? this.#begin(host);
-    waiting.add(waiter);
-    return () => waiting.delete(waiter);
+    let waiting: Waiter | undefined = waiter;
+    const lookUp = this.#underWay.get(host) ?? this.#lookUp(host);
+    this.#underWay.set(host, lookUp);
+    lookUp
+      .then(({ error, addresses }) => {
+        if (!this.#isClosed) waiting?.(error, addresses);
+      })
+      // The waiter was told; what it makes of that is its own business.
+      .catch(() => undefined);
+    return () => {
+      waiting = undefined;
+    };
   }
 
   /** The same as an option of node's own `connect`. */
@@ -98,52 +111,33 @@ export class HostNames {
 
   /** Ends the look-ups under way; nobody who still waits gets an answer. */
   close(): void {
-    this.#waiting.clear();
+    this.#isClosed = true;
     this.#dns.close();
     this.#system.close();
   }
 
-  #begin(host: string): Set<Waiter> {
-    const waiting = new Set<Waiter>();
-    this.#waiting.set(host, waiting);
-    const end = (known: readonly LookupAddress[] | UnknownHost, ttl: number) => {
-      if (this.#waiting.get(host) !== waiting) return;
-      this.#waiting.delete(host);
-      const now = this.#now();
-      this.#known.set(host, known, now + ttl, now);
-      for (const waiter of waiting) tell(waiter, known);
-    };
-    this.#resolve(host).then(
-      ({ addresses, ttl }) => end(addresses, Math.min(Math.max(ttl, SHORTEST), LONGEST)),
-      (error) => end(error instanceof UnknownHost ? error : new UnknownHost('EAI_AGAIN'), FAILURE),
-    );
-    return waiting;
+  async #lookUp(host: string): Promise<Known> {
+    const { ttl, ...known } = await this.#resolve(host).catch((error) => ({
+      error: error instanceof UnknownHost ? error : new UnknownHost('EAI_AGAIN'),
+      addresses: [],
+      ttl: FAILURE_MS,
+    }));
+    this.#underWay.delete(host);
+    const now = this.#now();
+    this.#known.set(host, known, now + Math.min(Math.max(ttl, SHORTEST_MS), LONGEST_MS), now);
+    return known;
   }
 
-  async #look(host: string): Promise<Found> {
+  async #search(host: string): Promise<Found> {
     const name = host.toLowerCase().replace(/\.$/, '');
-    const listed = this.#hosts().get(name);
-    if (listed !== undefined) return { addresses: listed, ttl: SHORTEST };
-    if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK, ttl: LONGEST };
-    try {
-      const found = await this.#dns.find(host);
-      if (found !== undefined) return found;
-    } catch (error) {
-      throw error instanceof NoAnswer ? new UnknownHost('EAI_AGAIN') : error;
-    }
+    const listed = listedAddresses(contentOf(HOSTS_FILE), name);
+    if (listed.length > 0) return { addresses: listed, ttl: SHORTEST_MS };
+    if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK, ttl: LONGEST_MS };
+    const found = await this.#dns.find(host);
+    if (found !== undefined) return found;
     const addresses = await this.#system.find(host);
     if (addresses.length === 0) throw new UnknownHost('ENOTFOUND');
-    return { addresses, ttl: UNTIMED };
-  }
-}
-
-/** One that fails keeps nobody else from its answer. */
-function tell(waiter: Waiter, known: readonly LookupAddress[] | UnknownHost): void {
-  try {
-    if (known instanceof UnknownHost) waiter(known, []);
-    else waiter(undefined, known);
-  } catch {
-    // It was told; what it makes of that is its own business.
+    return { addresses, ttl: UNTIMED_MS };
   }
 }
 

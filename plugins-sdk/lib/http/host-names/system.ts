@@ -2,10 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { LookupAddress } from 'node:dns';
 import { within } from '../../time/within.ts';
 
-/** Milliseconds for one name. */
-const DEADLINE = 15_000;
-/** Milliseconds. */
-const IDLE = 10_000;
+const LOOKUP_TIMEOUT_MS = 15_000;
+const IDLE_MS = 10_000;
 
 const PROGRAM = `
 const { lookup } = require('node:dns');
@@ -16,11 +14,6 @@ process.on('message', (host) => lookup(host, { all: true }, (_, addresses = []) 
 /** The variables that system resolvers look at, and no others: the environment may hold secrets. */
 const VARIABLES = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'SystemRoot'];
 
-interface Reply {
-  readonly host: string;
-  readonly addresses: readonly LookupAddress[];
-}
-
 /**
  * Asks the system's own resolver (getaddrinfo), which knows sources besides DNS, such as multicast DNS and directories. It
  * blocks a thread for as long as it takes, nothing can stop it, and node does not end before it has: so it has a process
@@ -30,12 +23,11 @@ export class SystemResolver {
   readonly #waiting = new Map<string, (addresses: readonly LookupAddress[]) => void>();
   #child: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
+  readonly #idleMs: number;
 
-  readonly #idleTime: number;
-
-  /** @param idleTime milliseconds without a question after which the process ends. */
-  constructor(idleTime = IDLE) {
-    this.#idleTime = idleTime;
+  /** @param idleMs how long the process stays without a question. */
+  constructor(idleMs = IDLE_MS) {
+    this.#idleMs = idleMs;
   }
 
   /**
@@ -52,13 +44,13 @@ export class SystemResolver {
       child.send(host, (error) => {
         if (error) this.#end(child);
       });
-      return await within(DEADLINE, answer, () => []);
+      return await within(LOOKUP_TIMEOUT_MS, answer, () => []);
     } catch (error) {
       this.#end(child);
       throw error;
     } finally {
       this.#waiting.delete(host);
-      if (this.#waiting.size === 0) this.#idle = setTimeout(() => this.close(), this.#idleTime).unref();
+      if (this.#waiting.size === 0) this.#idle = setTimeout(() => this.close(), this.#idleMs).unref();
     }
   }
 
@@ -74,7 +66,9 @@ export class SystemResolver {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       windowsHide: true,
     });
-    child.on('message', ({ host, addresses }: Reply) => this.#waiting.get(host)?.(addresses));
+    child.on('message', ({ host, addresses }: { host: string; addresses: readonly LookupAddress[] }) =>
+      this.#waiting.get(host)?.(addresses),
+    );
     child.on('error', () => this.#end(child));
     child.on('exit', () => this.#end(child));
     // Whoever waits has reasons of its own to stay.

@@ -1,0 +1,2 @@
+export function program(): Promise<string>;
+export function bundlePackage(outdir: string): Promise<void>;

@@ -1,0 +1,126 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundlePackage } from '../../cli/program.js';
+import { type Manifest, packagesOf, typed, typePackages, writePackages } from './packages.ts';
+import { PUBLISHED, vendorTypebox } from './vendor.ts';
+
+/** Makes `dist/`: a package of its own, in JavaScript with types, that runs on plain node and can be packed. */
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const dist = join(root, 'dist');
+
+/** What operators and plugin authors read, folders and pages; published as it is, but for pictures, and so are the pages of the repository that these link to. */
+const READ = ['docs', 'examples'];
+const PAGES = ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'];
+
+/** What implementations in other languages must agree with; an image is built without its tests, and so without this. */
+const VECTORS = 'test/vectors';
+
+/** What `plugin new` copies is published as the TypeScript that it is. */
+const TEMPLATE = 'cli/plugin/template';
+
+/** A package holds what this makes. */
+const SOURCE_ONLY = 'cli/program.js';
+
+/** Modules that do something when they are imported: those that are run or given to node's `--import`. */
+const SIDE_EFFECTS = [
+  './cli/bin.js',
+  './cli/main.js',
+  './program/*.js',
+  './cli/demo.js',
+  './cli/plugin/*.mjs',
+  './cli/service/watchdog-thread.js',
+  './builtins/fhe/worker.js',
+];
+
+/** Paths relative to `base`. */
+function filesIn(base: string, folder: string): string[] {
+  return readdirSync(join(base, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(base, join(entry.parentPath, entry.name)));
+}
+
+function copy(file: string): void {
+  mkdirSync(dirname(join(dist, file)), { recursive: true });
+  cpSync(join(root, file), join(dist, file));
+}
+
+function compile(): void {
+  const tsc = join(root, 'node_modules', '.bin', 'tsc');
+  const { status } = spawnSync(tsc, ['-p', join(root, 'tools/scripts/tsconfig.build.json')], { stdio: 'inherit' });
+  // The compiler has said why.
+  if (status !== 0) process.exit(1);
+}
+
+/** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
+function copyRest(): void {
+  const needed = (file: string) =>
+    (/\.(?:m?js|d\.mts)$/.test(file) && file !== SOURCE_ONLY) ||
+    (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
+  for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
+    if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
+  for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!/\.(?:png|svg)$/.test(file)) copy(file);
+  for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
+  if (existsSync(join(root, VECTORS)))
+    for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
+}
+
+/** Pictures would make up a third of the package: pages come without the lines that show them. */
+function leaveOutPictures(): void {
+  for (const page of filesIn(dist, 'docs').map((file) => join(dist, file))) {
+    writeFileSync(page, readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, ''));
+  }
+}
+
+/** The compiler leaves `.ts` in the specifiers of declarations. */
+function renameInDeclarations(): void {
+  const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
+  for (const file of declarations().map((name) => join(dist, name))) {
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace(specifier, '$1$2$3.js$2'));
+  }
+}
+
+function declarations(): string[] {
+  return PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((file) => file.endsWith('.d.ts'));
+}
+
+/** What a consumer of the package sees under a name: the source's module in JavaScript, and its types. */
+function builtExport(target: Manifest['exports'][string]): Manifest['exports'][string] {
+  return typeof target === 'string' && target.endsWith('.ts') ? typed(target.replace(/\.ts$/, '.js')) : target;
+}
+
+function writeManifest(manifest: Manifest): void {
+  const { scripts: _, devDependencies: __, workspaces: ___, allowScripts: ____, private: _____, ...kept } = manifest;
+  const exports = Object.entries(manifest.exports).map(([name, target]) => [name, builtExport(target)]);
+  const built = {
+    ...kept,
+    exports: Object.fromEntries(exports),
+    sideEffects: SIDE_EFFECTS,
+    files: [...PUBLISHED, ...READ, ...PAGES, VECTORS, 'vendor', 'program'],
+    dependencies: { ...manifest.dependencies, ...typePackages(packagesOf(dist, declarations()), manifest) },
+  };
+  writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
+}
+
+/** In a source tree the page is made when the service starts; a package holds it ready-made. */
+async function bundlePage(): Promise<void> {
+  const folder = 'builtins/explorer';
+  if (!existsSync(join(root, folder, 'bundle.ts'))) return;
+  const { bundleExplorer } = await import('../../builtins/explorer/bundle.ts');
+  writeFileSync(join(dist, folder, 'page.built.html'), await bundleExplorer());
+}
+
+const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+rmSync(dist, { recursive: true, force: true });
+compile();
+copyRest();
+leaveOutPictures();
+await vendorTypebox(dist);
+renameInDeclarations();
+writeManifest(manifest);
+writePackages(dist, join(root, 'tools/packages'), manifest);
+await bundlePage();
+await bundlePackage(join(dist, 'program'));

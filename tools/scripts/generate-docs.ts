@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { definitions } from '../../cli/service/index.ts';
+import { composeSchema } from '../../config/index.ts';
+import { configReference } from './config-reference.ts';
+import { stageReference } from './stage-reference.ts';
+
+/** Writes the files that follow from the schema of the config file, and from the table of stages; `npm run docs`. */
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const SCHEMA = 'config/config.schema.json';
+const REFERENCE = 'docs/configuration.md';
+const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
+const STAGES = 'docs/stages.md';
+const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts: npm run docs -->\n';
+
+/** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  const schema = composeSchema(definitions());
+  const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
+  const written = (path: string, mark: string) => textOf(path).split(mark)[0] ?? '';
+  return new Map([
+    [SCHEMA, `${jsonText(schema)}\n`],
+    [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
+    [
+      STAGES,
+      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(textOf('kernel/values.ts'), textOf('kernel/stages.ts'))}`,
+    ],
+  ]);
+}
+
+/** Indented as the formatter of the sources wants it: lists of plain values stand on one line. */
+function jsonText(value: object): string {
+  const text = JSON.stringify(value, undefined, 2);
+  return text.replace(/\[\s+("[^[\]{}]*")\s+\]/g, (_, items: string) => `[${items.replace(/,\s+/g, ', ')}]`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [path, text] of generatedFiles()) writeFileSync(join(root, path), text);
+}
