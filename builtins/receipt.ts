@@ -30,7 +30,7 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   });
 }
 
-function describe({ endpoints }: DescribedService): OpenApiPart {
+function openApiPart({ endpoints }: DescribedService): OpenApiPart {
   if (!endpoints.some((endpoint) => receiptKey.of(endpoint))) return {};
   const hash = (description: string) => ({ ...refTo('schemas', 'Bytes32'), description });
   const Receipt = objectSchema(
@@ -80,6 +80,6 @@ export const receipt = definePlugin({
   keys: [receiptKey],
   check: (context) => context.endpoints.flatMap((endpoint) => check(endpoint, context)),
   recommend,
-  openapi: describe,
+  openapi: openApiPart,
   setup: () => ({}),
 });

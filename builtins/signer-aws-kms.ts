@@ -26,7 +26,7 @@ const Schema = Type.Object(
 
 const MISSING = 'needs a package that is not installed: npm install @aws-sdk/client-kms@3';
 /** Milliseconds for one request of the library. */
-const PATIENCE = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 /** Bytes of an answer. */
 const LARGEST_ANSWER = 65_536;
 /** The library repeats what was throttled, once. */
@@ -58,7 +58,7 @@ function requestHandler(client: HttpClient) {
     async handle(request: SdkRequest, { abortSignal: signal }: { abortSignal?: AbortSignal } = {}) {
       const { method, headers } = request;
       const body = typeof request.body === 'object' ? new TextDecoder().decode(request.body) : request.body;
-      const limits = { timeout: PATIENCE, maxBytes: LARGEST_ANSWER, signal };
+      const limits = { timeout: REQUEST_TIMEOUT_MS, maxBytes: LARGEST_ANSWER, signal };
       const answer = await client.request({ method, url: urlOf(request), headers, body, ...limits });
       return { response: { statusCode: answer.status, headers: answer.headers, body: answer.body } };
     },

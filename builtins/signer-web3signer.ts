@@ -22,7 +22,7 @@ import type { HttpTarget } from '../plugins-sdk/lib/http/target.ts';
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;
 /** Milliseconds for the list of keys. */
-const PATIENCE = 10_000;
+const KEY_LIST_TIMEOUT_MS = 10_000;
 /** Bytes: some thirty thousand keys. */
 const LONGEST_LIST = 4 * 1024 * 1024;
 /** Bytes: a signature has 132. */
@@ -76,7 +76,7 @@ const addressOf = (key: string) => addressOfPublicKey(toBytes(`0x04${key.slice(2
 
 /** The name under which web3signer signs with the key of an address: the key, as it lists it. @throws Error naming the setting. */
 async function identifierOf(client: HttpClient, target: HttpTarget, address: Address): Promise<string> {
-  const list = { method: 'GET', path: 'publicKeys', timeout: PATIENCE, maxBytes: LONGEST_LIST } as const;
+  const list = { method: 'GET', path: 'publicKeys', timeout: KEY_LIST_TIMEOUT_MS, maxBytes: LONGEST_LIST } as const;
   const keys = await ask(client, target, list)
     .then(parseKeys)
     .catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { constants, createReadStream, fstatSync, open } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { within } from '../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../plugins-sdk/lib/time/with-timeout.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 
@@ -37,7 +37,7 @@ const reasons: Readonly<Record<string, string>> = {
 export async function readBounded(file: string): Promise<Buffer> {
   const stop = new AbortController();
   try {
-    return await within(DEADLINE, read(file, stop.signal), () => {
+    return await withTimeout(DEADLINE, read(file, stop.signal), () => {
       throw new ConfigErrors([errorAt(file, `was not read to its end within ${DEADLINE} ms`)]);
     });
   } finally {

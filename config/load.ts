@@ -9,7 +9,7 @@ import { checkIdentityOwners, endpointId } from './identity.ts';
 import { type Interpolated, interpolate, type Variables } from './interpolate.ts';
 import { loadPlugins, type PluginChoice } from './plugins/load.ts';
 import type { PluginModule } from './plugins/module-exports.ts';
-import { hiding, redactMessage, redactor } from './redact.ts';
+import { hiding, type Redact, redactMessage, redactor } from './redact.ts';
 import { compose } from './schema/compose.ts';
 import { type Identified, View } from './view.ts';
 import { freeEndpoints, literalDollars, publicVariables } from './warnings.ts';
@@ -46,7 +46,7 @@ export interface LoadedConfig {
   readonly hide: (text: string) => string;
 }
 
-const PATIENCE = 30_000;
+const PLUGIN_START_TIMEOUT_MS = 30_000;
 
 /**
  * Reads a config file in two passes: what `settings.plugins` names is imported first; then the whole file is validated
@@ -57,6 +57,7 @@ const PATIENCE = 30_000;
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
   const source = interpolate(tree, options.env);
+  const allowUnset = options.allowUnset === true;
   const redact = redactor(source.values);
   const settings = isRecord(source.value) ? source.value.settings : undefined;
   const plugins = await loadPlugins({
@@ -66,22 +67,17 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     modules: options.modules,
     builtins: options.builtins,
     redact,
-    patience: options.patience ?? PATIENCE,
+    patience: options.patience ?? PLUGIN_START_TIMEOUT_MS,
   });
-  const { definitions } = plugins;
-  const { schema, findings: collisions } = compose(definitions);
-  const view = new View(source, schema, definitions);
-  const { identified, findings: identityFindings } = view.identify(options.allowUnset === true);
-  const sound = view.wrongShapes.length === 0;
+  const { schema, findings: collisions } = compose(plugins.definitions);
+  const view = new View(source, schema, plugins.definitions);
+  const { identified, findings: identityFindings } = view.identify(allowUnset);
   const findings = [
     ...source.findings,
-    ...unsetVariables(source, options.allowUnset === true),
+    ...unsetVariables(source, allowUnset),
     ...plugins.findings,
     ...collisions,
-    ...checkIdentityOwners(definitions),
-    ...view.wrongShapes.filter(({ path }) => !view.isDoubtful(path)),
-    ...checkNames(view.config, view.isDoubtful),
-    ...view.certain(runChecks(definitions, view.context, { sound, redact }), identified),
+    ...contentFindings(view, plugins.definitions, identified, redact),
     ...identityFindings,
     ...sameIds(identified),
     ...freeEndpoints(view.context.endpoints),
@@ -89,11 +85,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...literalDollars(tree),
     ...shortDurations(schema, source.value, ''),
   ];
-  const ordered = inFileOrder(findings, tree).map((finding) => {
-    const message = redactMessage(finding.message, source.values);
-    const where = placeOf(tree, finding.path);
-    return { ...finding, message, ...(where && { where }) };
-  });
+  const ordered = located(findings, tree, source);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
   return {
     config: view.config,
@@ -104,6 +96,30 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     warnings: ordered,
     hide: hiding(source.values),
   };
+}
+
+/** What is wrong with the names and shapes of a config, and what plugins find in it. */
+function contentFindings(
+  view: View,
+  definitions: readonly Definition[],
+  identified: readonly Identified[],
+  redact: Redact,
+): readonly Finding[] {
+  const sound = view.wrongShapes.length === 0;
+  return [
+    ...checkIdentityOwners(definitions),
+    ...view.wrongShapes.filter(({ path }) => !view.isDoubtful(path)),
+    ...checkNames(view.config, view.isDoubtful),
+    ...view.certain(runChecks(definitions, view.context, { sound, redact }), identified),
+  ];
+}
+
+/** Findings in the order of the file, each with its place, and without the values of variables. */
+function located(findings: readonly Finding[], tree: Tree, { values }: Interpolated): LocatedFinding[] {
+  return inFileOrder(findings, tree).map((finding) => {
+    const where = placeOf(tree, finding.path);
+    return { ...finding, message: redactMessage(finding.message, values), ...(where && { where }) };
+  });
 }
 
 /** `prices/eth, line 12`: what a path means in the file. */

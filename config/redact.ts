@@ -26,13 +26,13 @@ export function hiding(values: Iterable<string>, shortest = SHORTEST_IN_FINDING)
 export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
-    const text = hide(textOf(error));
+    const text = hide(errorText(error));
     const line = printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim());
     return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
   };
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   try {
     return error instanceof Error ? error.message || error.name : String(error);
   } catch {

@@ -1,26 +1,11 @@
-import type { Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/observer.ts';
-import type { Pipeline } from '../kernel/pipeline.ts';
-import type { Refusal } from '../kernel/refusal.ts';
 import type { PluginSet } from '../kernel/registry.ts';
-import type { Hex, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 import { contextOf } from './contexts.ts';
-import { RoutedRequest } from './request.ts';
+import { type RequestOptions, RoutedRequest } from './request.ts';
 import { ENDPOINTS, Routes } from './routes.ts';
 
-export interface HandlerOptions {
+export interface HandlerOptions extends RequestOptions {
   readonly plugins: PluginSet;
-  readonly observer: Observer;
-  readonly pipeline: Pipeline;
-  /** Makes the id of a request. */
-  newId(): Hex;
-  /** Checks that HTTP can carry a response, and throws if it cannot. */
-  check(response: HttpResponse): HttpResponse;
-  /** Told of what went wrong before, beside and behind the pipeline: at the gate, in a route's handler, in a body that streams. */
-  failed(exchange: Exchange, refusal: Refusal): void;
-  /** Told of the end of every response, once each. */
-  closed(): void;
 }
 
 /** The path of an endpoint: nearly every request has one, and the router would find the same. */

@@ -1,18 +1,32 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { control, Exchange } from '../kernel/exchange.ts';
-import type { EndpointRequest } from '../kernel/pipeline.ts';
+import type { Observer } from '../kernel/observer.ts';
+import type { Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
-import { isStream } from '../kernel/request-lifecycle.ts';
-import type { HttpRequest, HttpResponse } from '../kernel/values.ts';
+import { type EndpointRequest, isStream } from '../kernel/request-lifecycle.ts';
+import type { Hex, HttpRequest, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 import { contextOf } from './contexts.ts';
-import type { HandlerOptions } from './handler.ts';
 import { responseTo } from './response-to.ts';
 import type { Found } from './routes.ts';
 import { pour, send } from './send.ts';
 
 type Headers = Record<string, string | undefined>;
+
+/** What requests need of the service. */
+export interface RequestOptions {
+  readonly observer: Observer;
+  readonly pipeline: Pipeline;
+  /** Makes the id of a request. */
+  newId(): Hex;
+  /** Checks that HTTP can carry a response, and throws if it cannot. */
+  check(response: HttpResponse): HttpResponse;
+  /** Told of what went wrong before, beside and behind the pipeline: at the gate, in a route's handler, in a body that streams. */
+  failed(exchange: Exchange, refusal: Refusal): void;
+  /** Told of the end of every response, once each. */
+  closed(): void;
+}
 
 /** One request at its route, until its response is out. */
 export class RoutedRequest implements EndpointRequest {
@@ -23,11 +37,11 @@ export class RoutedRequest implements EndpointRequest {
   endStream: (() => void) | undefined;
   readonly #incoming: IncomingRequest;
   readonly #found: Found;
-  readonly #options: HandlerOptions;
+  readonly #options: RequestOptions;
   readonly #tasks: (() => void)[] = [];
   #isOver = false;
 
-  constructor(incoming: IncomingRequest, found: Found, options: HandlerOptions) {
+  constructor(incoming: IncomingRequest, found: Found, options: RequestOptions) {
     const { method = '', headers, socket } = incoming.request;
     const [requestId, socketAddress] = [options.newId(), socket.remoteAddress ?? ''];
     const { route } = found.target;

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
 import { Budget } from './budget.ts';
 import { Charge } from './charge.ts';
+import { unhurried } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
@@ -21,13 +22,6 @@ class Exhausted extends Error {
     return typeof error === 'object' && error !== null && #own in error;
   }
 }
-
-/** For functions that watch without a budget. */
-const unhurried: Call = Object.freeze({
-  get signal() {
-    return new AbortController().signal;
-  },
-});
 
 /**
  * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, reads what comes back,

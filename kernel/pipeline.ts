@@ -1,34 +1,17 @@
 import type { Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
-import { type Produce, producer, type Signing } from './produce.ts';
-import { type Refusal, refusals, refuse } from './refusal.ts';
-import { RequestLifecycle } from './request-lifecycle.ts';
-import type { Awaitable, Headers, HttpRequest, HttpResponse, RouteRequest } from './values.ts';
-
-export interface Runtime extends Signing {
-  /** Told of every refusal and failure with what really happened. */
-  failed(exchange: Exchange, refusal: Refusal): void;
-}
-
-/** A request to an endpoint. */
-export interface EndpointRequest {
-  readonly exchange: Exchange;
-  /** The endpoint's id as the client sent it. */
-  readonly id: string;
-  /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
-  readonly httpRequest?: HttpRequest | undefined;
-  /** Takes what must wait until the response is on its way. */
-  later(task: () => void): void;
-}
+import { type Produce, producer } from './produce.ts';
+import { refusals, refuse } from './refusal.ts';
+import { type EndpointRequest, RequestLifecycle, type RequestServices, type Runtime } from './request-lifecycle.ts';
+import type { Awaitable, Headers, HttpResponse, RouteRequest } from './values.ts';
 
 const none: Headers = Object.freeze({});
 
 /** Runs requests through the stages, in the order of the table of stages. */
-export class Pipeline {
+export class Pipeline implements RequestServices {
   readonly hooks: Hooks;
   readonly runtime: Runtime;
   readonly produce: Produce;
-  /** Modes that may run the rest of the pipeline again. */
   readonly repeats: ReadonlySet<string>;
 
   constructor(hooks: Hooks, runtime: Runtime, repeats: ReadonlySet<string> = new Set()) {

@@ -1,13 +1,14 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { onAbort } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
-import type { EndpointRequest, Pipeline } from './pipeline.ts';
-import { requireOpen } from './produce.ts';
+import type { Hooks } from './hooks.ts';
+import { type Produce, requireOpen, type Signing } from './produce.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type {
   AuthMethod,
   Awaitable,
   BodyStream,
+  HttpRequest,
   HttpResponse,
   Outcome,
   Question,
@@ -15,9 +16,34 @@ import type {
   SignedResponse,
 } from './values.ts';
 
+export interface Runtime extends Signing {
+  /** Told of every refusal and failure with what really happened. */
+  failed(exchange: Exchange, refusal: Refusal): void;
+}
+
+/** A request to an endpoint. */
+export interface EndpointRequest {
+  readonly exchange: Exchange;
+  /** The endpoint's id as the client sent it. */
+  readonly id: string;
+  /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
+  readonly httpRequest?: HttpRequest | undefined;
+  /** Takes what must wait until the response is on its way. */
+  later(task: () => void): void;
+}
+
+/** What the requests of a pipeline share. */
+export interface RequestServices {
+  readonly hooks: Hooks;
+  readonly runtime: Runtime;
+  readonly produce: Produce;
+  /** Modes that may run the rest of the pipeline again. */
+  readonly repeats: ReadonlySet<string>;
+}
+
 /** One request's way through the stages. What is there at once is not awaited: each `await` costs as much as a short stage. */
 export class RequestLifecycle {
-  readonly #pipeline: Pipeline;
+  readonly #pipeline: RequestServices;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
   /** Whether what must wait for the response need not wait for that of the client. */
@@ -28,7 +54,7 @@ export class RequestLifecycle {
   /** The refusal that it ended with, if it did. */
   #refusal: Refusal | undefined;
 
-  constructor(pipeline: Pipeline, request: EndpointRequest) {
+  constructor(pipeline: RequestServices, request: EndpointRequest) {
     this.#pipeline = pipeline;
     this.#request = request;
     this.#exchange = request.exchange;

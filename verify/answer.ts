@@ -74,12 +74,12 @@ function unsigned(error: unknown, status: unknown): string {
 function readContent(data: unknown, rawData: unknown): Content {
   if (data !== undefined && rawData !== undefined) throw malformed('the response has both data and rawData');
   if (data === undefined && rawData === undefined) throw malformed('the response has neither data nor rawData');
-  if (rawData !== undefined) return { kind: 'raw', json: textOf(rawData) };
+  if (rawData !== undefined) return { kind: 'raw', json: canonicalText(rawData) };
   if (!isHex(data)) throw malformed('data must be 0x and an even number of hex digits');
   return { kind: 'encoded', data };
 }
 
-function textOf(rawData: unknown): string {
+function canonicalText(rawData: unknown): string {
   try {
     return canonicalJson(rawData);
   } catch (error) {

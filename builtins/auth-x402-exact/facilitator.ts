@@ -90,7 +90,7 @@ export class Facilitator {
     } catch (error) {
       if (!isAbout(error, 'SettleError')) throw failureOf('settle', error, this.#patience.settle);
       const { errorReason, transaction } = error;
-      response = { success: false, network: requirements.network, payer, transaction: textOf(transaction) };
+      response = { success: false, network: requirements.network, payer, transaction: stringOrEmpty(transaction) };
       if (typeof errorReason === 'string') response.errorReason = errorReason;
     }
     return settlementOf(response, requirements, payer);
@@ -145,7 +145,7 @@ function isAbout(error: unknown, name: 'VerifyError' | 'SettleError'): error is 
   return typeof status === 'number' && status >= 400 && status < 500 && !NOT_ABOUT_PAYMENT.has(status);
 }
 
-function textOf(value: unknown): string {
+function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 

@@ -23,7 +23,7 @@ import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
-import { described } from './openapi.ts';
+import { openApiPart } from './openapi.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { type Purchase, Purchases } from './purchases.ts';
 import { type Terms, TermsSchema, TYPE } from './terms.ts';
@@ -76,7 +76,7 @@ export const authX402Exact = definePlugin({
   isAnnounced: (endpoints) => endpoints.some(isPaid),
   needsState: { auth: [TYPE] },
   check: checkAllTerms,
-  openapi: ({ endpoints }) => (endpoints.some(isPaid) ? described : {}),
+  openapi: ({ endpoints }) => (endpoints.some(isPaid) ? openApiPart : {}),
   setup(services) {
     return services.endpoints.some(isPaid) ? behaviour(services) : {};
   },

@@ -59,7 +59,7 @@ const scheme = {
 };
 
 /** What clients should know of a payment. */
-export const described: OpenApiPart = {
+export const openApiPart: OpenApiPart = {
   schemas,
   headers,
   auth: {

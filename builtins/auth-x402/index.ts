@@ -24,7 +24,7 @@ import { Holds } from '../shared/payment-holds.ts';
 import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
 import { findMined, type Mined } from './chain.ts';
 import { Ledger } from './ledger.ts';
-import { described } from './openapi.ts';
+import { openApiPart } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
@@ -42,7 +42,7 @@ const attempts = new Attempts({
 /** Milliseconds per request for this plugin. */
 const BUDGET = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
-const PATIENCE = 10_000;
+const LOOKUP_TIMEOUT_MS = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
 const WAITING_PART = 0.8;
 
@@ -66,9 +66,9 @@ interface Accepted {
 }
 
 /** Every payment that an endpoint accepts may have to be looked up, one after the other. */
-function patience({ endpoint }: Exchange, budget: number): number {
+function lookUpTimeout({ endpoint }: Exchange, budget: number): number {
   const lookUps = endpoint.auth.filter(({ type }) => type === 'x402').length;
-  return Math.min(PATIENCE, (budget * WAITING_PART) / lookUps);
+  return Math.min(LOOKUP_TIMEOUT_MS, (budget * WAITING_PART) / lookUps);
 }
 
 /** @throws Refusal 401 */
@@ -112,7 +112,7 @@ export const authX402 = definePlugin({
   credentials: ['X-Payment-Proof'],
   needsState: { auth: ['x402'] },
   check: checkAllTerms,
-  openapi: () => described,
+  openapi: () => openApiPart,
   setup(services) {
     const { endpoints, states, shared, now } = services;
     const area = shared?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));
@@ -120,6 +120,11 @@ export const authX402 = definePlugin({
     return paid ? behaviour(services, area) : {};
   },
 });
+
+/** A mode may go on after a refusal. */
+function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
+  if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
+}
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
 function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: Log) {
@@ -173,7 +178,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     // Too late to be heard: the budget ended or the client left.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
-      const mined = await lookUp(accepted(method), proof, patience(exchange, budget), call);
+      const mined = await lookUp(accepted(method), proof, lookUpTimeout(exchange, budget), call);
       checkPayment(mined, accepted(method).terms, signer, now());
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
@@ -194,10 +199,6 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     checkWindow(proof, now());
     await redeem(method, proof, exchange, call);
     return true;
-  };
-  /** A mode may go on after a refusal. */
-  const refuseUnpaid = (_: unknown, exchange: Exchange): undefined => {
-    if (redeemed.get(exchange)?.fate === 'returned') throw givenBack();
   };
   const gates = { answer: refuseUnpaid, release: refuseUnpaid };
   const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, counted, log) };

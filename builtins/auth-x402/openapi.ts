@@ -47,7 +47,7 @@ const scheme = {
 };
 
 /** What clients should know of a payment; nothing of the operator's terms. */
-export const described: OpenApiPart = {
+export const openApiPart: OpenApiPart = {
   schemas,
   auth: {
     x402: {

@@ -29,7 +29,7 @@ export type Terms = Static<typeof TermsSchema>;
 const DEFAULT_EXPIRY = 300_000;
 
 /** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
-const GRACE = 600_000;
+const EXTRA_AGE_MS = 600_000;
 
 /** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
@@ -54,7 +54,7 @@ export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
 
 /** Milliseconds from the block of a payment to the end of its use. */
 export function greatestAge(terms: Pick<Terms, 'expiry'>): number {
-  return GRACE + expiryOf(terms);
+  return EXTRA_AGE_MS + expiryOf(terms);
 }
 
 function checkUrl(path: string, text: string): Finding[] {
@@ -78,7 +78,7 @@ function checkConfirmations(at: string, terms: Terms): Finding[] {
   const most = (milliseconds: number) => Math.ceil(milliseconds / blockTime);
   const more =
     expiryOf(terms) < LONGEST_VALIDITY
-      ? `, or for ${most(GRACE + LONGEST_VALIDITY)} with an "expiry" of ${LONGEST_VALIDITY}`
+      ? `, or for ${most(EXTRA_AGE_MS + LONGEST_VALIDITY)} with an "expiry" of ${LONGEST_VALIDITY}`
       : '';
   const message = `is never reached in time: with a block every ${blockTime / 1000} s it takes ${needed / 1000} s, and a payment is too old after ${age / 1000} s, which is 10 minutes and "expiry": ask for ${most(age)} at most${more}`;
   return [warning(`${at}.confirmations`, message)];

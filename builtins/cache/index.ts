@@ -112,8 +112,10 @@ interface Miss {
   readonly exchange: Exchange;
 }
 
-function answering({ entries, meters, maxAge, version, replicas }: CacheOptions): NonNullable<Taps['answer']> {
-  const lookups = lookupsIn(meters);
+type Lookups = ReturnType<typeof lookupsIn>;
+
+/** Gets answers that this process lacks: from another process, or from the upstream. */
+function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups) {
   const keep = (key: string, answer: SignedResponse, ttl: number) =>
     entries.set(key, answer, { ttl, size: answer.json.length * 2 });
   /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
@@ -144,6 +146,14 @@ function answering({ entries, meters, maxAge, version, replicas }: CacheOptions)
       if (!isStored) lock?.release();
     }
   };
+  return async (miss: Miss, flight: Work): Promise<SignedResponse> =>
+    replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
+}
+
+function answering(options: CacheOptions): NonNullable<Taps['answer']> {
+  const { entries, meters, maxAge, version } = options;
+  const lookups = lookupsIn(meters);
+  const fetch = fetching(options, lookups);
   return (question, exchange, { share }) => {
     if (maxAge(exchange.endpoint) === 0) return undefined;
     const key = version(exchange.endpoint) + question.key;
@@ -156,7 +166,7 @@ function answering({ entries, meters, maxAge, version, replicas }: CacheOptions)
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
-      return replicas === undefined ? make(miss, flight).then((made) => made.answer) : find(replicas, miss, flight);
+      return fetch(miss, flight);
     });
     // The work has begun by now, if it is this request's.
     if (!isFirst) lookups.miss(exchange, 'shared');

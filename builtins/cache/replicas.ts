@@ -29,7 +29,7 @@ export interface Search {
 type Asking = Pick<Exchange, 'endpoint' | 'client'>;
 
 /** How many timeouts of a call other processes are waited for: as long as one of theirs may take, with its wait for a slot. */
-const PATIENCE = 2;
+const WAIT_IN_TIMEOUTS = 2;
 
 const lockOf = (key: string) => `lock ${key}`;
 
@@ -59,7 +59,7 @@ export class ReplicaAnswers {
     { requestHash }: Pick<Question, 'requestHash'>,
     { endpoint, client }: Asking,
   ): Promise<Search> {
-    const patience = PATIENCE * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
+    const longestWait = WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
     const began = performance.now();
     const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, requestHash });
     try {
@@ -68,7 +68,7 @@ export class ReplicaAnswers {
         if (found !== undefined) return { found };
         const lock = await this.#lock(key);
         if (lock !== undefined) return await again(look, lock);
-        if (performance.now() - began >= patience || client.aborted) return {};
+        if (performance.now() - began >= longestWait || client.aborted) return {};
         await setTimeout(LOOK);
       }
     } catch {

@@ -41,7 +41,7 @@ export function exactNumbersAt(
   locations: readonly (Location | undefined)[],
 ): readonly (string | undefined)[] {
   const places = locations.map((location) => location?.map((step) => [step]));
-  return read(json, places, (bytes, target) => tokenOf(bytes, target));
+  return read(json, places, (bytes, node) => tokenOf(bytes, node));
 }
 
 /** A value of a JSON text: for a list or object an empty one, for a number also its source text. */
@@ -55,15 +55,15 @@ export type Place = readonly Location[];
 
 /** The values at some places in a JSON text, which is read once and of which nothing else is made. */
 export function valuesAt(json: string | Buffer, places: readonly Place[]): readonly (Found | undefined)[] {
-  return read(json, places, (bytes, target) => ({ value: parsedAt(bytes, target), token: tokenOf(bytes, target) }));
+  return read(json, places, (bytes, node) => ({ value: parsedAt(bytes, node), token: tokenOf(bytes, node) }));
 }
 
 function read<T>(
   json: string | Buffer,
   places: readonly (Place | undefined)[],
-  take: (bytes: Buffer, target: Target) => T,
+  take: (bytes: Buffer, node: ValueNode) => T,
 ): readonly (T | undefined)[] {
-  const root = new Target();
+  const root = new ValueNode();
   const targets = places.map((place) => (place && place.length <= MAX_DEPTH ? root.along(place) : undefined));
   const bytes = typeof json === 'string' ? Buffer.from(json) : json;
   try {
@@ -72,15 +72,15 @@ function read<T>(
     // The text is no JSON.
     if (!(error instanceof SyntaxError)) throw error;
   }
-  return targets.map((target) => (target?.isCurrent() ? take(bytes, target) : undefined));
+  return targets.map((node) => (node?.isCurrent() ? take(bytes, node) : undefined));
 }
 
-function tokenOf(bytes: Buffer, { start, end }: Target): string | undefined {
+function tokenOf(bytes: Buffer, { start, end }: ValueNode): string | undefined {
   const first = bytes[start] ?? 0;
   return first >= MINUS && first <= NINE ? bytes.toString('latin1', start, end) : undefined;
 }
 
-function parsedAt(bytes: Buffer, { start, end }: Target): unknown {
+function parsedAt(bytes: Buffer, { start, end }: ValueNode): unknown {
   if (bytes[start] === OPEN_BRACKET) return [];
   if (bytes[start] === OPEN_BRACE) return {};
   return JSON.parse(bytes.toString('utf8', start, end));
@@ -89,7 +89,7 @@ function parsedAt(bytes: Buffer, { start, end }: Target): unknown {
 /** What is wanted of an object or a list. It is known before one is read: as many may come as the text has room for. */
 interface Wanted {
   /** By name or index. */
-  readonly children: ReadonlyMap<string | number, Target>;
+  readonly children: ReadonlyMap<string | number, ValueNode>;
   /** Bytes of the names. */
   readonly lengths: ReadonlySet<number>;
   /** The highest index. */
@@ -97,30 +97,30 @@ interface Wanted {
 }
 
 /** A value that is wanted, or that leads to wanted ones. */
-class Target {
-  readonly #parent: Target | undefined;
-  #children: Map<string | number, Target> | undefined;
+class ValueNode {
+  readonly #parent: ValueNode | undefined;
+  #children: Map<string | number, ValueNode> | undefined;
   #wanted: Wanted | undefined;
   /** When it was last read: visits are numbered, and those of children lie within those of their parents. */
   visit = 0;
   start = 0;
   end = 0;
 
-  constructor(parent?: Target) {
+  constructor(parent?: ValueNode) {
     this.#parent = parent;
   }
 
-  along(place: Place): Target {
-    let target: Target = this;
+  along(place: Place): ValueNode {
+    let node: ValueNode = this;
     for (const step of place) {
-      target.#children ??= new Map();
-      const children: Map<string | number, Target> = target.#children;
-      const child: Target =
-        step.map((key) => children.get(key)).find((known) => known !== undefined) ?? new Target(target);
+      node.#children ??= new Map();
+      const children: Map<string | number, ValueNode> = node.#children;
+      const child: ValueNode =
+        step.map((key) => children.get(key)).find((known) => known !== undefined) ?? new ValueNode(node);
       for (const key of step) children.set(key, child);
-      target = child;
+      node = child;
     }
-    return target;
+    return node;
   }
 
   /** Nothing where the value itself is wanted, and nothing in it. To be asked when all places are known. */
@@ -155,17 +155,17 @@ class Reader {
   }
 
   /** @returns the position behind the value */
-  read(from: number, target: Target | undefined): number {
+  read(from: number, node: ValueNode | undefined): number {
     const start = skipSpace(this.#json, from);
-    if (target === undefined) return this.#endOfValue(start);
-    target.visit = ++this.#visits;
-    target.start = start;
-    const { wanted } = target;
+    if (node === undefined) return this.#endOfValue(start);
+    node.visit = ++this.#visits;
+    node.start = start;
+    const { wanted } = node;
     const first = this.#json[start];
-    if (wanted !== undefined && first === OPEN_BRACE) target.end = this.#readObject(start + 1, wanted);
-    else if (wanted !== undefined && first === OPEN_BRACKET) target.end = this.#readArray(start + 1, wanted);
-    else target.end = this.#endOfValue(start);
-    return target.end;
+    if (wanted !== undefined && first === OPEN_BRACE) node.end = this.#readObject(start + 1, wanted);
+    else if (wanted !== undefined && first === OPEN_BRACKET) node.end = this.#readArray(start + 1, wanted);
+    else node.end = this.#endOfValue(start);
+    return node.end;
   }
 
   #readObject(from: number, { children, lengths }: Wanted): number {

@@ -136,15 +136,15 @@ function check({ config, endpoints }: CheckContext): Finding[] {
 }
 
 /** What an endpoint wants done with its integer. */
-interface Target {
+interface EncryptionTarget {
   readonly bits: Bits;
   readonly signed: boolean;
   readonly contract: Address;
 }
 
-function targetsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, Target> {
+function targetsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, EncryptionTarget> {
   return new Map(
-    endpoints.flatMap((endpoint): [Endpoint, Target][] => {
+    endpoints.flatMap((endpoint): [Endpoint, EncryptionTarget][] => {
       const encrypt = encryptKey.of(endpoint);
       if (encrypt === undefined) return [];
       const signed = keys.encoding.of(endpoint)?.type !== 'uint256';
@@ -157,7 +157,7 @@ function connectionOf({ verifier, network, rpcUrl, relayerUrl, apiKey }: Relayer
   return { network, rpcUrl, relayerUrl, apiKey, verifier: checksumAddress(verifier) };
 }
 
-async function encrypt(pool: Pool | undefined, target: Target, data: Hex, signal: AbortSignal): Promise<Hex> {
+async function encrypt(pool: Pool | undefined, target: EncryptionTarget, data: Hex, signal: AbortSignal): Promise<Hex> {
   const { bits, signed, contract } = target;
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');

@@ -5,7 +5,7 @@ export class EncryptionFailure extends Error {
   override readonly name = 'EncryptionFailure';
 }
 
-export type Outcome = Ciphertext | EncryptionFailure;
+export type EncryptionOutcome = Ciphertext | EncryptionFailure;
 
 /** One value on its way to its ciphertext. It ends once: with an outcome, at its deadline, or when its client leaves. */
 export class Job {
@@ -13,7 +13,7 @@ export class Job {
   readonly #deadline: number;
   readonly #timer: NodeJS.Timeout;
   readonly #signal: AbortSignal;
-  readonly #onEnd: (outcome: Outcome) => void;
+  readonly #onEnd: (outcome: EncryptionOutcome) => void;
   #ended = false;
   #late = false;
 
@@ -21,7 +21,7 @@ export class Job {
    * @param timeout milliseconds for everything.
    * @param signal aborts when the client leaves.
    */
-  constructor(task: Task, timeout: number, signal: AbortSignal, onEnd: (outcome: Outcome) => void) {
+  constructor(task: Task, timeout: number, signal: AbortSignal, onEnd: (outcome: EncryptionOutcome) => void) {
     this.task = task;
     this.#deadline = performance.now() + timeout;
     this.#signal = signal;
@@ -56,7 +56,7 @@ export class Job {
     this.fail('the client left');
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: EncryptionOutcome): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);

@@ -15,7 +15,7 @@ const FIRST_BACKOFF = 250;
 const LONGEST_BACKOFF = 30_000;
 
 /** Milliseconds after a job's deadline until its process counts as stuck. */
-const GRACE = 100;
+const OVERTIME_MS = 100;
 
 let lastId = 0;
 
@@ -54,7 +54,7 @@ export class PoolWorker {
   run(job: Job): void {
     lastId += 1;
     // An abandoned job no longer ends at its deadline, but its process must; for other jobs the deadline comes first.
-    const guard = setTimeout(() => this.#fail('the worker did not end in time'), job.remaining + GRACE);
+    const guard = setTimeout(() => this.#fail('the worker did not end in time'), job.remaining + OVERTIME_MS);
     this.#current = { id: lastId, job, startedAt: performance.now(), guard };
     try {
       if (performance.now() - this.#bornAt > this.#options.lifetime) this.#discard();

@@ -30,14 +30,14 @@ function plain(text: string): string {
 function chainOf(error: unknown): string[] {
   const chain: string[] = [];
   for (let link = error; link !== undefined && chain.length < DEEPEST; link = causeOf(link)) {
-    const text = textOf(link);
+    const text = errorText(link);
     if (text !== '') chain.push(text);
     else if (!(link instanceof Error)) break;
   }
   return chain.length === 0 ? ['an error without a text'] : chain;
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : '';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return code === '' || error.message.includes(code) ? error.message : `${error.message} (${code})`.trim();

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
-import { oneByOne } from '../../plugins-sdk/lib/bounded/one-by-one.ts';
+import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-connection.ts';
 import { type Address, listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
@@ -79,7 +79,7 @@ export class MetricsServer {
   }
 
   async #listen(pages: Pages): Promise<void> {
-    const handle = oneByOne((request, response) => {
+    const handle = serializeConnection((request, response) => {
       void this.#answer(request, pages).then((reply) => send(response, reply));
     });
     const server = createServer(DEADLINES, handle);

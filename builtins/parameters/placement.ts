@@ -39,7 +39,7 @@ function invalid(name: string): Refusal {
 }
 
 /** Outside a body only text travels, and a list or an object has no text form that everyone agrees on. */
-function textOf(name: string, value: Json): string {
+function parameterText(name: string, value: Json): string {
   if (typeof value === 'object') throw invalid(name);
   return typeof value === 'number' ? plainDigits(value) : String(value);
 }
@@ -55,7 +55,7 @@ function isPlaceholder(part: Parts[number]): part is Placeholder {
 }
 
 function textsOf(parts: Parts, values: Values): string[] {
-  return parts.map((part) => (isPlaceholder(part) ? textOf(part.name, values[part.index] ?? '') : part));
+  return parts.map((part) => (isPlaceholder(part) ? parameterText(part.name, values[part.index] ?? '') : part));
 }
 
 function fill(parts: Parts, texts: readonly string[]): string {
@@ -68,7 +68,8 @@ function fillSegment(parts: Parts, values: Values): string {
   const segment = fill(parts, texts);
   if (segment !== '' && !hasDotSegment(texts.join(''))) return segment;
   const placed = parts.filter(isPlaceholder);
-  const culprit = placed.find(({ name, index }) => hasDotSegment(textOf(name, values[index] ?? ''))) ?? placed[0];
+  const culprit =
+    placed.find(({ name, index }) => hasDotSegment(parameterText(name, values[index] ?? ''))) ?? placed[0];
   throw invalid(culprit?.name ?? '');
 }
 
@@ -108,9 +109,9 @@ export function compilePlacement(template: string, declared: readonly Declared[]
       const { name, in: place } = parameter;
       if (place === 'body') body.push([name, value]);
       else if (place === 'query')
-        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, textOf(name, value))}`);
-      else if (place === 'header') headers.push([name, checked(name, textOf(name, value), isWholeValue)]);
-      else if (place === 'cookie') cookies.push(`${name}=${checked(name, textOf(name, value), isCookieValue)}`);
+        query.push(`${percentEncoded(name, name)}=${percentEncoded(name, parameterText(name, value))}`);
+      else if (place === 'header') headers.push([name, checked(name, parameterText(name, value), isWholeValue)]);
+      else if (place === 'cookie') cookies.push(`${name}=${checked(name, parameterText(name, value), isCookieValue)}`);
     }
     return {
       path: path(values),

@@ -2,14 +2,14 @@ import { type Exchange, type Hex, Refusal, type Statement } from '../../plugins-
 import { Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
 import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
 
-type Outcome = 'signed' | 'failed' | 'busy';
+type SigningOutcome = 'signed' | 'failed' | 'busy';
 
-type Measured = (outcome: Outcome, milliseconds: number) => void;
+type Measured = (outcome: SigningOutcome, milliseconds: number) => void;
 
 const ZERO: Hex = `0x${'0'.repeat(64)}`;
 /** No answer has these digests: an endpoint's ID is a hash, and never zero. */
@@ -83,7 +83,7 @@ export class RemoteSigner {
     const late = new AbortController();
     const work = (async () => signer.sign(statement, AbortSignal.any([signal, late.signal])))().finally(release);
     const left = Math.max(timeout - (performance.now() - began), 1);
-    const signature = await within(left, work, () => {
+    const signature = await withTimeout(left, work, () => {
       late.abort();
       throw new Error(`no signature within ${timeout} ms`);
     });
@@ -110,7 +110,7 @@ export function signingMeters(meters: Meters) {
     labels: ['signer'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
   });
-  return (signer: SignerRole, outcome: Outcome, milliseconds: number) => {
+  return (signer: SignerRole, outcome: SigningOutcome, milliseconds: number) => {
     outcomes({ signer, outcome }, 1);
     seconds({ signer }, milliseconds / 1000);
   };

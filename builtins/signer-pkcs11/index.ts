@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { definePlugin, type Hex, type OpenSigner, signerType } from '../../plugins-sdk/index.ts';
 import { recoverableSignature } from '../../plugins-sdk/lib/eth/signatures.ts';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { SignerServices } from '../../plugins-sdk/signing/signers.ts';
 import { type Config, explained, type Library, mayPass, Schema } from './failure.ts';
 import { leaveModule, useModule } from './module.ts';
@@ -10,7 +10,7 @@ import { Token } from './token.ts';
 
 const MISSING = 'needs a package that is not installed, or not built: npm install pkcs11js@2';
 /** Milliseconds for signatures under way when the signer is closed. */
-const PATIENCE = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 /** Milliseconds before each further look for the token: while one process logs in, others may see no token of SoftHSM's. */
 const PAUSES = [100, 200, 400];
 
@@ -46,8 +46,8 @@ async function open(config: Config, { path }: SignerServices): Promise<OpenSigne
   });
   // A signature that never ends keeps the module as it is.
   const close = () =>
-    within(
-      PATIENCE,
+    withTimeout(
+      CLOSE_TIMEOUT_MS,
       token.close().then(() => leaveModule(module)),
       () => undefined,
     );

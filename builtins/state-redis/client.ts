@@ -1,13 +1,13 @@
 import type { Redis as Client } from 'ioredis';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
-import type { Target } from './target.ts';
+import type { RedisTarget } from './target.ts';
 
 export type { Client };
 
 const MISSING = 'settings.state needs a package that is not installed: npm install ioredis@6';
 
 /** Milliseconds in which a connection must be there, and in which something must come back while an answer is awaited. */
-const PATIENCE = 3000;
+const SILENCE_TIMEOUT_MS = 3000;
 /** Milliseconds of silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE = 10_000;
 /** Milliseconds for the server to end a connection from its side. */
@@ -26,7 +26,7 @@ function isReadOnly({ message }: Error): boolean {
  * @throws Error with the command that installs the library, when it is missing.
  */
 export async function createClient(
-  { host, port, db, username, password, tls }: Target,
+  { host, port, db, username, password, tls }: RedisTarget,
   retry: () => number | null,
 ): Promise<Client> {
   const { Redis } = await optionalPackage(() => import('ioredis'), MISSING);
@@ -41,6 +41,11 @@ export async function createClient(
     ...{ enableReadyCheck: false, disableClientInfo: true },
     ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
     // Without a bound on silence, a host that vanished would hold the connection for a quarter of an hour.
-    ...{ connectTimeout: PATIENCE, socketTimeout: PATIENCE, keepAlive: KEEP_ALIVE, disconnectTimeout: DISCONNECT },
+    ...{
+      connectTimeout: SILENCE_TIMEOUT_MS,
+      socketTimeout: SILENCE_TIMEOUT_MS,
+      keepAlive: KEEP_ALIVE,
+      disconnectTimeout: DISCONNECT,
+    },
   });
 }

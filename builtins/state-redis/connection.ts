@@ -4,7 +4,7 @@ import { type Client, createClient } from './client.ts';
 import { type Examination, examine } from './examine.ts';
 import { hint, isReply, unavailable } from './reason.ts';
 import type { Script } from './scripts.ts';
-import { nameOf, type Target } from './target.ts';
+import { nameOf, type RedisTarget } from './target.ts';
 
 /** Milliseconds between two attempts to connect: at first, and at most. */
 const DELAY = { first: 50, most: 1000 };
@@ -15,7 +15,7 @@ const LOOK = 10_000;
 
 /** A connection that heals by itself, to a server that is looked at each time before it is used. */
 export class Connection {
-  readonly #target: Target;
+  readonly #target: RedisTarget;
   readonly #name: string;
   readonly #log: Log;
   #client: Client | undefined;
@@ -29,7 +29,7 @@ export class Connection {
   #fault: Error | undefined;
   #found: Examination = { doubts: [], warnings: [] };
 
-  constructor(target: Target, log: Log) {
+  constructor(target: RedisTarget, log: Log) {
     this.#target = target;
     this.#name = nameOf(target);
     this.#log = log;

@@ -1,5 +1,5 @@
 import { StateUnavailable } from '../../plugins-sdk/index.ts';
-import { nameOf, type Target } from './target.ts';
+import { nameOf, type RedisTarget } from './target.ts';
 
 /** Whether the server itself said so, and nothing else went wrong. @param begin of what it said. */
 export function isReply(error: unknown, begin = ''): error is Error {
@@ -7,12 +7,12 @@ export function isReply(error: unknown, begin = ''): error is Error {
 }
 
 /** What went wrong, for those who operate the service: a sentence without secrets, and without what was asked for. */
-export function unavailable(target: Target, error: unknown): StateUnavailable {
+export function unavailable(target: RedisTarget, error: unknown): StateUnavailable {
   if (error instanceof StateUnavailable) return error;
   return new StateUnavailable(`${nameOf(target)} ${isReply(error) ? answered(target, error) : failed(error)}`);
 }
 
-function answered({ db, password }: Target, { message }: Error): string {
+function answered({ db, password }: RedisTarget, { message }: Error): string {
   // A server that does not know a command repeats its arguments.
   const [known = ''] = message.split(', with args beginning with', 1);
   const said = password === undefined ? known : known.replaceAll(password, '***');
@@ -33,7 +33,7 @@ function failed(error: unknown): string {
 }
 
 /** What else to look at when a server that was never reached fails in this way. */
-export function hint({ tls }: Target, message: string): string {
+export function hint({ tls }: RedisTarget, message: string): string {
   if (tls === undefined)
     return /(?:closed the connection|ECONNRESET)$/.test(message)
       ? '; if it expects TLS, url begins with rediss://'

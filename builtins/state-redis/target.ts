@@ -33,7 +33,7 @@ export const RedisSchema = Type.Object(
 export type RedisConfig = Static<typeof RedisSchema>;
 
 /** A server, as the config names it. */
-export interface Target {
+export interface RedisTarget {
   readonly host: string;
   readonly port: number;
   readonly db: number;
@@ -45,7 +45,7 @@ export interface Target {
 const PORT = 6379;
 
 /** @throws Error when the URL cannot be parsed. */
-export function targetOf({ url, tls, ...own }: RedisConfig): Target {
+export function targetOf({ url, tls, ...own }: RedisConfig): RedisTarget {
   const parsed = new URL(url);
   const username = own.username ?? decodeURIComponent(parsed.username);
   const password = own.password ?? decodeURIComponent(parsed.password);
@@ -75,6 +75,6 @@ export function problemOf(config: RedisConfig): readonly [path: string, message:
 }
 
 /** The server as errors name it. */
-export function nameOf({ host, port }: Target): string {
+export function nameOf({ host, port }: RedisTarget): string {
   return `redis at ${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

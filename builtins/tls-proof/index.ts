@@ -15,7 +15,7 @@ import {
 import { AddressSchema, keys } from '../../plugins-sdk/keys.ts';
 import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
 import { askGateway, type Gateway } from './gateway.ts';
-import { described } from './openapi.ts';
+import { openApiPart } from './openapi.ts';
 
 const matchesKey = configKey(
   'endpoint',
@@ -148,7 +148,7 @@ export const tlsProof = definePlugin({
   budget: 'none',
   keys: [matchesKey, proofKey],
   check,
-  openapi: () => described,
+  openapi: () => openApiPart,
   setup({ endpoints, config, log, now, meters }) {
     const proof = proofKey.in(config) ?? 'none';
     if (proof === 'none') return {};

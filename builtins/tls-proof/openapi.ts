@@ -20,4 +20,4 @@ const Proof = objectSchema(
 );
 
 /** The `proof` that a signed answer may have. */
-export const described: OpenApiPart = { schemas: { Proof }, signed: { optional: { proof: schema('Proof') } } };
+export const openApiPart: OpenApiPart = { schemas: { Proof }, signed: { optional: { proof: schema('Proof') } } };

@@ -8,7 +8,7 @@ import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
 
 /** Milliseconds that the plugin's module, its factory and its start may take each, as in the service. */
-const PATIENCE = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
 /**
  * Loads a plugin as the service would and passes a recorded request, or a sample, through its hooks.
@@ -26,13 +26,13 @@ export async function testPluginFile(given: Given, source: string): Promise<numb
   const { loadPlugin } = await import('../plugin/load.ts');
   const builtins = definitions();
   const folder = userDirectory();
-  const choice = await loadPlugin({ source, folder, timeout, config, env, builtins, patience: PATIENCE });
+  const choice = await loadPlugin({ source, folder, timeout, config, env, builtins, patience: START_TIMEOUT_MS });
   checkKeys(record, [...builtins, choice.definition], recording ?? 'sample');
   const encoder = builtins.find((builtin) => builtin.keys?.some(({ path }) => path === keys.encoding.path));
   if (encoder === undefined) throw new Error('nothing encodes');
   const credentials = builtins.flatMap((builtin) => builtin.credentials ?? []);
   const { runRecorded } = await import('../plugin/run.ts');
-  const trial: Trial = { choice, record, encoder, credentials, log, patience: PATIENCE };
+  const trial: Trial = { choice, record, encoder, credentials, log, patience: START_TIMEOUT_MS };
   const steps = await runRecorded(trial);
   await print(report(trial, recording ?? 'a sample', steps));
   return steps.some(({ fault }) => fault) ? 1 : 0;

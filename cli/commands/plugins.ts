@@ -9,7 +9,7 @@ import { align, escapeUnprintable } from '../text.ts';
 export async function printPlugins(given: Given): Promise<number> {
   const file = userPath(given.value('config'));
   const env = await readEnvironment(given.optional('env'));
-  await print(`${describe(await describeService({ file, env })).join('\n')}\n`);
+  await print(`${pluginTable(await describeService({ file, env })).join('\n')}\n`);
   return 0;
 }
 
@@ -17,7 +17,7 @@ function budgetText({ budget }: { readonly budget: number | 'none' }): string {
   return budget === 'none' ? 'no budget' : `${budget} ms`;
 }
 
-function describe({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>): string[] {
+function pluginTable({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>): string[] {
   const inner = stageNames.filter((stage) => stage !== 'route');
   const rows = inner.flatMap((stage) => [
     [stage, '', '', `fails ${stageOf(stage).fails ?? 'closed'}`],

@@ -7,7 +7,7 @@ import { createLog, type LogSettings, logSettings, type ProcessLog } from '../se
 import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
 import { environmentFile, openFileWarning, readEnvironment, userPath } from '../surroundings.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
-import { takeMark } from '../workers/messages.ts';
+import { readWorkerIdentity } from '../workers/worker-identity.ts';
 
 /** Milliseconds between looks at a watched file. */
 const LOOK = 300;
@@ -20,33 +20,33 @@ export async function start(given: Given): Promise<number> {
   const asked = askedWorkers(given.optional('workers'));
   // Before anything slow: a signal during start-up ends the process as cleanly as one that comes later.
   const signalled = firstSignal();
-  const mark = takeMark();
+  const identity = readWorkerIdentity();
   const reloads = new Reloads();
   process.on('SIGHUP', () => reloads.ask());
   const file = userPath(given.value('config'));
   const envFile = given.optional('env');
   const files = [file, environmentFile(envFile)];
   // Workers reload when the primary process says so.
-  if (given.flag('watch') && mark === undefined) for (const path of files) watch(path, () => reloads.ask());
+  if (given.flag('watch') && identity === undefined) for (const path of files) watch(path, () => reloads.ask());
   const outside = signerVariables(process.env);
   const env = await Promise.race([readEnvironment(envFile), signalled]);
   if (typeof env === 'string') return 0;
-  const settings = { ...logSettings(env), ...(mark && { worker: mark.number, colour: mark.colour }) };
+  const settings = { ...logSettings(env), ...(identity && { worker: identity.number, colour: identity.colour }) };
   const log = createLog(settings);
   reportCrashesTo(log);
-  const exposed = mark === undefined ? openFileWarning(envFile) : undefined;
+  const exposed = identity === undefined ? openFileWarning(envFile) : undefined;
   if (exposed !== undefined) log.warn(exposed);
   const seconds = watchdogSeconds(env);
   try {
-    const count = mark === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
+    const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
     if (count > 1) {
       await refusePipes(files);
       return await supervise(count, { signalled, settings, log, reloads, variables: outside });
     }
     startWatchdog(seconds, settings, log);
     const now = () => variables(envFile, outside);
-    if (mark !== undefined)
-      return await (await import('../workers/worker.ts')).work({ mark, file, env, log, variables: now, signalled });
+    if (identity !== undefined)
+      return await (await import('../workers/worker.ts')).work({ identity, file, env, log, variables: now, signalled });
     return await serveUntil(signalled, log, async () => {
       const service = await (await import('../service/index.ts')).startService({ file, env, log });
       reloads.answerWith(() => service.reload(now));

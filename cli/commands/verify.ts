@@ -22,7 +22,7 @@ export async function verify(given: Given, file: string): Promise<number> {
   const answer = parse(source, await readBounded(source, file === '-'));
   const result = verifyResponse(answer, options);
   if (!result.ok) throw new Error(`${source}: ${result.message}`);
-  await print(`${describe(result).join('\n')}\n`);
+  await print(`${verificationLines(result).join('\n')}\n`);
   return 0;
 }
 
@@ -64,7 +64,7 @@ function readParameters(text: string): Readonly<Record<string, unknown>> {
   throw new UsageError('option --parameters <json> holds a number that would be rounded: it is asked as a string');
 }
 
-function describe(result: Exclude<Verification, { ok: false }>): string[] {
+function verificationLines(result: Exclude<Verification, { ok: false }>): string[] {
   const { signer, pinned, digest, endpointId, timestamp, signedData, kind, requestHash } = result;
   return [
     `Signer: ${signer}`,

@@ -1,6 +1,6 @@
 import { Resolver, resolveTxt } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for a lookup, retries included. */
@@ -47,7 +47,7 @@ export function readNameServer(text: string | undefined): NameServer {
  * @throws Error which names the name, and says why there are none.
  */
 export function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
-  return within(DEADLINE, ask(name, address), () => {
+  return withTimeout(DEADLINE, ask(name, address), () => {
     throw new Error(`${name}: no answer within ${DEADLINE} ms`);
   });
 }

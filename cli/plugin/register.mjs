@@ -1,6 +1,6 @@
 import * as node from 'node:module';
 import { register as registerTypeScript } from 'tsx/esm/api';
-import * as asModule from '../../config/plugins/as-module.mjs';
+import * as asModule from '../../config/plugins/plugin-as-module.mjs';
 import * as entry from './entry.mjs';
 
 /**
@@ -11,4 +11,5 @@ import * as entry from './entry.mjs';
 registerTypeScript();
 // As config/plugins/import.ts has them.
 if (node.registerHooks) for (const { resolve } of [asModule, entry]) node.registerHooks({ resolve });
-else for (const path of ['../../config/plugins/as-module.mjs', './entry.mjs']) node.register(path, import.meta.url);
+else
+  for (const path of ['../../config/plugins/plugin-as-module.mjs', './entry.mjs']) node.register(path, import.meta.url);

@@ -1,5 +1,4 @@
 import { ConfigErrors } from '../../config/findings.ts';
-import { inTime } from '../../config/plugins/import.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Observer } from '../../kernel/observer.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
@@ -9,13 +8,16 @@ import { stages } from '../../kernel/stages.ts';
 import type { Definition, EndpointDraft } from '../../plugins-sdk/define.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
+import { notReadyAfter } from '../../plugins-sdk/host/plugin-problem.ts';
 import { createPluginSet } from '../../plugins-sdk/host/plugin-set.ts';
 import type { Exchange } from '../../plugins-sdk/index.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
-import { exchangeOf, textOf } from '../../plugins-sdk/testing/request.ts';
+import { errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
 import { servicesOf, testEndpoint } from '../../plugins-sdk/testing/services.ts';
+import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
 import type { RecordedRequest } from './record.ts';
 import { StandIns } from './stand-ins.ts';
 import { type InnerCall, type Step, stepsOf, type Trace } from './steps.ts';
@@ -63,8 +65,8 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   }
   const others: Plugin = { hooks: standIns.hooks, observe: observerOf(trace, name) };
   registrations.push({ name: `stand-ins for ${name}`, budget: 'none', credentials, fallback: true, plugin: others });
-  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, textOf(error)));
-  await inTime(Promise.resolve(plugin.start?.()), patience);
+  const plugins = createPluginSet(registrations, ({ stage, error }) => trace.faults.set(stage, errorText(error)));
+  await withTimeout(patience, Promise.resolve(plugin.start?.()), notReadyAfter(patience));
   await pass(plugins, record, endpoint, trace);
   await plugin.stop?.(1000);
   return stepsOf(trace, record, [...Object.keys(plugin.hooks ?? {}), ...(plugin.vary ? ['vary'] : [])]);

@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { Connections } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
-import { signerAddressOf } from '../service/assemble.ts';
 import { DRAIN_TIME } from '../service/drain.ts';
-import { endsWithin } from '../service/ends-within.ts';
 import { Generation } from '../service/generation.ts';
 import { definitions } from '../service/index.ts';
 import { openState } from '../service/shared-state.ts';
@@ -38,18 +37,28 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   });
   for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
   await signers.open(loaded, variables);
+  const { server, node, stop } = await startIn(folder, loaded, signers, log);
+  let stopped: Promise<void> | undefined;
+  return {
+    ...asked(server, loaded.endpoints),
+    signer: node,
+    log: lines,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+};
+
+/** Starts the plugins of a config, and serves by them. */
+async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, log: Log) {
   const shared = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
+  const addresses = signers.addressesIn(loaded);
   let phase: Phase = 'starting';
-  const node = signerAddressOf(loaded);
-  const next = signers.inUse(loaded.config)?.next?.signer.address;
   const surroundings = {
-    node,
-    signers: next === undefined ? [node] : [node, next],
-    log,
-    now: Date.now,
+    ...addresses,
+    ...{ log, shared, now: Date.now, debts: new Debts() },
     meters: new MeterRegistry(() => undefined),
-    shared,
-    debts: new Debts(),
     lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000 }),
     phase: () => phase,
   };
@@ -69,27 +78,18 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   phase = 'serving';
   const server = createHttpServer();
   const connections = new Connections(server, (incoming) => generation.handle(incoming));
-  let stopped: Promise<void> | undefined;
   const stop = async () => {
     phase = 'stopping';
     generation.endStreams();
-    await endsWithin(DRAIN_TIME, generation.drained());
+    await withTimeout(DRAIN_TIME, generation.drained());
     generation.tell();
     connections.closeAll();
     await generation.stop(DRAIN_TIME);
     await letGo();
     server.close();
   };
-  return {
-    ...asked(server, loaded.endpoints),
-    signer: node,
-    log: lines,
-    stop: () => {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
-};
+  return { server, node: addresses.node, stop };
+}
 
 /** What asks it. */
 function asked(

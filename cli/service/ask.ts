@@ -66,7 +66,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   isOver = true;
   for (const task of tasks) task();
   if (isStream(response.body)) return refuseStream(exchange, response.body);
-  return { status: response.status, headers: { ...response.headers }, body: textOf(response.body) };
+  return { status: response.status, headers: { ...response.headers }, body: bodyText(response.body) };
 }
 
 /** What hooks may return as parameters, plugins may ask with. @throws TypeError */
@@ -85,7 +85,7 @@ async function refuseStream(exchange: Exchange, body: BodyStream): Promise<never
   throw new Error('the endpoint answers with a stream, which can only be sent to its client');
 }
 
-function textOf(body: Exclude<HttpResponse['body'], BodyStream>): string {
+function bodyText(body: Exclude<HttpResponse['body'], BodyStream>): string {
   if (typeof body === 'string') return body;
   return body instanceof Uint8Array ? Buffer.from(body).toString() : body.json;
 }

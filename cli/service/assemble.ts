@@ -1,5 +1,5 @@
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
-import { describe as textOf } from '../../kernel/refusal.ts';
+import { describe as errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';
@@ -46,33 +46,12 @@ export interface Surroundings
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
   const { log, meters, ask, background, now } = surroundings;
-  const { config } = loaded;
-  const endpoints = Object.freeze(loaded.endpoints);
-  const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
-  const all = (member: 'credentials' | 'exposes') =>
-    Object.freeze([...new Set(announced.flatMap(({ definition }) => definition[member] ?? []))]);
-  const [credentials, exposed] = [all('credentials'), all('exposes')];
-  let described: ServiceDescription | undefined;
-  const describe = () => {
-    described ??= describeService({ ...loaded, version: packageVersion() });
-    return described;
-  };
-  const needsState = stateNeeds(
-    loaded.plugins.map(({ definition }) => definition),
-    surroundings.shared,
-  );
+  const common = commonServices(loaded, surroundings);
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, clock, operator } = choice;
     const { name } = definition;
     const services: Services = {
-      ...surroundings,
-      config,
-      version: packageVersion(),
-      endpoints,
-      credentials,
-      exposed,
-      describe,
-      needsState,
+      ...common,
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
@@ -84,11 +63,35 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
-    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(textOf(error)) });
+    log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });
   const plugins = createPluginSet(registrations, complain, { signers, now });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
   return plugins;
+}
+
+/** What all plugins of a config get alike. */
+function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'signers'>) {
+  const endpoints = Object.freeze(loaded.endpoints);
+  const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
+  const all = (member: 'credentials' | 'exposes') =>
+    Object.freeze([...new Set(announced.flatMap(({ definition }) => definition[member] ?? []))]);
+  let described: ServiceDescription | undefined;
+  const describe = () => {
+    described ??= describeService({ ...loaded, version: packageVersion() });
+    return described;
+  };
+  const definitions = loaded.plugins.map(({ definition }) => definition);
+  return {
+    ...surroundings,
+    config: loaded.config,
+    version: packageVersion(),
+    endpoints,
+    credentials: all('credentials'),
+    exposed: all('exposes'),
+    describe,
+    needsState: stateNeeds(definitions, surroundings.shared),
+  };
 }
 
 /** All isolated plugins share their instruments, which are the service's: what they measure themselves, nobody hears. */

@@ -48,7 +48,7 @@ function explain(reason: string): void {
 }
 
 /** The error with the place where it was thrown: plugins share the process, and one must be found. */
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}${placeIn(error)}` : String(error);
   } catch {
@@ -109,7 +109,7 @@ function watchCalls(): void {
         return Reflect.apply(original, process, name === 'reallyExit' && !done ? [args[0] || 1] : args);
       } catch (error) {
         // Where a listener throws, the process would live on without ever running what is due in a next tick.
-        if (name === 'exit') crash(`uncaught exception: ${textOf(error)}`);
+        if (name === 'exit') crash(`uncaught exception: ${errorText(error)}`);
         throw error;
       }
     });
@@ -124,9 +124,9 @@ function watchCalls(): void {
  */
 export function watchForCrashes(): void {
   process.on('unhandledRejection', (error: unknown) => {
-    reporter.error(`unhandled rejection, of a promise that nobody awaits: ${textOf(error)}`);
+    reporter.error(`unhandled rejection, of a promise that nobody awaits: ${errorText(error)}`);
   });
-  process.on('uncaughtException', (error: unknown) => crash(`uncaught exception: ${textOf(error)}`));
+  process.on('uncaughtException', (error: unknown) => crash(`uncaught exception: ${errorText(error)}`));
   process.on('exit', (code) => {
     explainForeign(`exit code ${code}`);
     if (code === 0 && !done) process.exitCode = 1;

@@ -3,8 +3,8 @@ import type { Server } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { closeListener, closeWhenEmpty } from '../../http/close.ts';
 import type { Connections } from '../../http/connections.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
-import { endsWithin } from './ends-within.ts';
 
 /** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */
 export const DRAIN_TIME = 25_000;
@@ -62,10 +62,10 @@ export async function drained(work: Promise<unknown>, debts: Debts, delay: numbe
     isOver = true;
     return debts.paid();
   });
-  let isDone = await endsWithin(DRAIN_TIME + delay, ended);
+  let isDone = (await withTimeout(DRAIN_TIME + delay, ended)) !== LATE;
   while (!isDone && debts.size > 0 && performance.now() < last) {
-    await endsWithin(last - performance.now(), Promise.race([ended, debts.paid()]));
-    isDone = await endsWithin(Math.min(LAST_WORDS, Math.max(last - performance.now(), 0)), ended);
+    await withTimeout(last - performance.now(), Promise.race([ended, debts.paid()]));
+    isDone = (await withTimeout(Math.min(LAST_WORDS, Math.max(last - performance.now(), 0)), ended)) !== LATE;
   }
   return isOver;
 }

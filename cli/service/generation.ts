@@ -1,22 +1,23 @@
 import type { LoadedConfig } from '../../config/index.ts';
 import type { IncomingRequest } from '../../http/connections.ts';
 import { HttpHandler } from '../../http/handler.ts';
-import { Pipeline, type Runtime } from '../../kernel/pipeline.ts';
+import { Pipeline } from '../../kernel/pipeline.ts';
 import { describe } from '../../kernel/refusal.ts';
 import { type PluginSet, RegistrationError } from '../../kernel/registry.ts';
+import type { Runtime } from '../../kernel/request-lifecycle.ts';
 import { WaitGroup } from '../../kernel/wait-group.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
 import { httpResponseOf } from '../../plugins-sdk/host/result-checks.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { messageOf } from '../text.ts';
 import { ask } from './ask.ts';
 import { assemble, type Surroundings } from './assemble.ts';
-import { endsWithin } from './ends-within.ts';
 import { connectionLimitsOf } from './listener.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
@@ -122,8 +123,8 @@ export class Generation {
     for (const { name, plugin } of this.#plugins.plugins) {
       try {
         started.push(name);
-        const ready = await endsWithin(START_TIME, Promise.resolve(plugin.start?.()));
-        if (!ready) throw new Error(`is not ready after ${START_TIME} ms`);
+        const ready = await withTimeout(START_TIME, Promise.resolve(plugin.start?.()));
+        if (ready === LATE) throw new Error(`is not ready after ${START_TIME} ms`);
       } catch (error) {
         this.#stopped = this.#stopPlugins(STOP_TIME, started);
         await this.#stopped;
@@ -183,8 +184,8 @@ export class Generation {
     const plugins = this.#plugins.plugins.filter(({ name }) => started?.includes(name) ?? true);
     const stops = plugins.map(async ({ name, plugin }) => {
       try {
-        const stopped = await endsWithin(patience, Promise.resolve(plugin.stop?.(patience)));
-        if (!stopped) this.#log.error(`plugin "${name}" did not stop in time`);
+        const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
+        if (stopped === LATE) this.#log.error(`plugin "${name}" did not stop in time`);
       } catch (error) {
         this.#log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
       }

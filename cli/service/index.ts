@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../../builtins/index.ts';
-import { type LocatedFinding, loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, type LocatedFinding, loadConfig } from '../../config/index.ts';
 import { loadContexts } from '../../http/contexts.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
@@ -13,13 +13,14 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import type { Signing } from '../../plugins-sdk/signing/signers.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
-import type { Place, Prepared } from '../workers/place.ts';
 import { checkTogether } from '../workers/rules.ts';
+import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
 import { assemble, signerAddressOf } from './assemble.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
+import type { Environment, ReadVariables } from './reload-faults.ts';
 import { requestLog } from './request-log.ts';
-import { type Environment, type ReadVariables, Server } from './server.ts';
+import { Server } from './server.ts';
 import { openState } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 
@@ -60,9 +61,9 @@ export interface Service {
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signing?: Signing, tracing = false, place?: Place): Definition[] {
+export function definitions(signing?: Signing, tracing = false, link?: WorkerLink): Definition[] {
   const plugins = builtins(signing);
-  return [listener(plugins, place?.measure), requestLog(tracing), ...plugins];
+  return [listener(plugins, link?.measure), requestLog(tracing), ...plugins];
 }
 
 /**
@@ -70,24 +71,52 @@ export function definitions(signing?: Signing, tracing = false, place?: Place): 
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
 export async function startService(
-  options: ServiceOptions & { readonly log: Log; readonly place?: Place },
+  options: ServiceOptions & { readonly log: Log; readonly link?: WorkerLink },
 ): Promise<Service> {
-  const { file, env, log, place } = options;
+  const { file, env, log, link } = options;
   const signers = Signers.beside(file, env, log);
-  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), place);
-  const load = async (variables: Environment, announces: boolean) => {
+  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), link);
+  const load = configLoader(file, signers, log, link, own);
+  const announces = link?.announces ?? true;
+  const loaded = await load(env, announces);
+  if (announces) warnOfVariables(env, log);
+  const path = (relative: string) => resolve(dirname(file), relative);
+  const state = openState(loaded, { log, now: Date.now, path });
+  const service = new Server(signers, log, load, state, link);
+  const url = await service.start(loaded);
+  warmUp(loadContexts);
+  if (link === undefined) service.serve();
+  return {
+    url,
+    signer: { address: signerAddressOf(loaded) },
+    reload: (variables) => service.reload(variables),
+    prepare: (variables, aloud) => service.prepare(variables, aloud),
+    serve: () => service.serve(),
+    stopTime: () => service.stopTime(),
+    stop: (others) => service.stop(others),
+  };
+}
+
+/** Reads a config, opens its signers and says what to beware of. */
+function configLoader(
+  file: string,
+  signers: Signers,
+  log: Log,
+  link: WorkerLink | undefined,
+  own: readonly Definition[],
+) {
+  const warnOf = (loaded: LoadedConfig) => {
+    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
+    for (const { path, message, where } of [...loaded.warnings, ...together])
+      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+  };
+  return async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
     proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });
-    const warnings: readonly LocatedFinding[] = [
-      ...loaded.warnings,
-      ...(place === undefined ? [] : checkTogether(loaded)),
-    ];
-    for (const { path, message, where } of announces ? warnings : [])
-      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
+    if (announces) warnOf(loaded);
     await signers.open(loaded, variables);
     try {
-      const next = signers.inUse(loaded.config)?.next?.signer.address;
-      for (const address of [signerAddressOf(loaded), ...(next ? [next] : [])]) {
+      for (const address of signers.addressesIn(loaded).signers) {
         const published = announces ? publicKeyWarning(address) : undefined;
         if (published !== undefined) log.warn(published);
       }
@@ -98,29 +127,14 @@ export async function startService(
     }
     return loaded;
   };
-  const announces = place?.announces ?? true;
-  const loaded = await load(env, announces);
-  if (announces && env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY) {
+}
+
+function warnOfVariables(env: Environment, log: Log): void {
+  if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY)
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
-  }
   // Node reads it before anything else runs.
-  if (announces && env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
+  if (env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
     log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
-  const path = (relative: string) => resolve(dirname(file), relative);
-  const state = openState(loaded, { log, now: Date.now, path });
-  const service = new Server(signers, log, load, state, place);
-  const url = await service.start(loaded);
-  warmUp(loadContexts);
-  if (place === undefined) service.serve();
-  return {
-    url,
-    signer: { address: signerAddressOf(loaded) },
-    reload: (variables) => service.reload(variables),
-    prepare: (variables, aloud) => service.prepare(variables, aloud),
-    serve: () => service.serve(),
-    stopTime: () => service.stopTime(),
-    stop: (others) => service.stop(others),
-  };
 }
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */

@@ -8,7 +8,7 @@ const RETRY = 10;
 /** Milliseconds between attempts while there is no room on the disk. */
 const RETRY_FULL = 500;
 /** Milliseconds that the end of the process waits for a reader, in all. */
-const PATIENCE = 1000;
+const SLOW_READER_TIMEOUT_MS = 1000;
 /** Characters at which a batch is written without waiting. */
 const EAGER = 64 * 1024;
 /** Characters that may wait; lines beyond are dropped. */
@@ -43,7 +43,7 @@ export class LogSink {
   /** Code of the error that keeps lines waiting. */
   #obstacle: string | undefined;
   #lost = 0;
-  #patience = PATIENCE;
+  #timeLeft = SLOW_READER_TIMEOUT_MS;
 
   constructor(fd: number, dropped: Dropped = () => undefined) {
     this.#fd = fd;
@@ -69,15 +69,15 @@ export class LogSink {
   }
 
   #mayWait(): boolean {
-    this.#patience -= RETRY;
-    return this.#patience >= 0 && SLOW.has(this.#obstacle ?? '');
+    this.#timeLeft -= RETRY;
+    return this.#timeLeft >= 0 && SLOW.has(this.#obstacle ?? '');
   }
 
   #turn(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#attempt()) {
-      this.#patience = PATIENCE;
+      this.#timeLeft = SLOW_READER_TIMEOUT_MS;
       return;
     }
     const delay = SLOW.has(this.#obstacle ?? '') ? RETRY : RETRY_FULL;

@@ -1,52 +1,28 @@
-import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
+import type { LoadedConfig } from '../../config/index.ts';
 import { Connections } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
 import { describe } from '../../kernel/refusal.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
-import { messageOf } from '../text.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
-import { fingerprintOf, type Place, type Prepared, quiet } from '../workers/place.ts';
-import { signerAddressOf } from './assemble.ts';
+import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
 import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
-import { endsWithin } from './ends-within.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
+import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
+import { ReloadQueue } from './reload-queue.ts';
 import { announce, report } from './report.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Reads what the variables are now. */
-export type ReadVariables = () => Environment | Promise<Environment>;
-
-/** The variables for a reload cannot be read. */
-class Unreadable extends Error {}
-
-/** @throws Unreadable */
-async function read(variables: ReadVariables): Promise<Environment> {
-  try {
-    return await variables();
-  } catch (error) {
-    throw new Unreadable(messageOf(error));
-  }
-}
-
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY = 250;
-
-/** The lines that say why the config of a reload cannot be used. */
-export function faultsOf(error: unknown): string[] {
-  const lines = error instanceof ConfigErrors ? error.lines : messageOf(error).split('\n');
-  const isOfConfig = error instanceof ConfigErrors || error instanceof Unreadable;
-  return isOfConfig ? [...lines] : [...lines, 'the plugins of the new config cannot be used'];
-}
 
 type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 
@@ -55,7 +31,7 @@ export class Server {
   readonly #signers: Signers;
   readonly #log: Log;
   readonly #load: Load;
-  readonly #place: Place | undefined;
+  readonly #link: WorkerLink | undefined;
   readonly #state: StateClient | undefined;
   readonly #meters: MeterRegistry;
   readonly #debts = new Debts();
@@ -68,19 +44,17 @@ export class Server {
   #first: LoadedConfig | undefined;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0 };
-  #reloading: Promise<boolean> = Promise.resolve(true);
+  readonly #reloads = new ReloadQueue(true);
   /** The part of a reload that has plugins to stop if it fails. */
   #replacing: Promise<unknown> = Promise.resolve();
-  /** A reload that waits for the one before it. */
-  #next: Promise<boolean> | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, place?: Place) {
+  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, link?: WorkerLink) {
     this.#signers = signers;
     this.#log = log;
     this.#load = load;
     this.#state = state;
-    this.#place = place;
+    this.#link = link;
     this.#meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
     );
@@ -100,7 +74,7 @@ export class Server {
 
   /** @returns the URL that it listens on. */
   async start(loaded: LoadedConfig): Promise<string> {
-    const announces = this.#place?.announces ?? true;
+    const announces = this.#link?.announces ?? true;
     const [generation, say] = this.#generationOf(loaded, announces);
     this.#first = loaded;
     this.#install(generation);
@@ -129,14 +103,7 @@ export class Server {
   }
 
   reload(variables: ReadVariables): Promise<boolean> {
-    // One at a time, so that the files that were read last win.
-    const begin = () => {
-      this.#next = undefined;
-      return this.#reload(variables);
-    };
-    this.#next ??= this.#reloading.then(begin, begin);
-    this.#reloading = this.#next;
-    return this.#reloading;
+    return this.#reloads.run(() => this.#reload(variables));
   }
 
   stop(others = false): Promise<void> {
@@ -155,7 +122,7 @@ export class Server {
   }
 
   async #prepareAnew(variables: ReadVariables, announces: boolean): Promise<Prepared | undefined> {
-    const env = await read(variables);
+    const env = await readNow(variables);
     const loaded = await this.#load(env, announces);
     if (this.#isStopping()) return undefined;
     const preparing = this.#prepare(loaded, env, announces);
@@ -179,6 +146,7 @@ export class Server {
 
   async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
     const old = this.#current;
+    const [first, signers] = [this.#first ?? loaded, this.#signers];
     const [next, say] = this.#generationOf(loaded, announces, old);
     try {
       await next.start();
@@ -195,37 +163,27 @@ export class Server {
       next.commit();
       this.#install(next);
       say();
-      if (announces)
-        report(this.#log, {
-          first: this.#first ?? loaded,
-          before: old.loaded,
-          after: loaded,
-          env,
-          signers: this.#signers,
-        });
+      if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
       void this.#retire(old);
     };
-    if (!this.#isStopping()) return { config: fingerprintOf(loaded, this.#first ?? loaded), commit, abort };
+    if (!this.#isStopping()) return { config: fingerprintOf(loaded, first), commit, abort };
     await abort();
     return undefined;
   }
 
   #listen(loaded: LoadedConfig): Promise<void> {
     const address = addressOf(loaded.config);
-    if (this.#place === undefined) return listen(this.#server, address);
-    return this.#place.listen(this.#server, address, fingerprintOf(loaded, loaded));
+    if (this.#link === undefined) return listen(this.#server, address);
+    return this.#link.listen(this.#server, address, fingerprintOf(loaded, loaded));
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
-    const node = signerAddressOf(loaded);
-    const next = this.#signers.inUse(loaded.config)?.next?.signer.address;
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
-    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#place?.workers];
+    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
     const lastReload = () => this.#lastReload;
     const surroundings = {
-      node,
-      signers: next === undefined ? [node] : [node, next],
+      ...this.#signers.addressesIn(loaded),
       log,
       now: Date.now,
       meters,
@@ -253,7 +211,7 @@ export class Server {
   async #retire(old: Generation): Promise<void> {
     old.endStreams();
     await old.served();
-    await endsWithin(DRAIN_TIME, old.drained());
+    await withTimeout(DRAIN_TIME, old.drained());
     old.tell();
     await this.#remove(old, LONGEST_DRAIN);
   }
@@ -285,7 +243,7 @@ export class Server {
     this.#connections.closeAll();
     const patience = Math.max(this.stopTime() - (performance.now() - started), 0);
     // A reload under way stops by itself what it has started, which is waited for; one that has started nothing is not.
-    await endsWithin(patience, this.#replacing);
+    await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
     await Promise.all([this.#state?.close(), this.#signers.close()]);
   }

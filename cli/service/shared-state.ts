@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/index.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Endpoint } from '../../plugins-sdk/kernel.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import {
@@ -16,7 +16,6 @@ import {
   StateUnreadable,
 } from '../../plugins-sdk/state/area.ts';
 import { messageOf } from '../text.ts';
-import { endsWithin } from './ends-within.ts';
 import type { Measured } from './state-meters.ts';
 
 /** Milliseconds that a command may take. */
@@ -70,8 +69,8 @@ export class StateClient implements SharedState {
   /** @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
-      const isReady = await endsWithin(START_TIME, this.#use.engine.start());
-      if (!isReady) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIME} ms`);
+      const ready = await withTimeout(START_TIME, this.#use.engine.start());
+      if (ready === LATE) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIME} ms`);
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
@@ -111,7 +110,7 @@ export class StateClient implements SharedState {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     const { engine, log } = this.#use;
-    if (!(await endsWithin(STOP_TIME, engine.close())))
+    if ((await withTimeout(STOP_TIME, engine.close())) === LATE)
       log.error('the engine of settings.state did not stop in time', { engine: this.engine });
   }
 
@@ -141,7 +140,7 @@ export class StateClient implements SharedState {
   async #ask<T>(command: keyof StateArea, ask: () => Promise<T>, wrote = (_answer: T) => false): Promise<T> {
     const began = performance.now();
     try {
-      const answer = await this.#inTime(ask());
+      const answer = await this.#withTimeout(ask());
       if (!this.#refusesWrites || wrote(answer)) this.#succeeded();
       this.#measured(command, 'done', performance.now() - began);
       return answer;
@@ -156,16 +155,15 @@ export class StateClient implements SharedState {
     }
   }
 
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
+  async #withTimeout<T>(answer: Promise<T>): Promise<T> {
     const { timeout = TIMEOUT } = this.#use.type;
     if (timeout === 'none') return answer;
-    const late = Symbol('late');
-    const first = await within<T | typeof late>(timeout, answer, () => late);
-    if (first !== late) return first as T;
+    const first = await withTimeout(timeout, answer);
+    if (first !== LATE) return first;
     // On a busy machine the timer is heard before an answer that has come long ago.
-    const second = await Promise.race([answer, turn().then(() => turn(late))]);
-    if (second === late) throw new StateUnavailable(`no answer within ${timeout} ms`);
-    return second as T;
+    const second = await Promise.race([answer, turn().then(() => turn(LATE))]);
+    if (second === LATE) throw new StateUnavailable(`no answer within ${timeout} ms`);
+    return second;
   }
 
   #succeeded(): void {

@@ -1,6 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
+import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { createSigner, signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
@@ -14,7 +16,7 @@ import type {
 } from '../../plugins-sdk/signing/signers.ts';
 import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
-import { endsWithin } from './ends-within.ts';
+import { signerAddressOf } from './assemble.ts';
 
 /** What a config has that names no signer. */
 export const ENVIRONMENT = 'environment';
@@ -78,6 +80,13 @@ export class Signers implements Signing {
     return set;
   }
 
+  /** Whose signature answers have, and whose they have beside it. */
+  addressesIn(loaded: LoadedConfig): { readonly node: Address; readonly signers: readonly Address[] } {
+    const node = signerAddressOf(loaded);
+    const next = this.inUse(loaded.config)?.next?.signer.address;
+    return { node, signers: next === undefined ? [node] : [node, next] };
+  }
+
   /** Opens the signers of a config that are not open yet. @throws Error that says what to do. */
   async open(loaded: LoadedConfig, env: Environment): Promise<void> {
     this.#variables = env;
@@ -136,7 +145,7 @@ export class Signers implements Signing {
     const types = plugins.flatMap(({ definition }) => Object.entries(definition.signers ?? {}));
     const type = types.find(([each]) => each === name)?.[1];
     if (type === undefined) throw new Error(`no plugin has the signer "${String(name)}"`);
-    const signer = await this.#inTime(type, config, role).catch((error: unknown) => {
+    const signer = await this.#openWithTimeout(type, config, role).catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // A key of the environment is no matter of the config.
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
@@ -147,9 +156,10 @@ export class Signers implements Signing {
     return { role, type: String(name), signer, local, ...limits };
   }
 
-  async #inTime(type: SignerType, config: unknown, role: SignerRole) {
+  async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    if (await endsWithin(OPEN_TIME, opening)) return opening;
+    const signer = await withTimeout(OPEN_TIME, opening);
+    if (signer !== LATE) return signer;
     // It may come yet, with connections and sessions that nobody else would end.
     opening.then((late) => late.close?.()).catch(() => undefined);
     throw new Error(`is not ready after ${OPEN_TIME} ms`);
@@ -157,8 +167,8 @@ export class Signers implements Signing {
 
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
-      const closed = await endsWithin(CLOSE_TIME, (async () => signer.close?.())()).catch(() => false);
-      if (!closed) this.#services.log.error(`the signer "${type}" did not close`);
+      const closed = await withTimeout(CLOSE_TIME, (async () => signer.close?.())()).catch(() => LATE);
+      if (closed === LATE) this.#services.log.error(`the signer "${type}" did not close`);
     }
   }
 }

@@ -7,7 +7,7 @@ const { shared, event, limit, period, line } = workerData;
 const [BEATS, DEBUGGED, ENDING] = [0, 1, 2];
 
 /** Milliseconds that the main thread has to end the process once it has been told to, and again once it has begun. */
-const GRACE = 5000;
+const EXIT_TIMEOUT_MS = 5000;
 
 /** Where Linux tells how long the main thread ran and waited. Kept open: there may be no file descriptor when one is needed. */
 function openSchedule() {
@@ -55,12 +55,12 @@ async function endProcess() {
   } catch {
     // A node without a debugger.
   }
-  setTimeout(killProcess, GRACE);
+  setTimeout(killProcess, EXIT_TIMEOUT_MS);
 }
 
 function killProcess() {
   if (Atomics.exchange(shared, ENDING, 1) === 1) {
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), GRACE);
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), EXIT_TIMEOUT_MS);
     return;
   }
   try {

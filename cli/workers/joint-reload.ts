@@ -1,9 +1,9 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { FromWorker } from './messages.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds that a worker has to load and start a config. */
-const PATIENCE = 120_000;
+const PREPARE_TIMEOUT_MS = 120_000;
 
 type Answer = Extract<FromWorker, { kind: 'prepared' | 'refused' }>;
 type Refusal = Pick<Extract<Answer, { kind: 'refused' }>, 'kind' | 'lines'>;
@@ -43,8 +43,8 @@ export class JointReload {
   async #prepare(worker: WorkerProcess, id: number, announces: boolean) {
     const answered = new Promise<Answer | Refusal>((resolve) => this.#waiting.set(worker, resolve));
     worker.send({ kind: 'prepare', id, announces });
-    const late = () => refusal(`has not prepared the new config within ${PATIENCE / 1000} s`);
-    const answer = await within(PATIENCE, answered, late);
+    const late = () => refusal(`has not prepared the new config within ${PREPARE_TIMEOUT_MS / 1000} s`);
+    const answer = await withTimeout(PREPARE_TIMEOUT_MS, answered, late);
     this.#waiting.delete(worker);
     return answer.kind === 'prepared'
       ? { worker, config: answer.config, lines: undefined }

@@ -74,33 +74,6 @@ export const readFromPrimary = reader(fromPrimary);
 /** What is said when a reload failed. */
 export const NOT_RELOADED = 'the config was not reloaded: the one before stays in force';
 
-/** What a worker is told when its process is made. */
-export interface Mark {
-  /** From 1; one that takes the place of another has its number. */
-  readonly number: number;
-  /** Whether it says what would be the same in every worker. */
-  readonly announces: boolean;
-  /** Whether the log goes to a terminal that shows colours. */
-  readonly colour: boolean;
-}
-
-/** The variable that holds a worker's mark. */
-const MARK = 'SERVICE_WORKER';
-
-/** The variables by which a new process finds its mark. */
-export function marked({ number, announces, colour }: Mark): Record<string, string> {
-  return { [MARK]: `${number} ${announces} ${colour}` };
-}
-
-/** The mark of this process, if it is a worker of this service. Nobody else, such as a plugin's own process, gets to see it. */
-export function takeMark(): Mark | undefined {
-  const given = process.env[MARK];
-  delete process.env[MARK];
-  if (given === undefined || process.send === undefined) return undefined;
-  const [number, announces, colour] = given.split(' ');
-  return { number: Number(number), announces: announces === 'true', colour: colour === 'true' };
-}
-
 /** Whether a handle that came with a message is one to listen with. */
 export function isListener(handle: unknown): handle is { close(): void } {
   return typeof handle === 'object' && handle !== null && 'close' in handle && typeof handle.close === 'function';

@@ -1,20 +1,17 @@
 import cluster from 'node:cluster';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { ProcessLog } from '../service/log.ts';
+import { ReloadQueue } from '../service/reload-queue.ts';
 import { complain } from '../terminal.ts';
-import { Gatherings } from './gatherings.ts';
 import { JointReload } from './joint-reload.ts';
 import { type FromWorker, isListener, NOT_RELOADED } from './messages.ts';
-import { differenceOf } from './place.ts';
+import { differenceOf } from './worker-link.ts';
 import { type Ending, howOf, WorkerProcess } from './worker-process.ts';
+import { WorkerQueries } from './worker-queries.ts';
+import { WorkerSlot } from './worker-slot.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
 const SAME_SIGNAL = 100;
-/** Milliseconds before the second attempt to replace a worker; each further one waits twice as long. */
-const DELAY = 500;
-const LONGEST_DELAY = 30_000;
-/** Milliseconds after which the next failure of a worker is its first again. */
-const LONG_LIFE = 30_000;
 
 export interface SupervisorOptions {
   readonly count: number;
@@ -24,21 +21,13 @@ export interface SupervisorOptions {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What is known of the workers of one number, one after the other. */
-interface Slot {
-  worker: WorkerProcess | undefined;
-  /** Failures since one lived long. */
-  failures: number;
-  retry: NodeJS.Timeout | undefined;
-}
-
 /** The primary process: starts workers, replaces those that end, and has them reload and stop together. It serves nothing. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #log: ProcessLog;
-  readonly #slots = new Map<number, Slot>();
+  readonly #slots = new Map<number, WorkerSlot>();
   readonly #alive = new Set<WorkerProcess>();
-  readonly #gatherings: Gatherings;
+  readonly #queries: WorkerQueries;
   /** What workers without an engine share of limits. */
   readonly #buckets = new MemoryArea({ now: () => performance.now() });
   readonly #joint = new JointReload();
@@ -55,15 +44,14 @@ export class Supervisor {
   #config: string | undefined;
   #restarts = 0;
   #reloads = 0;
-  #reloading: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #reloading = new ReloadQueue<void>(undefined);
   #isStopping = false;
   #code = 0;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#log = options.log;
-    this.#gatherings = new Gatherings(options.log);
+    this.#queries = new WorkerQueries(options.log);
     this.#failed = new Promise((resolve) => {
       this.#fail = resolve;
     });
@@ -92,22 +80,16 @@ export class Supervisor {
 
   /** Calls that come while a reload waits to begin share it. */
   reload(): void {
-    const begin = () => {
-      this.#next = undefined;
-      return this.#reload();
-    };
-    this.#next ??= this.#reloading.then(begin);
-    this.#reloading = this.#next;
+    void this.#reloading.run(() => this.#reload());
   }
 
   #start(number: number): void {
     const { colour, variables } = this.#options;
-    const slot = this.#slots.get(number) ?? { worker: undefined, failures: 0, retry: undefined };
+    const slot = this.#slots.get(number) ?? new WorkerSlot();
     this.#slots.set(number, slot);
-    clearTimeout(slot.retry);
-    slot.retry = undefined;
-    const mark = { number, announces: number === 1 && !this.#serves, colour };
-    const worker = new WorkerProcess(mark, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
+    slot.cancelRetry();
+    const identity = { number, announces: number === 1 && !this.#serves, colour };
+    const worker = new WorkerProcess(identity, this.#reloads, variables, this.#log, (...heard) => this.#hear(...heard));
     slot.worker = worker;
     this.#alive.add(worker);
     void worker.ended.then((ending) => this.#ended(worker, slot, ending));
@@ -115,14 +97,14 @@ export class Supervisor {
 
   #hear(worker: WorkerProcess, message: FromWorker, handle: unknown): void {
     // A reload decides which config one must have that has just started.
-    if (message.kind === 'started') void this.#reloading.then(() => this.#admit(worker, message.config));
+    if (message.kind === 'started') void this.#reloading.last.then(() => this.#admit(worker, message.config));
     else if (message.kind === 'ready') this.#ready(worker, message.stopTime, handle);
     else if (message.kind === 'failed') worker.fault = message.lines;
     else if (message.kind === 'committed') worker.stopTime = message.stopTime;
     else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
     else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
     else if (message.kind === 'take') void this.#take(worker, message);
-    else if (message.kind === 'answer') this.#gatherings.answered(worker, message.id, message.value);
+    else if (message.kind === 'answer') this.#queries.answered(worker, message.id, message.value);
     else this.#joint.answered(worker, message);
   }
 
@@ -195,12 +177,12 @@ export class Supervisor {
 
   async #gather(worker: WorkerProcess, id: number, topic: string): Promise<void> {
     const others = [...this.#alive].filter((other) => other !== worker && other.isReady);
-    worker.send({ kind: 'gathered', id, values: await this.#gatherings.gather(topic, others) });
+    worker.send({ kind: 'gathered', id, values: await this.#queries.gather(topic, others) });
   }
 
-  #ended(worker: WorkerProcess, slot: Slot, ending: Ending): void {
+  #ended(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
     this.#alive.delete(worker);
-    this.#gatherings.left(worker);
+    this.#queries.left(worker);
     this.#joint.left(worker);
     if (this.#binds === worker) this.#binds = undefined;
     const isClean = ending.code === 0 || !worker.isReady;
@@ -210,13 +192,10 @@ export class Supervisor {
     else this.#fail(worker.fault ?? [`a worker ${howOf(ending)} before all were ready`]);
   }
 
-  #replace(worker: WorkerProcess, slot: Slot, ending: Ending): void {
-    slot.worker = undefined;
+  #replace(worker: WorkerProcess, slot: WorkerSlot, ending: Ending): void {
     // It began with a config that a reload has replaced since.
     const isOutdated = worker.fault !== undefined && worker.reloads !== this.#reloads;
-    if (isOutdated || performance.now() - worker.readySince >= LONG_LIFE) slot.failures = 0;
-    const wait = slot.failures === 0 ? 0 : Math.min(DELAY * 2 ** (slot.failures - 1), LONGEST_DELAY);
-    slot.failures += 1;
+    const wait = slot.fail(worker, isOutdated);
     if (!isOutdated) {
       const { number, pid } = worker;
       for (const line of worker.fault ?? []) this.#log.error(line, { worker: number });
@@ -224,7 +203,7 @@ export class Supervisor {
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid });
     }
     this.#restarted();
-    slot.retry = setTimeout(() => this.#start(worker.number), wait);
+    slot.retryIn(wait, () => this.#start(worker.number));
   }
 
   async #reload(): Promise<void> {
@@ -243,8 +222,8 @@ export class Supervisor {
     this.#config = outcome === '' ? undefined : outcome;
     if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
     for (const [number, slot] of this.#slots) {
-      slot.failures = 0;
-      if (slot.retry !== undefined) this.#start(number);
+      slot.forgive();
+      if (slot.isRetrying) this.#start(number);
     }
   }
 
@@ -252,7 +231,7 @@ export class Supervisor {
     this.#isStopping = true;
     // The queue of connections ends with the last worker that accepts from it.
     this.#listener?.close();
-    for (const { retry } of this.#slots.values()) clearTimeout(retry);
+    for (const slot of this.#slots.values()) slot.cancelRetry();
     const ends = [...this.#alive].map((worker) => {
       worker.stop(signal, false);
       return worker.ended;

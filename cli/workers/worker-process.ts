@@ -1,15 +1,16 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { ProcessLog } from '../service/log.ts';
 import { LogSink } from '../service/log-sink.ts';
 import { passLines } from './lines.ts';
-import { type FromPrimary, type FromWorker, type Mark, marked, readFromWorker } from './messages.ts';
+import { type FromPrimary, type FromWorker, readFromWorker } from './messages.ts';
+import { identityVariables, type WorkerIdentity } from './worker-identity.ts';
 
 /** Milliseconds that what a process wrote has to arrive once it has ended. */
-const LAST_WORDS = 1000;
+const LAST_OUTPUT_TIMEOUT_MS = 1000;
 /** Milliseconds that a stop may take beyond what the worker said, or that of one that has said nothing. */
-const GRACE = 10_000;
+const EXTRA_STOP_TIME_MS = 10_000;
 
 /** How a worker's process ended. */
 export interface Ending {
@@ -46,10 +47,16 @@ export class WorkerProcess {
   readonly #process: ChildProcess;
 
   /** @param variables that the process gets in addition. */
-  constructor(mark: Mark, reloads: number, variables: Readonly<Record<string, string>>, log: ProcessLog, heard: Heard) {
-    this.number = mark.number;
+  constructor(
+    identity: WorkerIdentity,
+    reloads: number,
+    variables: Readonly<Record<string, string>>,
+    log: ProcessLog,
+    heard: Heard,
+  ) {
+    this.number = identity.number;
     this.reloads = reloads;
-    const worker = cluster.fork({ ...variables, ...marked(mark) });
+    const worker = cluster.fork({ ...variables, ...identityVariables(identity) });
     // What matters of it comes from the process, too.
     worker.on('error', () => undefined);
     this.#process = worker.process;
@@ -70,7 +77,7 @@ export class WorkerProcess {
   stop(signal: string, others: boolean): void {
     this.isStopping = true;
     this.send({ kind: 'stop', signal, others });
-    const killing = setTimeout(() => this.kill(), this.stopTime + GRACE);
+    const killing = setTimeout(() => this.kill(), this.stopTime + EXTRA_STOP_TIME_MS);
     void this.ended.then(() => clearTimeout(killing));
   }
 
@@ -89,7 +96,7 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal }));
       child.on('error', (error) => child.pid === undefined && resolve({ code: null, signal: null, error }));
     });
-    await within(LAST_WORDS, closed, () => undefined);
+    await withTimeout(LAST_OUTPUT_TIMEOUT_MS, closed);
     for (const end of streams) end();
     return ending;
   }

@@ -1,24 +1,24 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import { type Address, listen } from '../../plugins-sdk/lib/http/listen.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
-import { endsWithin } from '../service/ends-within.ts';
 import { type Service, type ServiceOptions, startService } from '../service/index.ts';
 import type { ProcessLog } from '../service/log.ts';
-import { faultsOf, type ReadVariables } from '../service/server.ts';
+import { faultsOf, type ReadVariables } from '../service/reload-faults.ts';
 import { describeError } from '../terminal.ts';
-import { Colleagues } from './colleagues.ts';
-import { type FromPrimary, type FromWorker, type Mark, readFromPrimary } from './messages.ts';
-import type { Place, Prepared } from './place.ts';
+import { type FromPrimary, type FromWorker, readFromPrimary } from './messages.ts';
+import { PeerWorkers } from './peer-workers.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
+import type { Prepared, WorkerLink } from './worker-link.ts';
 
 /** Milliseconds that the primary has to say what a signal to this process means. */
-const PATIENCE = 5000;
+const PRIMARY_TIMEOUT_MS = 5000;
 /** Milliseconds that a config which was prepared has to stop, once the service has. */
 const LAST_STEPS = 1000;
 
 export interface WorkerOptions extends ServiceOptions {
-  readonly mark: Mark;
+  readonly identity: WorkerIdentity;
   readonly log: ProcessLog;
   /** What the variables are when a reload begins. */
   readonly variables: ReadVariables;
@@ -38,7 +38,7 @@ export async function work(options: WorkerOptions): Promise<number> {
   if (others) log.info('stopping', { signal });
   const dropped = worker.dropPrepared();
   await service.stop(others);
-  await endsWithin(LAST_STEPS, dropped);
+  await withTimeout(LAST_STEPS, dropped);
   if (others) log.info('stopped');
   return 0;
 }
@@ -54,7 +54,7 @@ function send(message: FromWorker, handle?: unknown): Promise<void> {
 class Worker {
   readonly stopped: Promise<Stop>;
   readonly #options: WorkerOptions;
-  readonly #colleagues = new Colleagues(send);
+  readonly #peers = new PeerWorkers(send);
   readonly #listener: Promise<unknown>;
   #gotListener: (handle: unknown) => void = () => undefined;
   #stop: (stop: Stop) => void = () => undefined;
@@ -83,7 +83,7 @@ class Worker {
     if (!process.connected) this.#stop({ signal: 'no primary process', others: false });
     void options.signalled.then((signal) => {
       void send({ kind: 'leaving', signal });
-      setTimeout(() => this.#stop({ signal, others: true }), PATIENCE);
+      setTimeout(() => this.#stop({ signal, others: true }), PRIMARY_TIMEOUT_MS);
     });
   }
 
@@ -91,7 +91,7 @@ class Worker {
   async start(): Promise<Service | number> {
     try {
       const { file, env, log } = this.#options;
-      const service = await Promise.race([startService({ file, env, log, place: this.#place() }), this.stopped]);
+      const service = await Promise.race([startService({ file, env, log, link: this.#link() }), this.stopped]);
       if (!('stopTime' in service)) return 0;
       this.#service = service;
       // What it has said comes before what the primary says of all.
@@ -100,7 +100,7 @@ class Worker {
       void send({ kind: 'ready', stopTime: service.stopTime() }, this.#made);
       return service;
     } catch (error) {
-      await within(PATIENCE, send({ kind: 'failed', lines: describeError(error) }), () => undefined);
+      await withTimeout(PRIMARY_TIMEOUT_MS, send({ kind: 'failed', lines: describeError(error) }));
       return 1;
     }
   }
@@ -112,10 +112,10 @@ class Worker {
     await prepared?.abort();
   }
 
-  #place(): Place {
+  #link(): WorkerLink {
     return {
-      announces: this.#options.mark.announces,
-      workers: this.#colleagues,
+      announces: this.#options.identity.announces,
+      workers: this.#peers,
       measure: (meters) => this.#measure(meters),
       listen: (server, address, config) => this.#listen(server, address, config),
     };
@@ -142,9 +142,9 @@ class Worker {
     else if (message.kind === 'commit') void this.#commit();
     else if (message.kind === 'abort') void this.dropPrepared();
     else if (message.kind === 'stop') this.#stop(message);
-    else if (message.kind === 'ask') void this.#colleagues.answer(message.id, message.topic);
-    else if (message.kind === 'taken') this.#colleagues.taken(message.id, message);
-    else this.#colleagues.gathered(message.id, message.values);
+    else if (message.kind === 'ask') void this.#peers.answer(message.id, message.topic);
+    else if (message.kind === 'taken') this.#peers.taken(message.id, message);
+    else this.#peers.gathered(message.id, message.values);
   }
 
   #serve(restarts: number): void {

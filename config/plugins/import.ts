@@ -1,16 +1,15 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
-import { within } from '../../plugins-sdk/lib/time/within.ts';
-import { initialize, resolve } from './as-module.mjs';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
+import { initialize, resolve } from './plugin-as-module.mjs';
 
 let hooked = false;
 /** From source, modules are either run by tsx or, without it, bundled into others. */
 let typeScript = import.meta.filename.endsWith('.ts');
 
 /**
- * Has `as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
+ * Has `plugin-as-module.mjs` take part in every import from now on. Where node takes hooks of this thread, from 22.15 on, these come before
  * all that are in another; tsx has its own here.
  */
 export function hookIntoImports(): void {
@@ -20,7 +19,7 @@ export function hookIntoImports(): void {
   const registerHooks: unknown = Reflect.get(nodeModule, 'registerHooks');
   initialize(own);
   if (typeof registerHooks === 'function') registerHooks({ resolve });
-  else register('./as-module.mjs', import.meta.url, { data: own });
+  else register('./plugin-as-module.mjs', import.meta.url, { data: own });
 }
 
 /**
@@ -44,14 +43,4 @@ export async function importPlugin(url: string): Promise<PluginModule> {
   const module = exportsOf(await import(await asModule(url)));
   if (module.plugin === undefined) throw new PluginProblem(NO_DEFAULT);
   return module;
-}
-
-/**
- * The result of work that is somebody else's, if it comes in time.
- * @throws PluginProblem
- */
-export function inTime<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  return within(milliseconds, work, () => {
-    throw new PluginProblem(`is not ready after ${milliseconds} ms`);
-  });
 }

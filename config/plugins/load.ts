@@ -9,8 +9,9 @@ import {
   simplePlugin,
 } from '../../plugins-sdk/host/check-definition.ts';
 import { hooksWithKeys, keyValuesOf } from '../../plugins-sdk/host/endpoint-keys.ts';
-import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
+import { notReadyAfter, PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
@@ -20,7 +21,7 @@ import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import type { LoadedPlugins, PluginChoice, PluginRequest } from './choice.ts';
 import { callFactory, type Factory, isFactory } from './factory.ts';
-import { importPlugin, inTime } from './import.ts';
+import { importPlugin } from './import.ts';
 import { IsolatedPlugin } from './isolate/load.ts';
 import type { PluginModule } from './module-exports.ts';
 import { isPackage, moduleUrl } from './source.ts';
@@ -144,10 +145,11 @@ class Loading {
     const module = modules?.get(entry.source);
     if (module !== undefined) return this.#makeOf(module, entry, path);
     const url = moduleUrl(entry.source, configFile);
-    if (!entry.isolate) return this.#makeOf(await inTime(importPlugin(url), patience), entry, path);
+    const late = notReadyAfter(patience);
+    if (!entry.isolate) return this.#makeOf(await withTimeout(patience, importPlugin(url), late), entry, path);
     const isolated = await IsolatedPlugin.open(url, entry.isolate);
     try {
-      return await this.#makeOf(await inTime(isolated.exports(), patience), entry, path, isolated);
+      return await this.#makeOf(await withTimeout(patience, isolated.exports(), late), entry, path, isolated);
     } finally {
       await isolated.close();
     }
@@ -184,12 +186,13 @@ class Loading {
 
   /** Nothing when it would have to be called with stand-ins. */
   async #call(factory: Factory | undefined, config: unknown, path: string): Promise<SimplePlugin | undefined> {
+    const { patience, references } = this.#request;
     if (factory === undefined) return undefined;
-    if (hasDoubt(this.#request.references, path)) {
+    if (hasDoubt(references, path)) {
       this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
       return undefined;
     }
-    const made = await inTime(callFactory(factory, config), this.#request.patience);
+    const made = await withTimeout(patience, callFactory(factory, config), notReadyAfter(patience));
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }

@@ -1,11 +1,11 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
 import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { modesOf } from '../../plugins-sdk/host/modes.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { errorAt } from '../findings.ts';
+import { Claims, plugin } from './claims.ts';
+import { closed, type KeyTree, keyTrees, type Level } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
 /** The schema of a whole config file. */
@@ -14,10 +14,6 @@ export interface Composed {
   /** Plugins that claim one thing twice. */
   readonly findings: readonly Finding[];
 }
-
-type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
-
-const closed = { additionalProperties: false };
 
 /** `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
@@ -96,32 +92,6 @@ export function blockSchemas(definitions: readonly Definition[]): Readonly<Recor
   return { own: block(endpoint), shared: block(api) };
 }
 
-/** Who owns what; what two want is a finding. */
-class Claims {
-  readonly findings: Finding[] = [];
-  readonly #owners = new Map<string, string>();
-
-  /** @returns whether nobody had it before. */
-  claim(what: string, owner: string): boolean {
-    const other = this.#owners.get(what);
-    if (other === undefined) this.#owners.set(what, owner);
-    else this.report(`${owner} cannot own the ${what}: it belongs to ${other}`);
-    return other === undefined;
-  }
-
-  isFree(what: string): boolean {
-    return !this.#owners.has(what);
-  }
-
-  report(message: string): void {
-    this.findings.push(errorAt('settings.plugins', message));
-  }
-}
-
-function plugin({ name }: Definition): string {
-  return `plugin "${name}"`;
-}
-
 function modeNames(definitions: readonly Definition[], claims: Claims): string[] {
   return definitions.flatMap((definition) => {
     return modesOf(definition).filter((mode) => claims.claim(`mode "${mode}"`, plugin(definition)));
@@ -194,80 +164,4 @@ function variant(type: string, schema: TSchema, further: TProperties = {}): TSch
     properties: { ...(isRecord(properties) ? properties : {}), ...further, type: Type.Literal(type) },
     additionalProperties: false,
   });
-}
-
-function keyTrees(definitions: readonly Definition[], claims: Claims): Record<Level, KeyTree> {
-  const tree = (level: string) =>
-    new KeyTree((path) => `config key ${level === '' ? path : `${level}.${path}`}`, claims);
-  const trees = {
-    root: tree(''),
-    server: tree('server'),
-    settings: tree('settings'),
-    api: tree('api'),
-    endpoint: tree('endpoint'),
-  };
-  const frame: readonly [Level, string][] = [
-    ...['version', 'server', 'settings', 'apis'].map((path): [Level, string] => ['root', path]),
-    ...['plugins', 'state'].map((path): [Level, string] => ['settings', path]),
-    ...['name', 'auth', 'endpoints'].map((path): [Level, string] => ['api', path]),
-    ...['name', 'auth', 'mode', 'description'].map((path): [Level, string] => ['endpoint', path]),
-  ];
-  for (const [level, path] of frame) trees[level].reserve(path);
-  for (const definition of definitions) {
-    for (const key of definition.keys ?? []) {
-      for (const level of levelsOf(key)) trees[level].add(key, plugin(definition));
-    }
-  }
-  return trees;
-}
-
-function levelsOf({ level }: ConfigKey): readonly Level[] {
-  return level === 'shared' ? ['api', 'endpoint'] : [level];
-}
-
-/** The keys of one level; dots in a path make mappings, which are optional by themselves. */
-class KeyTree {
-  readonly #leaves = new Map<string, TSchema>();
-  readonly #branches = new Map<string, KeyTree>();
-  readonly #label: (path: string) => string;
-  readonly #claims: Claims;
-
-  constructor(label: (path: string) => string, claims: Claims) {
-    this.#label = label;
-    this.#claims = claims;
-  }
-
-  /** Keeps a key of the frame from being owned by a plugin. */
-  reserve(path: string): void {
-    this.#claims.claim(this.#label(path), 'the config file itself');
-  }
-
-  add({ level, path, schema }: ConfigKey, owner: string): void {
-    const leaf = level === 'shared' ? Type.Optional(close(schema)) : close(schema);
-    this.#insert(path.split('.'), leaf, owner);
-  }
-
-  #insert([key = '', ...rest]: readonly string[], schema: TSchema, owner: string): void {
-    const label = this.#label(key);
-    const branch = this.#branches.get(key);
-    if (rest.length > 0 && this.#claims.isFree(label)) {
-      const inner = branch ?? new KeyTree((path) => this.#label(`${key}.${path}`), this.#claims);
-      this.#branches.set(key, inner);
-      inner.#insert(rest, schema, owner);
-    } else if (branch !== undefined) {
-      this.#claims.report(`${owner} cannot own the ${label}: another plugin owns keys inside it`);
-    } else if (this.#claims.claim(label, owner)) {
-      this.#leaves.set(key, schema);
-    }
-  }
-
-  members(presence: 'optional' | 'as declared'): TProperties {
-    const leaves = [...this.#leaves].map(([key, schema]): [string, TSchema] => {
-      return [key, presence === 'optional' ? Type.Optional(schema) : schema];
-    });
-    const branches = [...this.#branches].map(([key, branch]): [string, TSchema] => {
-      return [key, Type.Optional(Type.Object(branch.members(presence), closed))];
-    });
-    return Object.fromEntries([...leaves, ...branches]);
-  }
 }

@@ -18,15 +18,13 @@ import {
   getAddress,
   getBytes,
   JsonRpcProvider,
-  keccak256,
   Network,
   type Signer,
   solidityPackedKeccak256,
-  toUtf8Bytes,
-  verifyMessage,
   Wallet,
   ZeroAddress,
 } from 'ethers';
+import { type SignedAnswer, verifyAnswer } from './signed-answer.ts';
 
 /** What is asked, and of whom. */
 export interface Request {
@@ -62,24 +60,14 @@ export interface Challenge {
   readonly expiresAt: number;
 }
 
-export interface SignedAnswer {
-  readonly node: string;
-  readonly endpointId: string;
-  /** Unix seconds: how old an answer may be is for its user to decide. */
-  readonly timestamp: number;
-  readonly data?: string;
-  readonly rawData?: unknown;
-  readonly signature: string;
-}
-
 /** Seconds that a proof is good for; the service accepts 600 at most. */
 const PROOF_VALIDITY = 300;
 /** Answers after which the same payment may be proved again: the node of the service lags behind, or it is busy. */
 const TRY_AGAIN = /^(Payment not found|Payment verification unavailable|Too many x402 verification attempts)/;
 const ATTEMPTS = 10;
 /** Milliseconds. */
-const PAUSE = 2000;
-const PATIENCE = 60_000;
+const PAUSE_MS = 2000;
+const ANSWER_TIMEOUT_MS = 60_000;
 
 function nowInSeconds(): number {
   return Math.floor(Date.now() / 1000);
@@ -92,7 +80,7 @@ function send({ url, endpointId, parameters = {} }: Request, headers: Record<str
     body: JSON.stringify({ parameters }),
     // A proof is for this service and nobody else.
     redirect: 'error',
-    signal: AbortSignal.timeout(PATIENCE),
+    signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
   });
 }
 
@@ -181,7 +169,7 @@ export async function redeem(
     if (response.ok) return answerOf(response, request);
     const { error } = JSON.parse(await response.text());
     if (attempt === ATTEMPTS || !TRY_AGAIN.test(error)) throw new Error(`${response.status} ${error}`);
-    await delay(PAUSE);
+    await delay(PAUSE_MS);
   }
 }
 
@@ -193,30 +181,16 @@ async function answerOf(response: Response, { url }: Request): Promise<SignedAns
   }
   const body = JSON.parse(text);
   if (response.status !== 202) return body;
-  for (const end = Date.now() + PATIENCE; Date.now() < end; await delay(PAUSE / 10)) {
-    const poll = await fetch(new URL(body.pollUrl, url), { redirect: 'error', signal: AbortSignal.timeout(PATIENCE) });
+  for (const end = Date.now() + ANSWER_TIMEOUT_MS; Date.now() < end; await delay(PAUSE_MS / 10)) {
+    const poll = await fetch(new URL(body.pollUrl, url), {
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
     const record = JSON.parse(await poll.text());
     if (record.status === 'complete') return record;
     if (record.error !== undefined) throw new Error(record.error);
   }
   throw new Error('the answer took too long');
-}
-
-/** @throws Error unless this very signer signed this very answer for this very endpoint. */
-export function verifyAnswer(answer: SignedAnswer, node: string, endpointId: string): void {
-  const data = 'rawData' in answer ? keccak256(toUtf8Bytes(stable(answer.rawData))) : answer.data;
-  if (answer.endpointId !== endpointId.toLowerCase()) throw new Error('the answer is for another endpoint');
-  const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, answer.timestamp, data]);
-  const signer = verifyMessage(getBytes(digest), answer.signature);
-  if (signer !== getAddress(node)) throw new Error(`the answer is signed by ${signer}, not by ${node}`);
-}
-
-/** JSON text with the keys of every object in order: what is signed of a raw answer. */
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${stable(member)}`).join(',')}}`;
 }
 
 export interface BuyOptions {

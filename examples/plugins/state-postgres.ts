@@ -81,17 +81,17 @@ type Rows = readonly { readonly [column: string]: unknown }[];
 type Query = (text: string, values?: unknown[]) => Promise<{ readonly rows: Rows }>;
 
 const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
-const textOf = (value: unknown) => (Buffer.isBuffer(value) ? value.toString() : undefined);
+const storedText = (value: unknown) => (Buffer.isBuffer(value) ? value.toString() : undefined);
 
 function areaOf(name: string, query: Query): StateArea {
   const keyOf = (key: string) => `${encodeURIComponent(name)}:${key}`;
   return {
-    get: async (key) => textOf((await query(GET, [keyOf(key)])).rows[0]?.value),
+    get: async (key) => storedText((await query(GET, [keyOf(key)])).rows[0]?.value),
     async swap(key, expected, next, { ttl = Number.POSITIVE_INFINITY, keepLonger = false } = {}) {
       const time = Number.isFinite(ttl) ? ttl : null;
       const { rows } = await query(SWAP, [keyOf(key), bytes(expected), bytes(next), time, keepLonger, randomId()]);
       if (rows[0]?.done === true) return undefined;
-      const value = textOf(rows[0]?.value);
+      const value = storedText(rows[0]?.value);
       return value === undefined ? {} : { value };
     },
     async take(key, limit, n = 1, debt = 0) {

@@ -21,9 +21,9 @@ export const HttpSignerSchema = Type.Object(
 );
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
-type Target = Pick<HttpSignerConfig, 'url' | 'headers'>;
+type SignerTarget = Pick<HttpSignerConfig, 'url' | 'headers'>;
 
-function isTarget({ url, headers = {} }: Target): boolean {
+function isTarget({ url, headers = {} }: SignerTarget): boolean {
   try {
     return httpTarget(url, headers) !== undefined;
   } catch {
@@ -32,7 +32,7 @@ function isTarget({ url, headers = {} }: Target): boolean {
 }
 
 /** @param at prefix of config paths. */
-function targetFindings(at: string, target: Target): Finding[] {
+function targetFindings(at: string, target: SignerTarget): Finding[] {
   const ofHeaders = Object.entries(target.headers ?? {}).flatMap(([name, value]) => {
     const path = `${at}headers.${name}`;
     const sound = isHeaderValue(value) ? [] : [error(path, 'the value has characters that no header can carry')];
@@ -41,7 +41,7 @@ function targetFindings(at: string, target: Target): Finding[] {
   return [...ofHeaders, ...(isTarget(target) ? [] : [error(`${at}url`, 'is no valid URL')])];
 }
 
-function readable(at: string, target: Target): Finding[] {
+function readable(at: string, target: SignerTarget): Finding[] {
   const sends = isTarget(target) && Object.keys(httpTarget(target.url, target.headers).headers).length > 0;
   const message = 'sends credentials that anyone on the way can read: use https';
   return sends && isReadableOnTheWay(target.url) ? [warning(`${at}url`, message)] : [];
@@ -58,7 +58,7 @@ export function configuredAddress(address: string): Address {
 }
 
 /** Where a signer is asked, and with which headers. @throws Error naming the setting, and nothing of its value. */
-export function configuredTarget(target: Target): HttpTarget {
+export function configuredTarget(target: SignerTarget): HttpTarget {
   throwFirst(targetFindings('', target));
   return httpTarget(target.url, target.headers);
 }

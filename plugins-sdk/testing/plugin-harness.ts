@@ -7,6 +7,7 @@ import { createPluginSet } from '../host/plugin-set.ts';
 import type { ApiResponse, Endpoint, HttpResponse, Json, Parameters, SignedResponse } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
 import type { Services } from '../services.ts';
+import { complaint, errorText } from './hook-outcome.ts';
 import type {
   AfterApiCallInput,
   AnswerInput,
@@ -21,7 +22,7 @@ import type {
   RouteInput,
 } from './inputs.ts';
 import { configOf, definitionOf } from './prepared.ts';
-import { complaint, type Subject, TestRequest, textOf } from './request.ts';
+import { type Subject, TestRequest } from './request.ts';
 import type { Serve, ServeOptions, ServiceConfig, TestService } from './service.ts';
 import { servicesOf, testEndpoint } from './services.ts';
 
@@ -52,7 +53,7 @@ export async function createHarness(
   const definition = definitionOf(plugin, options.keys, (requestId) => requested.get(requestId));
   const config = await configOf(definition, options.config);
   const complaints: Complaint[] = [];
-  const background = new Background((_, error) => complaints.push(complaint('background', '', textOf(error))));
+  const background = new Background((_, error) => complaints.push(complaint('background', '', errorText(error))));
   const services = servicesOf(definition, config, {
     background: (work) => background.add(definition.name, work),
     ...options.services,
@@ -64,7 +65,7 @@ export async function createHarness(
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
-    ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, textOf(error))),
+    ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, errorText(error))),
     { signers: [services.node], now: () => services.now() },
   );
   const subject = { hooks, observer, taps, requested, complaints, background };

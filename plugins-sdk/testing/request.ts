@@ -1,8 +1,8 @@
-import { inspect, isDeepStrictEqual, types } from 'node:util';
-import { control, Exchange } from '../../kernel/exchange.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks } from '../../kernel/hooks.ts';
 import type { Observer } from '../../kernel/observer.ts';
-import { asRefusal, describe, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../../kernel/registry.ts';
 import {
   type ArgsOf,
@@ -24,11 +24,11 @@ import type {
   Parameters,
 } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
-import { randomId } from '../lib/eth/random-id.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { hint } from '../lib/text/suggest.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { apiResponse, outgoingFor, sample, signedAnswer, testQuestion } from './around.ts';
+import { changed, complaint, refused } from './hook-outcome.ts';
 import type {
   AfterApiCallInput,
   AnswerInput,
@@ -45,6 +45,7 @@ import type {
   StageInput,
 } from './inputs.ts';
 import { testEndpoint } from './services.ts';
+import { exchangeOf, frozenCopy, type TestExchange } from './test-exchange.ts';
 
 const NAMED: readonly string[] = stageNames.filter((name) => {
   const { context, kind } = stageOf(name);
@@ -234,61 +235,6 @@ export class TestRequest {
   }
 }
 
-/** A request whose duration a test may choose. */
-class TestExchange extends Exchange {
-  #duration: number | undefined;
-
-  set duration(milliseconds: number | undefined) {
-    this.#duration = milliseconds;
-  }
-
-  override elapsed(): number {
-    return this.#duration ?? super.elapsed();
-  }
-}
-
-export function exchangeOf(
-  { parameters, headers = {}, ip = '127.0.0.1' }: RequestInput,
-  { method, path }: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/endpoints/:endpointId' },
-): TestExchange {
-  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  const exchange = new TestExchange({
-    method,
-    requestId: randomId(),
-    route: path,
-    headers: Object.fromEntries(lowerCase),
-    socketAddress: ip,
-  });
-  if (parameters !== undefined) control.receive(exchange, frozenCopy(parameters));
-  return exchange;
-}
-
 function parseJson(text: string): Json {
   return JSON.parse(text);
-}
-
-/** What a client's JSON would have become. */
-function frozenCopy(parameters: Parameters): Parameters {
-  return deepFreeze(JSON.parse(JSON.stringify(parameters)));
-}
-
-function changed<T>(value: T | undefined, given: unknown): Outcome<T> {
-  return value === undefined || value === given ? { passed: true } : { value };
-}
-
-/** Tests compare status and message: the rest is there for who asks for it. */
-function refused({ status, message, headers, body }: Refusal): Outcome<never> {
-  const outcome = { status, message, headers, body };
-  for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
-  return { refused: outcome };
-}
-
-export function complaint(hook: string, requestId: string, detail: string): Complaint {
-  const [message = ''] = detail.split('\n', 1);
-  return { hook, requestId, message, detail };
-}
-
-export function textOf(error: unknown): string {
-  if (isRefusal(error)) return error.reason ?? error.message;
-  return types.isNativeError(error) ? describe(error) : inspect(error);
 }

@@ -17,7 +17,7 @@ const LIMITS = { value: 700, canonical: 1000, copy: 1000, turn: 200 };
 const SMALL = 128 * 1024;
 /** Documents that are tried beyond the known ones, and milliseconds that all of them may take. */
 const RANDOM = 40;
-const PATIENCE = 45_000;
+const SEARCH_TIME_MS = 45_000;
 
 type Parts = Partial<Recipe>;
 type Kind = 'keys' | 'values';
@@ -98,7 +98,7 @@ describe('the worst JSON of 1 MiB', () => {
   });
 
   it('takes no more of the processor than a bound', async () => {
-    await fc.assert(fc.asyncProperty(recipe, requireCheap), { ...options, interruptAfterTimeLimit: PATIENCE });
+    await fc.assert(fc.asyncProperty(recipe, requireCheap), { ...options, interruptAfterTimeLimit: SEARCH_TIME_MS });
     for (const [what, { ms, parts }] of worst)
       process.stdout.write(`${what}: ${ms.toFixed(0)} ms, ${JSON.stringify(parts)}\n`);
   });

@@ -27,11 +27,11 @@ async function loggingTo(t: TestContext, file: string, args: readonly string[], 
   return child;
 }
 
-const textOf = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+const fileText = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 
 /** Every line of a file, which must be whole. */
 const linesOf = (file: string) =>
-  textOf(file)
+  fileText(file)
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line));
@@ -41,16 +41,16 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     const cwd = await folderWith(t, { 'c.yaml': configText() });
     const file = join(cwd, 'log');
     const child = await loggingTo(t, file, [join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'], cwd);
-    await until(() => textOf(file).includes('prices/all'));
-    const url = /listening on (http:[^"]+)/.exec(textOf(file))?.[1];
+    await until(() => fileText(file).includes('prices/all'));
+    const url = /listening on (http:[^"]+)/.exec(fileText(file))?.[1];
     const ask = async (from: number, to: number) => {
       for (let i = from; i < to; i++) assert.equal((await fetch(`${url}/requests/${i}`)).status, 404);
     };
     // In the middle of the third line from here.
-    const full = textOf(file).length + 500;
+    const full = fileText(file).length + 500;
     limit(child, full);
     await ask(0, 50);
-    await until(() => textOf(file).length === full);
+    await until(() => fileText(file).length === full);
     await ask(50, 100);
     limit(child, 'unlimited');
     child.kill('SIGTERM');
@@ -73,7 +73,7 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
       process.once('SIGTERM', () => process.exit(0));
       log.info('ready'); setInterval(() => {}, 1000);`;
     const child = await loggingTo(t, file, loggingProgram(body), cwd);
-    await until(() => textOf(file).includes('ready'));
+    await until(() => fileText(file).includes('ready'));
     limit(child, 100_000);
     child.kill('SIGUSR2');
     await once(child.stderr ?? child, 'data');
@@ -105,7 +105,7 @@ it('a log that goes on in a file whose last line was torn begins a line of its o
     writeFileSync(file, before);
     const child = await loggingTo(t, file, loggingProgram(`log.info('whole');`), cwd);
     await once(child, 'exit');
-    const text = textOf(file);
+    const text = fileText(file);
     assert.ok(text.startsWith(`${after}{"level"`), text);
     assert.equal(JSON.parse(text.slice(after.length)).msg, 'whole');
   }

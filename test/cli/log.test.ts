@@ -12,7 +12,7 @@ function collect(settings: LogSettings) {
 }
 
 /** The line behind its time. */
-function textOf(message: string, fields?: Readonly<Record<string, unknown>>): string {
+function logLine(message: string, fields?: Readonly<Record<string, unknown>>): string {
   const { lines, log } = collect(textAt('info'));
   log.info(message, fields);
   assert.equal(lines.length, 1);
@@ -119,20 +119,20 @@ describe('text', () => {
     ['survives bigints', 'm', { a: 12n }, 'm a=12'],
   ];
   for (const [what, message, fields, expected] of cases) {
-    it(what, () => assert.equal(textOf(message, fields), ` INFO ${expected}\n`));
+    it(what, () => assert.equal(logLine(message, fields), ` INFO ${expected}\n`));
   }
 
   it('survives a circle', () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
-    assert.equal(textOf('m', { circle }), ' INFO m circle={"self":"[Circular]"}\n');
+    assert.equal(logLine('m', { circle }), ' INFO m circle={"self":"[Circular]"}\n');
   });
 
   it('survives what cannot be told, and names that mean something to JavaScript', () => {
     const broken = { toJSON: () => assert.fail() };
     const own = Object.defineProperty({ toJSON: () => 'x' }, '__proto__', { value: { level: 'x' }, enumerable: true });
-    assert.equal(textOf('m', { broken, a: 1 }), ' INFO m broken="[no JSON]" a=1\n');
-    assert.equal(textOf('m', own), ' INFO m __proto___={"level":"x"}\n');
+    assert.equal(logLine('m', { broken, a: 1 }), ' INFO m broken="[no JSON]" a=1\n');
+    assert.equal(logLine('m', own), ' INFO m __proto___={"level":"x"}\n');
     const { lines, log } = collect({ level: 'info', format: 'json', colour: false });
     log.info('m', { broken, a: 1n, ...own, toJSON: () => 'y' });
     const { time, ...rest } = JSON.parse(lines[0] ?? '');
@@ -147,7 +147,7 @@ describe('text', () => {
         anything,
         fc.dictionary(anything, fc.oneof(anything, fc.jsonValue()), { maxKeys: 4 }),
         (message, fields) => {
-          const line = textOf(message, fields);
+          const line = logLine(message, fields);
           assert.equal(line.indexOf('\n'), line.length - 1);
           assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u);
         },

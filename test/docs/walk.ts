@@ -20,7 +20,7 @@ export interface WalkOptions {
 
 const PORT = 3000;
 /** Milliseconds in which a program must print what the page shows; when it is killed, the error shows what it printed. */
-const PATIENCE = 20_000;
+const OUTPUT_TIMEOUT_MS = 20_000;
 /** How often a block with the note `repeat` is run until it prints what the page shows, and the milliseconds between. */
 const TRIES = 50;
 const PAUSE = 50;
@@ -163,7 +163,7 @@ class Reader {
 
   async #printed(pattern: RegExp): Promise<RegExpExecArray> {
     const running = this.#running ?? assert.fail('nothing runs in the background');
-    const late = setTimeout(() => running.child.kill('SIGKILL'), PATIENCE);
+    const late = setTimeout(() => running.child.kill('SIGKILL'), OUTPUT_TIMEOUT_MS);
     try {
       return await running.output(pattern);
     } finally {

@@ -49,7 +49,7 @@ function sectionsOf(schema: Schema, title: string, seen: Map<string, string>): S
     for (const [name, member] of Object.entries(recordOf(block.properties))) {
       const key = parent === '' ? name : `${parent}.${name}`;
       const inner = recordOf(member);
-      const about = textOf(simplify(inner).description);
+      const about = textOrEmpty(simplify(inner).description);
       const known = rows.find((row) => row.key === key);
       if (known !== undefined) {
         if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
@@ -155,15 +155,15 @@ function kindOf(schema: Schema): string {
   if (pattern === '^0x[0-9a-fA-F]{40}$') return 'address';
   if (pattern === '^https?://') return 'URL';
   if (typeof pattern === 'string') return `string \`${pattern}\``;
-  if (type === 'integer') return `integer, ${textOf(schema.minimum)} to ${textOf(schema.maximum)}`;
-  return textOf(type) || 'anything';
+  if (type === 'integer') return `integer, ${textOrEmpty(schema.minimum)} to ${textOrEmpty(schema.maximum)}`;
+  return textOrEmpty(type) || 'anything';
 }
 
 function plural(kind: string): string {
   return kind === 'address' ? 'addresses' : `${kind.split(' or ')[0]}s`;
 }
 
-function textOf(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return value === undefined ? '' : String(value);
 }
 

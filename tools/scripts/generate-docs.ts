@@ -19,14 +19,14 @@ const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and k
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const schema = composeSchema(definitions());
-  const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
-  const written = (path: string, mark: string) => textOf(path).split(mark)[0] ?? '';
+  const fileText = (path: string) => readFileSync(join(root, path), 'utf8');
+  const written = (path: string, mark: string) => fileText(path).split(mark)[0] ?? '';
   return new Map([
     [SCHEMA, `${jsonText(schema)}\n`],
     [REFERENCE, `${written(REFERENCE, BEGIN)}${BEGIN}\n${configReference(schema)}`],
     [
       STAGES,
-      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(textOf('kernel/values.ts'), textOf('kernel/stages.ts'))}`,
+      `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('kernel/stages.ts'))}`,
     ],
   ]);
 }

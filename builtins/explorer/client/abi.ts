@@ -30,7 +30,7 @@ export function decodeAbi(data: string, types: string): readonly Decoded[] | und
       const content = hex.slice(start, start + length * 2);
       end = start + Math.ceil((length * 2) / WORD) * WORD;
       if (hex.length < end || /[^0]/.test(hex.slice(start + length * 2, end))) return undefined;
-      value = type === 'bytes' ? `0x${content}` : textOf(content);
+      value = type === 'bytes' ? `0x${content}` : quotedText(content);
     } else value = wordOf(type, head);
     if (value === undefined) return undefined;
     values.push({ type, value });
@@ -45,7 +45,7 @@ function lengthAt(hex: string, at: number): number | undefined {
   return length <= BigInt(hex.length) ? Number(length) : undefined;
 }
 
-function textOf(content: string): string | undefined {
+function quotedText(content: string): string | undefined {
   const bytes = Uint8Array.from(content.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
   try {
     return JSON.stringify(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));

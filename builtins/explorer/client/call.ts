@@ -8,7 +8,7 @@ export interface ServiceRequest {
 }
 
 /** How a request ended. */
-export interface Outcome {
+export interface CallOutcome {
   /** Absent where nothing came. */
   readonly status?: number;
   readonly statusText: string;
@@ -25,8 +25,8 @@ const FIRST_WAIT = 150;
 const LONGEST_WAIT = 2000;
 const GROWTH = 1.5;
 /** Milliseconds to wait after a 429 that does not say how long, and at most. */
-const PATIENCE = 5000;
-const LONGEST_PATIENCE = 60_000;
+const DEFAULT_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 60_000;
 
 /** A path of the service: relative to the page, which a proxy may serve from some folder. */
 export function serviceUrl(path: string): URL {
@@ -38,7 +38,7 @@ export async function ask(
   { endpointId, body, headers }: ServiceRequest,
   signal: AbortSignal,
   progress: (text: string) => void,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   const start = performance.now();
   let requestId: string | undefined;
   const took = () => Math.round(performance.now() - start);
@@ -60,18 +60,18 @@ export async function ask(
   } catch (error) {
     const problem = signal.aborted
       ? 'Stopped before an answer came.'
-      : `The service cannot be reached: ${textOf(error)}`;
+      : `The service cannot be reached: ${errorText(error)}`;
     return { statusText: signal.aborted ? 'Stopped' : 'No answer', text: '', problem, ...ended() };
   }
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 interface Read {
   readonly json: unknown;
-  readonly outcome: Omit<Outcome, 'milliseconds'>;
+  readonly outcome: Omit<CallOutcome, 'milliseconds'>;
 }
 
 async function read(response: Response): Promise<Read> {
@@ -141,7 +141,7 @@ async function poll(url: URL, signal: AbortSignal, progress: (text: string) => v
     if (response.status === 429) {
       progress('Asked too often; waiting');
       const seconds = Number(response.headers.get('Retry-After'));
-      await pause(seconds > 0 ? Math.min(seconds * 1000, LONGEST_PATIENCE) : PATIENCE, signal);
+      await pause(seconds > 0 ? Math.min(seconds * 1000, LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS, signal);
       continue;
     }
     const status = field(record.json, 'status');

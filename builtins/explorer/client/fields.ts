@@ -84,7 +84,7 @@ export function areaControl(attributes: Readonly<Record<string, string>> = {}): 
 }
 
 /** The text of a control, or what is missing. */
-export function textOf(control: Control, required: boolean): Content<string> {
+export function controlText(control: Control, required: boolean): Content<string> {
   if (control.value !== '') return { value: control.value };
   return required ? { problem: 'This is required.' } : { value: undefined };
 }
@@ -92,7 +92,7 @@ export function textOf(control: Control, required: boolean): Content<string> {
 /** JSON, letter by letter as it was written: numbers keep their digits. */
 export function jsonOf(control: Control, required: boolean): Content<string> {
   const text = control.value.trim();
-  if (text === '') return textOf(element('input'), required);
+  if (text === '') return controlText(element('input'), required);
   try {
     JSON.parse(text);
     return { value: text };

@@ -3,7 +3,7 @@ import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endp
 import type { ServiceRequest } from './call.ts';
 import { curlPart } from './curl.ts';
 import { element } from './dom.ts';
-import { areaControl, type Content, type Field, field, jsonOf, textControl, textOf } from './fields.ts';
+import { areaControl, type Content, controlText, type Field, field, jsonOf, textControl } from './fields.ts';
 import { boundsOf, choiceControl, typed } from './schema.ts';
 
 /** A request, and how what it asked for is encoded. */
@@ -145,7 +145,7 @@ function parameterParts(parameters: readonly PublicParameter[]): Part[] {
         read: () => {
           // The options of a list are JSON already.
           if (inBody || listed !== undefined) return jsonOf(control, required);
-          return typed(schema, textOf(control, required));
+          return typed(schema, controlText(control, required));
         },
       }),
     };
@@ -162,7 +162,7 @@ function reservedPart(name: ReservedParameter): Part {
     _times: 'What an integer is multiplied by before it is encoded, such as 1e18; 1 changes nothing.',
   };
   const control = textControl({ class: 'code', placeholder: name === '_path' ? '$.price' : '1e18' });
-  const read = () => typed({}, textOf(control, true));
+  const read = () => typed({}, controlText(control, true));
   return {
     name,
     field: field<string>({ label: name, kind: 'encoding', required: true, hints: [hints[name]], control, read }),
@@ -187,7 +187,7 @@ function typePart(): Part {
     if (!list.hidden) list.focus();
   });
   const hints = ['The Solidity type of the value, or of several values.'];
-  const read = () => typed({}, textOf(control.value === SEVERAL ? list : control, true));
+  const read = () => typed({}, controlText(control.value === SEVERAL ? list : control, true));
   return {
     name: '_type',
     field: field<string>({ label: '_type', kind: 'encoding', required: true, hints, control, more: list, read }),
@@ -213,7 +213,8 @@ function credentialPart(name: string, { title, hints, example }: Access, open: r
       : areaControl({ class: 'code', placeholder: JSON.stringify(example) });
   const notes = example === undefined ? [...hints, 'Sent with this request only; never stored.'] : hints;
   const all = [...notes.slice(0, -1), [...notes.slice(-1), ...open].join('')];
-  const read = () => (example === undefined ? headerText(textOf(control, false)) : jsonLine(jsonOf(control, false)));
+  const read = () =>
+    example === undefined ? headerText(controlText(control, false)) : jsonLine(jsonOf(control, false));
   return { name, field: field<string>({ label: name, kind: title, hints: all, control, read }) };
 }
 

@@ -1,6 +1,6 @@
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
-import { ask, type Outcome } from './call.ts';
+import { ask, type CallOutcome } from './call.ts';
 import { checkCard } from './check.ts';
 import { copyButton, element, newId, say } from './dom.ts';
 import { withFactors } from './factor.ts';
@@ -88,7 +88,7 @@ function encodingOf({ type, path, times }: NonNullable<PublicEndpoint['encoding'
 interface AnswerSection {
   readonly element: HTMLElement;
   readonly wait: (text: string) => void;
-  show(outcome: Outcome, asked: Asked): void;
+  show(outcome: CallOutcome, asked: Asked): void;
 }
 
 function answerSection(endpoint: PublicEndpoint, pin: Pin, node: string): AnswerSection {
@@ -97,7 +97,7 @@ function answerSection(endpoint: PublicEndpoint, pin: Pin, node: string): Answer
   const field = responseField(() => check());
   const part = section('Answer', ...about.elements, card.element, field.element);
   part.classList.add('answer');
-  let shown: Outcome | undefined;
+  let shown: CallOutcome | undefined;
   let asked: Asked | undefined;
   const check = () => {
     if (asked === undefined) return;
@@ -142,7 +142,7 @@ function reply() {
       request.hidden = true;
       say(status, `${text}…`);
     },
-    show: (outcome: Outcome) => {
+    show: (outcome: CallOutcome) => {
       const code = outcome.status === undefined ? '' : `${outcome.status} `;
       say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms`);
       say(requestId, outcome.requestId ?? '');

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Milliseconds that one program may take. */
-const PATIENCE = 240_000;
+const PROGRAM_TIMEOUT_MS = 240_000;
 
 /** What the surrounding npm and an operator's shell set is nothing that a user has; whom downloads trust is the machine's. */
 export const env: Record<string, string | undefined> = Object.fromEntries(
@@ -21,7 +21,7 @@ export function fail(message: string): never {
 
 /** Runs a program to its end; shows what it said only when it fails. */
 export function run(cwd: string, program: string, ...args: string[]): string {
-  const options = { cwd, env, encoding: 'utf8', timeout: PATIENCE, maxBuffer: 64 * 1024 * 1024 } as const;
+  const options = { cwd, env, encoding: 'utf8', timeout: PROGRAM_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 } as const;
   const { status, stdout, stderr, error } = spawnSync(program, args, options);
   if (status === 0) return stdout;
   return fail(`${program} ${args.join(' ')}: ${error?.message ?? `exit code ${status}`}\n${stdout}${stderr}`);
@@ -29,7 +29,12 @@ export function run(cwd: string, program: string, ...args: string[]): string {
 
 /** As {@link run}, while this process goes on: for a program that asks it something. @returns the output, trimmed. */
 export async function runBeside(cwd: string, program: string, ...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, args, { cwd, env, encoding: 'utf8', timeout: PATIENCE });
+  const { stdout } = await promisify(execFile)(program, args, {
+    cwd,
+    env,
+    encoding: 'utf8',
+    timeout: PROGRAM_TIMEOUT_MS,
+  });
   return stdout.trim();
 }
 

@@ -1,18 +1,18 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state/area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import type { FromWorker } from './messages.ts';
 
 /** Milliseconds that the others have; the primary waits for them a little less long. */
-const PATIENCE = 3000;
+const GATHER_TIMEOUT_MS = 3000;
 
 /** Milliseconds that the primary has for a bucket: it does nothing slow, but on a busy machine it waits for a processor. */
-const TAKE_PATIENCE = 2000;
+const TAKE_TIMEOUT_MS = 2000;
 
 type Offer = () => Promise<unknown>;
 
 /** The other workers, as plugins of this one ask them and are asked by them: through the primary process. */
-export class Colleagues implements Workers {
+export class PeerWorkers implements Workers {
   readonly #send: (message: FromWorker) => unknown;
   readonly #offers = new Map<string, Offer>();
   readonly #asked = new Map<number, (values: readonly unknown[]) => void>();
@@ -32,7 +32,10 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const asked = new Promise<readonly unknown[]>((resolve) => this.#asked.set(id, resolve));
     this.#send({ kind: 'gather', id, topic });
-    const [own, others] = await Promise.all([this.#offers.get(topic)?.(), within(PATIENCE, asked, () => [])]);
+    const [own, others] = await Promise.all([
+      this.#offers.get(topic)?.(),
+      withTimeout(GATHER_TIMEOUT_MS, asked, () => []),
+    ]);
     this.#asked.delete(id);
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
@@ -42,9 +45,9 @@ export class Colleagues implements Workers {
     const id = this.#last;
     const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
     this.#send({ kind: 'take', id, key, max, window, n, debt });
-    const taken = await within(TAKE_PATIENCE, answer, () => undefined);
+    const taken = await withTimeout(TAKE_TIMEOUT_MS, answer);
     this.#taking.delete(id);
-    if (taken === undefined) throw new StateUnavailable('the primary process does not answer');
+    if (taken === LATE) throw new StateUnavailable('the primary process does not answer');
     return taken;
   }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
-import { oneByOne } from '../../plugins-sdk/lib/bounded/one-by-one.ts';
+import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-connection.ts';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { openRaw } from '../support/raw-http.ts';
 
 async function start(t: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = createServer(oneByOne(handle));
+  const server = createServer(serializeConnection(handle));
   t.after(() => {
     server.closeAllConnections();
     server.close();

@@ -1,20 +1,20 @@
-import { within } from '../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** Milliseconds that a worker has to answer another. */
-const PATIENCE = 2000;
+const ANSWER_TIMEOUT_MS = 2000;
 
-interface Gathering {
+interface WorkerQuery {
   readonly waitingFor: Set<WorkerProcess>;
   readonly values: unknown[];
   end(): void;
 }
 
 /** What one worker asks the others, passed on and collected. */
-export class Gatherings {
+export class WorkerQueries {
   readonly #log: Log;
-  readonly #open = new Map<number, Gathering>();
+  readonly #open = new Map<number, WorkerQuery>();
   #last = 0;
 
   constructor(log: Log) {
@@ -31,7 +31,7 @@ export class Gatherings {
       if (waitingFor.size === 0) end();
     });
     for (const worker of workers) worker.send({ kind: 'ask', id, topic });
-    await within(PATIENCE, answered, () => undefined);
+    await withTimeout(ANSWER_TIMEOUT_MS, answered);
     this.#open.delete(id);
     for (const { number } of waitingFor)
       this.#log.warn('a worker did not answer another in time', { worker: number, topic });
@@ -39,10 +39,10 @@ export class Gatherings {
   }
 
   answered(worker: WorkerProcess, id: number, value: unknown): void {
-    const gathering = this.#open.get(id);
-    if (gathering?.waitingFor.delete(worker) !== true) return;
-    gathering.values.push(value);
-    if (gathering.waitingFor.size === 0) gathering.end();
+    const query = this.#open.get(id);
+    if (query?.waitingFor.delete(worker) !== true) return;
+    query.values.push(value);
+    if (query.waitingFor.size === 0) query.end();
   }
 
   /** One that has ended answers nobody. */

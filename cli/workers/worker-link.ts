@@ -12,7 +12,7 @@ import { stateOf } from '../service/shared-state.ts';
 import { ENVIRONMENT } from '../service/signers.ts';
 
 /** What a service is told that is one of several processes. */
-export interface Place {
+export interface WorkerLink {
   /** Whether it says what would be the same in every process. */
   readonly announces: boolean;
   readonly workers: Workers;

@@ -9,7 +9,9 @@ type Task = () => void;
  *
  * @param handle must end the response.
  */
-export function oneByOne(handle: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
+export function serializeConnection(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): RequestListener {
   const lines = new WeakMap<Socket, Line>();
   return (request, response) => {
     const { socket } = request;

@@ -1,0 +1,67 @@
+import { error, warning } from '../../plugins-sdk/checks.ts';
+import type { Endpoint, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import { DELEGATED, prepare } from './endpoint-plan.ts';
+import { misreadIndices, withoutNames } from './filters.ts';
+import { type CompiledPath, compilePath, splitList } from './json-path/index.ts';
+import { cuts, PlanError } from './plan.ts';
+
+/** Paths that a recommendation names. */
+const MOST_NAMED = 3;
+
+/** Whether a path matches one value at most as long as the upstream lists each name once. */
+function asksByName({ text, definite }: CompiledPath): boolean {
+  return !definite && compilePath(withoutNames(text), 'operator').definite;
+}
+
+function checkPaths({ path }: EndpointDraft, paths: readonly CompiledPath[]): Finding[] {
+  const several = paths.filter((path) => !path.definite && !asksByName(path)).map(({ text }) => text);
+  const messages = [
+    ...paths.flatMap(({ text }) => misreadIndices(text)),
+    ...paths
+      .filter(({ text }) => !text.startsWith('$'))
+      .map(({ text }) => `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`),
+    ...(several.length === 0
+      ? []
+      : [`${several.join(', ')} may match several values: the first in the order of the answer is signed`]),
+  ];
+  return messages.map((message) => warning(`${path}.encoding.path`, message));
+}
+
+/** Said by `config validate` alone: nothing else could be written, so a start need not say it again. */
+export function recommend(endpoints: readonly Endpoint[]): string | undefined {
+  const paths = endpoints.flatMap((endpoint) => prepare(endpoint)?.pinned.paths ?? []);
+  const named = [...new Set(paths.filter(asksByName).map(({ text }) => text))];
+  if (named.length === 0) return undefined;
+  const others = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
+  return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
+}
+
+function checkTimes(endpoint: EndpointDraft): Finding[] {
+  const factors = splitList(keys.encoding.of(endpoint)?.times ?? '').filter(
+    (text) => text !== '' && text !== DELEGATED,
+  );
+  const at = `${endpoint.path}.encoding.times`;
+  return [
+    ...(factors.some((text) => Number(text) === 0) ? [warning(at, 'makes every value 0')] : []),
+    ...(factors.some((text) => Number(text) < 0) ? [warning(at, 'changes the sign of every value')] : []),
+  ];
+}
+
+export function check(endpoint: EndpointDraft): Finding[] {
+  try {
+    const prepared = prepare(endpoint);
+    if (prepared === undefined) return [];
+    const { pinned, delegated } = prepared;
+    // Whoever says `exact: false` wants it so.
+    const cutting = pinned.exact === undefined ? cuts(pinned, delegated.includes('times')) : [];
+    return [
+      ...checkPaths(endpoint, pinned.paths ?? []),
+      ...checkTimes(endpoint),
+      ...cutting.map(([field, message]) => warning(`${endpoint.path}.encoding.${field}`, message)),
+    ];
+  } catch (cause) {
+    if (!(cause instanceof PlanError)) throw cause;
+    return [error(`${endpoint.path}.encoding.${cause.field}`, cause.message)];
+  }
+}

@@ -1,0 +1,90 @@
+import { setImmediate } from 'node:timers/promises';
+import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
+import type { Awaitable } from '../../plugins-sdk/kernel.ts';
+import { STEP } from '../../plugins-sdk/lib/json/turns.ts';
+import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
+import { exactNumbersAt, type Found, valuesAt } from './exact-number.ts';
+import { BudgetError, type CompiledPath, fullBudget, type Match, PathError } from './json-path/index.ts';
+import type { Plan } from './plan.ts';
+import { encodeValues, type Item, ValueError } from './values.ts';
+
+function failed(reason: string): Refusal {
+  return new Refusal(502, 'API call failed', { reason });
+}
+
+/** @throws Refusal where a path finds nothing, PathError */
+function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] {
+  const budget = fullBudget();
+  return plan.map(({ path }) => required(path.first(data, budget), path, pathDelegated));
+}
+
+function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: boolean): T {
+  if (found !== undefined) return found;
+  // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
+  throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
+}
+
+/** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
+const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
+
+/** Matches with the digits of those that are numbers. The text is read once for all, and not at all if a double tells as much. */
+function withDigits(matches: readonly Match[], json: string | Buffer | undefined): readonly Found[] {
+  const locations = matches.map(({ value, location }) => (typeof value === 'number' ? location : undefined));
+  const isNeeded =
+    json !== undefined &&
+    locations.some((location) => location !== undefined) &&
+    (typeof json !== 'string' || MAY_BE_INEXACT.test(json));
+  const tokens = isNeeded ? exactNumbersAt(json, locations) : [];
+  return matches.map(({ value }, i) => ({ value, token: tokens[i] }));
+}
+
+/** @throws ValueError */
+function encoded(plan: Plan, found: readonly Found[]): Encoded {
+  // Spread, the plan would cost more than its encoding.
+  const items = plan.map(
+    ({ type, times, exact }, i): Item => ({ type, times, exact, value: found[i]?.value, token: found[i]?.token }),
+  );
+  const value = toHex(encodeValues(items));
+  return { bytes: value, field: 'data', value };
+}
+
+/** @throws Refusal */
+export function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean): Awaitable<Encoded> {
+  const fail = (cause: unknown): never => {
+    throw refusalOf(cause, pathDelegated);
+  };
+  try {
+    if (LongResponse.is(response)) {
+      const { bytes } = response;
+      const places = plan.flatMap(({ path }) => (path.place === undefined ? [] : [path.place]));
+      if (places.length < plan.length) return encodeParsed(plan, response, pathDelegated).catch(fail);
+      const values = valuesAt(bytes, places);
+      const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
+      return inNextTurn(bytes, encoded(plan, found));
+    }
+    if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
+    return encoded(plan, withDigits(find(plan, response.data, pathDelegated), response.text));
+  } catch (cause) {
+    return fail(cause);
+  }
+}
+
+/** Finds the values where a path may lead anywhere. */
+async function encodeParsed(plan: Plan, response: LongResponse, pathDelegated: boolean): Promise<Encoded> {
+  const { bytes } = response;
+  const data = await inNextTurn(bytes, await response.parsed());
+  const matches = await inNextTurn(bytes, find(plan, data, pathDelegated));
+  return inNextTurn(bytes, encoded(plan, withDigits(matches, bytes)));
+}
+
+/** Gives the steps of a long answer turns of the event loop of their own, and likewise the next stages, which hash and sign. */
+function inNextTurn<T>({ length }: Buffer, value: T): Awaitable<T> {
+  return length > STEP ? setImmediate(value) : value;
+}
+
+function refusalOf(cause: unknown, pathDelegated: boolean): unknown {
+  if (cause instanceof BudgetError && pathDelegated) {
+    return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
+  }
+  return cause instanceof ValueError || cause instanceof PathError ? failed(cause.message) : cause;
+}

@@ -1,0 +1,40 @@
+import { control, Exchange } from '../../kernel/exchange.ts';
+import type { Route } from '../../kernel/registry.ts';
+import type { Parameters } from '../kernel.ts';
+import { randomId } from '../lib/eth/random-id.ts';
+import { deepFreeze } from '../lib/objects/deep-freeze.ts';
+import type { RequestInput } from './inputs.ts';
+
+/** A request whose duration a test may choose. */
+export class TestExchange extends Exchange {
+  #duration: number | undefined;
+
+  set duration(milliseconds: number | undefined) {
+    this.#duration = milliseconds;
+  }
+
+  override elapsed(): number {
+    return this.#duration ?? super.elapsed();
+  }
+}
+
+export function exchangeOf(
+  { parameters, headers = {}, ip = '127.0.0.1' }: RequestInput,
+  { method, path }: Pick<Route, 'method' | 'path'> = { method: 'POST', path: '/endpoints/:endpointId' },
+): TestExchange {
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const exchange = new TestExchange({
+    method,
+    requestId: randomId(),
+    route: path,
+    headers: Object.fromEntries(lowerCase),
+    socketAddress: ip,
+  });
+  if (parameters !== undefined) control.receive(exchange, frozenCopy(parameters));
+  return exchange;
+}
+
+/** What a client's JSON would have become. */
+export function frozenCopy(parameters: Parameters): Parameters {
+  return deepFreeze(JSON.parse(JSON.stringify(parameters)));
+}
