@@ -87,7 +87,7 @@ export interface Definition<C = unknown> {
   readonly engines?: Readonly<Record<string, StateEngineType>>;
   /** Kinds of signers for `settings.signer`, by type. */
   readonly signers?: Readonly<Record<string, SignerType>>;
-  /** What of it cannot be served without state that all processes share: when the engine is away, it is refused. */
+  /** Auth types and modes that need the shared engine. They are refused while it is unreachable. */
   readonly needsState?: { readonly auth?: readonly string[]; readonly modes?: readonly string[] };
   /** Its parts of the endpoint's identity. The value is hashed into the endpoint ID. */
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };

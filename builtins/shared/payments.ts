@@ -28,7 +28,7 @@ const REDEEMED = 'redeemed ';
 const reserved = ({ token }: Ticket) => RESERVED + token;
 const redeemed = ({ token }: Ticket) => REDEEMED + token;
 
-/** Whether a payment is good could not be found out: no fault of the client's. */
+/** Nobody could tell whether the payment is good; the client may retry. */
 export function unavailable(reason: string): Refusal {
   return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
 }

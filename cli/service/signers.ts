@@ -180,7 +180,7 @@ export function throwAwaySigning(): Signing {
   return { key: () => signer, opened: () => ({ current }) };
 }
 
-/** Two signatures by one signer would be no step to another one. @throws Error */
+/** The next signer must differ, or nothing is rotated. @throws Error */
 function requireTwo({ current, next }: SignerSet): void {
   if (next?.signer.address === current.signer.address)
     throw new Error(`settings.signer.next is the signer that signs already: ${current.signer.address}`);

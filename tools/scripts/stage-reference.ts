@@ -34,7 +34,7 @@ const KINDS: Readonly<Record<Kind, string>> = {
   pick: 'the first function that has a result provides it',
   around: 'each function has the next one inside it, operators’ outside and built-in ones inside',
   map: 'each function gets what the one before returned',
-  watch: 'all functions are told; what they return is ignored',
+  watch: 'all functions are told, and what they return is ignored',
 };
 
 /** The types that the table of stages speaks of, by their names there. */
@@ -67,10 +67,10 @@ function signature(name: StageName, types: ReadonlyMap<string, string>): string 
 
 function policy({ fails, always, required }: Stage): string {
   return [
-    fails === 'open' ? 'when it fails, the request goes on without it' : 'when it fails, the request is refused',
-    ...(always ? ['it runs also after the client has left'] : []),
-    ...(required ? ['some plugin has to provide it'] : []),
-  ].join('; ');
+    fails === 'open' ? 'When one fails, the request goes on without it.' : 'When one fails, the request is refused.',
+    ...(always ? ['The stage runs also after the client has left.'] : []),
+    ...(required ? ['Some plugin has to provide a function.'] : []),
+  ].join(' ');
 }
 
 function sentence(text: string): string {
@@ -82,7 +82,7 @@ export function stageReference(values: string, table: string): string {
   const types = typesOf(values);
   const stages = stageNames.map((name) => {
     const stage = stageOf(name);
-    return `### ${name}\n\n${sentence(ABOUT[name])}. **${stage.kind}**: ${KINDS[stage.kind]}; ${policy(stage)}.\n\n\`\`\`text\n${signature(name, types)}\n\`\`\`\n`;
+    return `### ${name}\n\n${sentence(ABOUT[name])}. **${stage.kind}**: ${KINDS[stage.kind]}. ${policy(stage)}\n\n\`\`\`text\n${signature(name, types)}\n\`\`\`\n`;
   });
   const named = [...values.matchAll(/^export (?:interface|type) (\w+)/gm)].flatMap(([, name = '']) =>
     name === 'Values' ? [] : [declaration(values, name)],

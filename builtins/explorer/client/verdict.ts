@@ -8,7 +8,7 @@ export interface Verdict {
   readonly state: 'good' | 'bad';
   readonly headline: string;
   readonly detail: string;
-  /** Whom the signature leads to; where something was changed, an address that nobody has. Absent where there is none. */
+  /** The recovered address; a meaningless one if the answer was altered. Absent where the signature leads to none. */
   readonly signer?: string;
   /** Whether the pinned address itself cannot be one. */
   readonly badPin: boolean;

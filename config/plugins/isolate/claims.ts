@@ -37,7 +37,7 @@ export class Claims {
     return bytes.readDoubleLE(0);
   }
 
-  /** Whether the process has written more than claims: the file takes memory, and may be of any length. */
+  /** True if the plugin grew the shared file, which would use memory. */
   get isAbused(): boolean {
     return this.#last === undefined && fstatSync(this.fd).size !== CLAIM_BYTES;
   }

@@ -63,7 +63,7 @@ export class Pool {
     this.#serveNext();
   }
 
-  /** What is lost with its connection must not go out on one that the server may be closing just now. */
+  /** A request that must not be repeated never uses a connection that the server may be about to close. */
   #reusable(call: Borrower): Connection | undefined {
     const last = this.#idle.at(-1);
     if (last === undefined || call.isRepeatable || this.#lifetime.covers(last.idleFor ?? 0)) return this.#idle.pop();
