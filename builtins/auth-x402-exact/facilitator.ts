@@ -9,7 +9,7 @@ import type { Terms } from './terms.ts';
 export class FacilitatorFailure extends Error {}
 
 /** Milliseconds that a question may take, everything included. */
-export interface Patience {
+export interface Timeouts {
   readonly verify: number;
   readonly settle: number;
 }
@@ -51,17 +51,17 @@ type Client = InstanceType<Core['HTTPFacilitatorClient']>;
 export class Facilitator {
   readonly #verifying: Client;
   readonly #settling: Client;
-  readonly #patience: Patience;
+  readonly #timeouts: Timeouts;
 
-  constructor({ HTTPFacilitatorClient }: Core, { facilitator, headers = {} }: Terms, patience: Patience) {
+  constructor({ HTTPFacilitatorClient }: Core, { facilitator, headers = {} }: Terms, timeouts: Timeouts) {
     const createAuthHeaders = async () => ({ verify: headers, settle: headers, supported: headers });
-    const within = (milliseconds: number) => {
+    const clientWithTimeout = (milliseconds: number) => {
       const timeoutMs = Math.max(Math.floor(milliseconds), 1);
       return new HTTPFacilitatorClient({ url: facilitator, timeoutMs, createAuthHeaders });
     };
-    this.#verifying = within(patience.verify);
-    this.#settling = within(patience.settle);
-    this.#patience = patience;
+    this.#verifying = clientWithTimeout(timeouts.verify);
+    this.#settling = clientWithTimeout(timeouts.settle);
+    this.#timeouts = timeouts;
   }
 
   /**
@@ -78,7 +78,7 @@ export class Facilitator {
       return undefined;
     } catch (error) {
       if (isAbout(error, 'VerifyError')) return codeOf(error.invalidReason, unexpected);
-      throw failureOf('verify', error, this.#patience.verify);
+      throw failureOf('verify', error, this.#timeouts.verify);
     }
   }
 
@@ -88,7 +88,7 @@ export class Facilitator {
     try {
       response = await this.#settling.settle(payload, requirements);
     } catch (error) {
-      if (!isAbout(error, 'SettleError')) throw failureOf('settle', error, this.#patience.settle);
+      if (!isAbout(error, 'SettleError')) throw failureOf('settle', error, this.#timeouts.settle);
       const { errorReason, transaction } = error;
       response = { success: false, network: requirements.network, payer, transaction: stringOrEmpty(transaction) };
       if (typeof errorReason === 'string') response.errorReason = errorReason;
@@ -104,7 +104,7 @@ export class Facilitator {
         .filter(({ x402Version, scheme }) => x402Version === 2 && scheme === 'exact')
         .map(({ network }) => network);
     } catch (error) {
-      throw failureOf('supported', error, this.#patience.verify);
+      throw failureOf('supported', error, this.#timeouts.verify);
     }
   }
 }
@@ -153,18 +153,18 @@ function codeOf(reason: unknown, otherwise: string): string {
   return typeof reason === 'string' && CODE.test(reason) ? reason : otherwise;
 }
 
-function failureOf(what: string, error: unknown, patience: number): FacilitatorFailure {
+function failureOf(what: string, error: unknown, timeout: number): FacilitatorFailure {
   if (error instanceof FacilitatorFailure) return error;
-  return new FacilitatorFailure(`${what}: ${reasonOf(error, patience)}`);
+  return new FacilitatorFailure(`${what}: ${reasonOf(error, timeout)}`);
 }
 
 /** The library's messages quote answers, which may quote what they were asked with. */
-function reasonOf(error: unknown, patience: number): string {
+function reasonOf(error: unknown, timeout: number): string {
   if (error instanceof RequestFailure)
-    return error.kind === 'aborted' ? `no complete answer within ${Math.floor(patience)} ms` : error.message;
+    return error.kind === 'aborted' ? `no complete answer within ${Math.floor(timeout)} ms` : error.message;
   if (!(error instanceof Error)) return 'failed';
   if ('statusCode' in error) return `HTTP status ${error.statusCode}`;
-  if (error.name === 'FacilitatorTimeoutError') return `no complete answer within ${Math.floor(patience)} ms`;
+  if (error.name === 'FacilitatorTimeoutError') return `no complete answer within ${Math.floor(timeout)} ms`;
   if (error.name === 'FacilitatorResponseError') {
     return error.message.includes('invalid JSON') ? 'the answer is no JSON' : 'the answer has a wrong shape';
   }

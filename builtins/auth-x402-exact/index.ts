@@ -121,9 +121,9 @@ async function inspect({ terms, offers, facilitator }: Method, { log }: Services
 }
 
 function meansOf({ endpoints, now }: Services, core: Core, budget: number): Means {
-  const patience = { verify: budget * VERIFY_PART, settle: budget * SETTLE_PART };
+  const timeouts = { verify: budget * VERIFY_PART, settle: budget * SETTLE_PART };
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
-    return { terms, offers: requirementsOf(terms), facilitator: new Facilitator(core, terms, patience) };
+    return { terms, offers: requirementsOf(terms), facilitator: new Facilitator(core, terms, timeouts) };
   });
   const offer = perEndpoint(endpoints, (endpoint) => {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);

@@ -153,7 +153,7 @@ function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups)
 function answering(options: CacheOptions): NonNullable<Taps['answer']> {
   const { entries, meters, maxAge, version } = options;
   const lookups = lookupsIn(meters);
-  const fetch = fetching(options, lookups);
+  const fetchAnswer = fetching(options, lookups);
   return (question, exchange, { share }) => {
     if (maxAge(exchange.endpoint) === 0) return undefined;
     const key = version(exchange.endpoint) + question.key;
@@ -166,7 +166,7 @@ function answering(options: CacheOptions): NonNullable<Taps['answer']> {
     let isFirst = false;
     const answer = share(key, (flight) => {
       isFirst = true;
-      return fetch(miss, flight);
+      return fetchAnswer(miss, flight);
     });
     // The work has begun by now, if it is this request's.
     if (!isFirst) lookups.miss(exchange, 'shared');

@@ -76,7 +76,7 @@ export async function startService(
   const { file, env, log, link } = options;
   const signers = Signers.beside(file, env, log);
   const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), link);
-  const load = configLoader(file, signers, log, link, own);
+  const load = configLoader(file, own, signers, log, link);
   const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
   if (announces) warnOfVariables(env, log);
@@ -98,22 +98,13 @@ export async function startService(
 }
 
 /** Reads a config, opens its signers and says what to beware of. */
-function configLoader(
-  file: string,
-  signers: Signers,
-  log: Log,
-  link: WorkerLink | undefined,
-  own: readonly Definition[],
-) {
-  const warnOf = (loaded: LoadedConfig) => {
-    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
-    for (const { path, message, where } of [...loaded.warnings, ...together])
-      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
-  };
+function configLoader(file: string, own: readonly Definition[], signers: Signers, log: Log, link?: WorkerLink) {
   return async (variables: Environment, announces: boolean): Promise<LoadedConfig> => {
     proxiesInForce();
     const loaded = await loadConfig({ file, env: variables, builtins: own });
-    if (announces) warnOf(loaded);
+    const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
+    for (const { path, message, where } of announces ? [...loaded.warnings, ...together] : [])
+      log.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
     await signers.open(loaded, variables);
     try {
       for (const address of signers.addressesIn(loaded).signers) {
