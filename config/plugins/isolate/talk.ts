@@ -1,5 +1,5 @@
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
-import { within } from '../../../plugins-sdk/lib/time/within.ts';
+import { withTimeout } from '../../../plugins-sdk/lib/time/with-timeout.ts';
 import { LONGEST_TEXT } from './call.ts';
 import { clipped } from './clipped.ts';
 import type { Peer } from './peer.ts';
@@ -66,7 +66,7 @@ export function ready(
     await talk.next('loaded');
     await talk.ask({ k: 'make', config }, 'made');
   };
-  return within(patience, made(), () => {
+  return withTimeout(patience, made(), () => {
     throw new PluginProblem(`is not ready after ${patience} ms`);
   });
 }

@@ -1,7 +1,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
-import { within } from '../../time/within.ts';
+import { withTimeout } from '../../time/with-timeout.ts';
 import { candidates, contentOf, RESOLVER_FILE } from './files.ts';
 
 /** The addresses of a name, and for how many milliseconds they may be used. */
@@ -55,7 +55,7 @@ export class Dns {
 async function addressesOf(resolver: Resolver, name: string): Promise<Found | undefined> {
   const asked = familyOf(resolver.resolve6(name, { ttl: true }), 6);
   const four = await familyOf(resolver.resolve4(name, { ttl: true }), 4);
-  const six = four.addresses.length === 0 ? await asked : await within(RESOLUTION_DELAY_MS, asked, () => NOTHING);
+  const six = four.addresses.length === 0 ? await asked : await withTimeout(RESOLUTION_DELAY_MS, asked, () => NOTHING);
   const families = prefersIpv6() ? [six, four] : [four, six];
   const addresses = families.flatMap((family) => family.addresses);
   if (addresses.length > 0) return { addresses, ttl: Math.min(four.ttl, six.ttl) };

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { LookupAddress } from 'node:dns';
-import { within } from '../../time/within.ts';
+import { withTimeout } from '../../time/with-timeout.ts';
 
 const LOOKUP_TIMEOUT_MS = 15_000;
 const IDLE_MS = 10_000;
@@ -44,7 +44,7 @@ export class SystemResolver {
       child.send(host, (error) => {
         if (error) this.#end(child);
       });
-      return await within(LOOKUP_TIMEOUT_MS, answer, () => []);
+      return await withTimeout(LOOKUP_TIMEOUT_MS, answer, () => []);
     } catch (error) {
       this.#end(child);
       throw error;

@@ -1,1 +1,0 @@
-export { withTimeout as within } from './with-timeout.ts';
