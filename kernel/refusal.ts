@@ -56,6 +56,7 @@ export class Refusal extends Error {
   }
 }
 
+/** Tells refusals from all else that can be thrown, also those of another copy of the SDK. */
 export function isRefusal(value: unknown): value is Refusal {
   return typeof value === 'object' && value !== null && hasBrand(value);
 }

@@ -7,6 +7,7 @@ import { type Hidden, type StageName, stageNames, stageOf, stages } from './stag
 import type { GuardOptions, PluginFunction } from './tap.ts';
 import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
 
+/** A path of the service that a plugin answers at. */
 export interface Route {
   readonly method: string;
   /** Path in the router's syntax; `*` matches any. */

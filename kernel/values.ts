@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Refusal } from './refusal.ts';
 
 export type Hex = `0x${string}`;
+/** Any value that JSON can carry. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+/** The parameters of a request by name. */
 export type Parameters = Readonly<Record<string, Json>>;
 export type Headers = Readonly<Record<string, string>>;
 export type Proof = Readonly<Record<string, unknown>>;
@@ -112,6 +114,7 @@ export interface Encoded {
   readonly value: unknown;
 }
 
+/** What `sign` is asked for: the signature of one answer. */
 export interface SignRequest {
   readonly endpointId: Hex;
   /** Unix seconds. */
@@ -123,6 +126,7 @@ export interface SignRequest {
   readonly requestHash?: Hex | undefined;
 }
 
+/** What `sign` returns: who signed, and the signature. */
 export interface Signed {
   readonly node: Hex;
   readonly signature: Hex;

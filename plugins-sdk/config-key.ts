@@ -1,10 +1,13 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
 import type { Endpoint } from './kernel.ts';
 import { compileSchema } from './schema/compile.ts';
 
-export { type Static, Type };
+/** The TypeScript type of the values that fit a schema. */
+export type { Static } from 'typebox';
+/** Makes schemas, by the library TypeBox: of a plugin's `config`, its config keys, its auth types. */
+export { Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
 
@@ -21,8 +24,8 @@ export interface ConfigKey<S extends TSchema = TSchema> {
 
 /**
  * Declares a config key.
- * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in both
- * (`shared`: the endpoint's value overrides the API's).
+ * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in
+ * both. (`shared` is both: the endpoint's value overrides the API's).
  * @param path dotted path below that level.
  * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */

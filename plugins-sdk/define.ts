@@ -45,6 +45,7 @@ export interface CheckContext {
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
 type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
+/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
 export type Taps = {
   readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };

@@ -19,6 +19,7 @@ export const HttpSignerSchema = Type.Object(
   },
   { additionalProperties: false },
 );
+/** The values of {@link HttpSignerSchema}, as the `open` of a signer type gets them. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
 type SignerTarget = Pick<HttpSignerConfig, 'url' | 'headers'>;

@@ -9,17 +9,21 @@ import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
 
 const PAGE = 'ARCHITECTURE.md';
 const page = await readPage(PAGE);
+const INSIDE = 'docs/inside.md';
+const inside = await readPage(INSIDE);
 const read = (file: string) => readFileSync(join(PACKAGE_ROOT, file), 'utf8');
 
 /** The words in backticks of a cell. */
 const quoted = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
 
-/** The rows of the table under a heading, as cells. */
-function rowsOf(heading: string): string[][] {
-  const [, section = ''] = page.split(`\n## ${heading}\n`);
-  const [text = ''] = section.split('\n## ');
-  const lines = text.split('\n').filter((line) => line.startsWith('| '));
-  return lines.slice(1).map((line) => line.slice(2, -2).split(' | '));
+/** The rows of the tables under a heading, as cells. */
+function tablesOf(text: string, heading: string): string[][][] {
+  const [, section = ''] = text.split(`\n## ${heading}\n`);
+  const [own = ''] = section.split('\n## ');
+  return own.split('\n\n').flatMap((part) => {
+    const lines = part.split('\n').filter((line) => line.startsWith('| '));
+    return lines.length === 0 ? [] : [lines.slice(1).map((line) => line.slice(2, -2).split(' | '))];
+  });
 }
 
 /** The folders of this repository that the sources in one folder import. */
@@ -37,12 +41,14 @@ function imported(folder: string): string[] {
 
 describe(PAGE, () => {
   it('fits on a page', () => {
-    assert.ok(page.split('\n').length < 150);
+    assert.ok(page.split('\n').length < 85);
   });
 
-  it('names only files and folders that there are', () => {
-    assert.deepEqual(missingPaths(pathsOf(page)), []);
-  });
+  for (const [path, text] of [[PAGE, page] as const, [INSIDE, inside] as const]) {
+    it(`${path} names only files and folders that there are`, () => {
+      assert.deepEqual(missingPaths(pathsOf(text)), []);
+    });
+  }
 
   it('draws the way of a request through files that there are', () => {
     const picture = blocksOf(page).find(({ notes }) => notes.get('named') === 'request')?.text ?? '';
@@ -51,7 +57,7 @@ describe(PAGE, () => {
     assert.deepEqual(missingPaths(paths), []);
   });
 
-  const rows = rowsOf('Who imports whom');
+  const [rows = [], rooms = [], libraries = []] = tablesOf(page, 'Who imports whom');
   for (const [name, , allowed] of rows) {
     const [folder = ''] = quoted(name);
     it(`${folder} imports what the table says`, () => {
@@ -64,7 +70,27 @@ describe(PAGE, () => {
     assert.deepEqual(folders.toSorted(), PUBLISHED.map((folder) => `${folder}/`).toSorted());
   });
 
-  const kinds = rowsOf('Rules of the kernel');
+  it('has every room of the SDK', () => {
+    const folders = readdirSync(join(PACKAGE_ROOT, 'plugins-sdk'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `plugins-sdk/${name}/`);
+    const listed = rooms.flatMap(([name]) => quoted(name)).filter((room) => room.startsWith('plugins-sdk/'));
+    assert.deepEqual(listed.toSorted(), folders.toSorted());
+  });
+
+  for (const [name, use] of libraries) {
+    it(`${name} is used where the table says`, () => {
+      const place = quoted(use).at(-1) ?? '';
+      const files = place.endsWith('/')
+        ? readdirSync(join(PACKAGE_ROOT, place)).map((file) => join(place, file))
+        : [place];
+      assert.match(files.map(read).join(''), new RegExp(`['"]${name}['"/]`));
+    });
+  }
+});
+
+describe(INSIDE, () => {
+  const [kinds = []] = tablesOf(inside, 'Rules of the kernel');
 
   it('lists every stage by its kind, in the order of the table of stages', () => {
     const listed = Object.fromEntries(kinds.map(([kind = '', , names]) => [kind, quoted(names)]));
@@ -74,7 +100,7 @@ describe(PAGE, () => {
   });
 
   it('names the stages without whose functions a request goes on', () => {
-    const [, sentence = ''] = /request is refused; at ([^.]+)/.exec(page) ?? [];
+    const [, sentence = ''] = /request is refused; at ([^.]+)/.exec(inside) ?? [];
     assert.deepEqual(
       quoted(sentence),
       stageNames.filter((stage) => stageOf(stage).fails === 'open'),
@@ -82,8 +108,8 @@ describe(PAGE, () => {
   });
 
   it('explains terms that the code has, each where it says', () => {
-    const glossary = rowsOf('Glossary');
-    assert.ok(glossary.length > 20);
+    const [glossary = []] = tablesOf(inside, 'Glossary');
+    assert.ok(glossary.length > 20 && glossary.length <= 25);
     const wrong = glossary.filter(([, place]) => {
       const [name = '', file = ''] = quoted(place);
       return !new RegExp(`^export (?:class|function|interface|type) ${name}\\b`, 'm').test(read(file));
@@ -92,7 +118,8 @@ describe(PAGE, () => {
   });
 
   it('explains the terms of the field that the project has chosen', () => {
-    const terms = rowsOf('Glossary').map(([term]) => term);
+    const [glossary = []] = tablesOf(inside, 'Glossary');
+    const terms = glossary.map(([term]) => term);
     const chosen =
       'budget,plugin set,wait group,abort signal,context key,response,single flight,worker,receipt,signer,release stage'.split(
         ',',

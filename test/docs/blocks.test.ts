@@ -29,6 +29,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/configuration.md': 'test/docs/configuration.test.ts',
   'docs/metrics.md': 'test/docs/metrics.test.ts',
   'docs/plugins.md': 'test/cli/plugin-docs.slow.ts',
+  'docs/sdk.md': 'test/docs/sdk.test.ts',
 };
 
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */

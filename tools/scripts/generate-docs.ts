@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { definitions } from '../../cli/service/index.ts';
 import { composeSchema } from '../../config/index.ts';
 import { configReference } from './config-reference.ts';
+import { sdkReference } from './sdk-reference.ts';
 import { stageReference } from './stage-reference.ts';
 
-/** Writes the files that follow from the schema of the config file, and from the table of stages; `npm run docs`. */
+/** Writes the files that follow from the schema of the config file, the table of stages and the SDK's docstrings; `npm run docs`. */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -14,6 +15,7 @@ const SCHEMA = 'config/config.schema.json';
 const REFERENCE = 'docs/configuration.md';
 const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
 const STAGES = 'docs/stages.md';
+const SDK = 'docs/sdk.md';
 const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts: npm run docs -->\n';
 
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
@@ -28,6 +30,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
       STAGES,
       `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('kernel/stages.ts'))}`,
     ],
+    [SDK, sdkReference(fileText(SDK))],
   ]);
 }
 

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const INDEX = fileURLToPath(new URL('../../plugins-sdk/index.ts', import.meta.url));
+
+/** A name that `plugins-sdk/index.ts` exports. */
+export interface SdkName {
+  readonly name: string;
+  /** Such as `function`; a name may be a type and a value. */
+  readonly kind: string;
+  /** Its docstring, as Markdown on one line; empty where there is none. */
+  readonly about: string;
+}
+
+const DOC = '(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?';
+/** A name may be imported first, and exported by another statement. */
+const PASSED = /(?:im|ex)port (?:type )?\{([^}]*)\} from '([^']+)';/g;
+
+/** The names of a clause such as `{ a, type B }`. */
+function namesIn(clause: string): string[] {
+  return clause.split(',').flatMap((word) => word.trim().replace(/^type /, '') || []);
+}
+
+/** A docstring without its stars. What tags say becomes sentences, since a table cell has no lines. */
+function asMarkdown(doc: string): string {
+  return doc
+    .replace(/^ *\*? ?/gm, '')
+    .replace(/\s+/g, ' ')
+    .replace(/\{@link ([\w.]+)\}/g, '`$1`')
+    .replace(/@param (\w+)(?: -)? /g, '`$1`: ')
+    .replace(/@returns /g, 'Returns ')
+    .replace(/@throws (?:\{(\w+)\} ?)?/g, 'Throws $1')
+    .replaceAll('|', '\\|')
+    .trim();
+}
+
+/** Follows a name through files that pass it on to the one that declares it. A package's own name is documented where it is passed on. */
+function found(file: string, name: string): SdkName {
+  const text = readFileSync(file, 'utf8');
+  const declared = [...text.matchAll(new RegExp(`${DOC}export (class|const|function|interface|type) ${name}\\b`, 'g'))];
+  if (declared.length > 0) {
+    const kind = declared.map(([, , word]) => word).join(', ');
+    return { name, kind, about: asMarkdown(declared.map(([, doc = '']) => doc).join(' ')) };
+  }
+  const passed = [...text.matchAll(PASSED)].findLast(([, clause = '']) => namesIn(clause).includes(name));
+  const [statement = '', , from = ''] = passed ?? [];
+  if (passed === undefined) throw new Error(`${name} is declared nowhere: ${file}`);
+  if (from.startsWith('.')) return found(join(dirname(file), from), name);
+  const doc = text.slice(0, passed.index).match(/\/\*\*((?:(?!\*\/).)*)\*\/\n$/s)?.[1] ?? '';
+  return { name, kind: statement.startsWith('export type') ? 'type' : 'const', about: asMarkdown(doc) };
+}
+
+/** What authors may import, in the order of the index. */
+export function sdkNames(): SdkName[] {
+  const clauses = [...readFileSync(INDEX, 'utf8').matchAll(PASSED)];
+  return clauses.flatMap(([, clause = '']) => namesIn(clause)).map((name) => found(INDEX, name));
+}
+
+/** Names that a page has a table of, behind the comment that lists them. */
+const TABLE = /<!-- names: (.+) -->\n\n(?:(?:\|.*\n)+\n)?/g;
+
+/** The names in the comments of a page. */
+export function namesOnPage(page: string): string[] {
+  return [...page.matchAll(TABLE)].flatMap(([, names = '']) => names.split(' '));
+}
+
+/** @returns the page with a table of what each comment names. */
+export function sdkReference(page: string): string {
+  const known = new Map(sdkNames().map((entry) => [entry.name, entry]));
+  const row = (name: string): string => {
+    const { kind, about } = known.get(name) ?? { kind: '', about: '' };
+    if (about === '') throw new Error(`docs/sdk.md: ${name} is not exported, or has no docstring`);
+    return `| \`${name}\` | ${kind} | ${about} |\n`;
+  };
+  return page.replace(TABLE, (_, names: string) => {
+    const rows = names.split(' ').map(row);
+    return `<!-- names: ${names} -->\n\n| name | kind | meaning |\n|---|---|---|\n${rows.join('')}\n`;
+  });
+}
