@@ -1,6 +1,6 @@
 /**
- * A typed token for what one plugin keeps in memory over a reload of the config: whoever holds the token can read and
- * replace the value, nobody else.
+ * A typed token for what one plugin keeps in memory over a reload of the config. Only who holds the token can read and
+ * replace the value.
  */
 export class StateKey<T> {
   readonly name: string;

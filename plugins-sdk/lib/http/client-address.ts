@@ -31,8 +31,8 @@ export function parseAddress(text: string): string | undefined {
 }
 
 /**
- * The canonical text of an address, as {@link parseAddress} gives it. Text that is no address comes back as it is, so
- * that a socket without an address (a Unix socket, one already closed) needs no special case.
+ * The canonical text of an address, as {@link parseAddress} gives it. Text that is no address comes back as it is. So
+ * a socket without an address (a Unix socket, one already closed) needs no special case.
  */
 export function normalizeAddress(ip: string): string {
   // What is IPv4 here is in its canonical form, and no part of a longer text.
@@ -63,7 +63,7 @@ export function forwardedClient(
 }
 
 /**
- * What limits are counted by: an IPv4 address as it is, an IPv6 address by its /64 (`2001:db8:1:2::/64`), since one
+ * What limits are counted by: an IPv4 address as it is, an IPv6 address by its /64 (`2001:db8:1:2::/64`). One
  * subscriber commands at least that many addresses (RFC 6177). IPv4-mapped addresses count as IPv4. Text that is no
  * address is its own key.
  */

@@ -38,7 +38,7 @@ export function isFiniteJson(value: Json): boolean {
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
 
 /**
- * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round: parsed, it is
+ * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round. Parsed, it is
  * infinite, and {@link isFiniteJson} finds it.
  */
 export function withoutRoundedNumbers(json: string): string {

@@ -1,5 +1,5 @@
 /**
- * A clock that never goes back, made from one that may: it counts the whole milliseconds by which `now` has moved
+ * A clock that never goes back, made from one that may. It counts the whole milliseconds by which `now` has moved
  * forward since the clock was made. A step back of the source is skipped, so that whatever waits for time to pass waits
  * no longer for it.
  *

@@ -22,7 +22,7 @@ export interface HttpClientOptions {
 
 /**
  * An HTTP/1.1 client with keep-alive sockets of its own. It goes through the proxies that `HTTP_PROXY`, `HTTPS_PROXY` and
- * `NO_PROXY` name when it is made: an https URL through a tunnel, an http URL by asking the proxy for it.
+ * `NO_PROXY` name when it is made. It reaches an https URL through a tunnel, an http URL by asking the proxy for it.
  */
 export interface HttpClient {
   /**

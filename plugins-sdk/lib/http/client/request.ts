@@ -36,7 +36,7 @@ export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network'
 
 /**
  * The only error that {@link HttpClient.request} rejects with. Its message is fit for a log: it names the method and
- * the origin, never the path, the query, a header or a body; it has no `cause` for the same reason.
+ * the origin, never the path, the query, a header or a body. It has no `cause` for the same reason.
  */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
