@@ -30,9 +30,15 @@ const ENTRIES = {
   './verify': 'verify/index.ts',
 };
 
-/** Where the sources are, and what else a program depends on. */
+/** Where the sources are, and what else a program depends on: npm, pnpm and yarn note there what they have installed. */
 const FOLDERS = ['builtins', 'cli', 'config', 'http', 'kernel', 'plugins-sdk', 'verify'];
-const FILES = ['package.json', 'node_modules/.package-lock.json'];
+const FILES = [
+  'package.json',
+  'node_modules',
+  'node_modules/.package-lock.json',
+  'node_modules/.modules.yaml',
+  'node_modules/.yarn-state.yml',
+];
 
 /** Libraries that no start of a package waits for. */
 const LATER = ['cac', 'ethers', 'koa-body', 'prom-client'];

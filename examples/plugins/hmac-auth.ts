@@ -55,7 +55,7 @@ export default definePlugin({
             if (body === undefined || !isHex(signature)) throw refusals.wrong();
             const key = await keyOf(configured);
             // It takes the same time wherever the two differ.
-            if (!(await crypto.subtle.verify('HMAC', key, toBytes(signature), Uint8Array.from(body))))
+            if (!(await crypto.subtle.verify('HMAC', key, Uint8Array.from(toBytes(signature)), Uint8Array.from(body))))
               throw refusals.wrong();
             return true;
           },

@@ -35,7 +35,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/auth-x402-exact.md': {
-    'import { ExactEvmScheme }': 'test/examples/pay-x402.test.ts runs it',
+    'import { ExactEvmScheme }': 'test/examples/pay-x402.slow.ts runs it',
   },
   'docs/deploy.md': {
     'docker build': 'there is no container engine; test/examples/dockerfile.slow.ts does what the Dockerfile does',

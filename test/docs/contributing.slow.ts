@@ -18,7 +18,6 @@ const SOURCES = [
   'config',
   'cli',
   'verify',
-  'scripts',
   'package.json',
   'tsconfig.json',
 ];

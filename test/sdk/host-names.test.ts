@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { getServers, type LookupAddress, setServers } from 'node:dns';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import os from 'node:os';
+import os, { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
-import { candidates, listedAddresses } from '../../plugins-sdk/lib/http/host-names/files.ts';
+import { candidates, listedAddresses, ParsedFile } from '../../plugins-sdk/lib/http/host-names/files.ts';
 import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 
@@ -246,7 +248,28 @@ describe('the files of the system', () => {
       '10.0.0.3': [],
     };
     for (const [name, addresses] of Object.entries(expected))
-      assert.deepEqual(listedAddresses(text, name), addresses, name);
+      assert.deepEqual(listedAddresses(text).get(name) ?? [], addresses, name);
+  });
+
+  it('a file is parsed anew when it has changed, is empty when it is gone, and stays as it was where it cannot be read', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sdp-hosts-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'hosts');
+    let parsed = 0;
+    const file = new ParsedFile(path, (text) => {
+      parsed += 1;
+      return text;
+    });
+    assert.equal(file.read(), '');
+    writeFileSync(path, 'one');
+    assert.deepEqual([file.read(), file.read(), parsed], ['one', 'one', 2]);
+    rmSync(path);
+    mkdirSync(path);
+    assert.equal(file.read(), 'one');
+    rmSync(path, { recursive: true });
+    assert.equal(file.read(), '');
+    writeFileSync(path, 'three');
+    assert.equal(file.read(), 'three');
   });
 
   it('resolv.conf: the last `search` or `domain`, and `ndots`', () => {
@@ -275,5 +298,6 @@ describe('the files of the system', () => {
       'api.example.com.b.test',
     ]);
     assert.deepEqual(candidates('db.', rules), ['db.']);
+    assert.deepEqual(candidates('db', 'domain\nnameserver 10.0.0.1'), candidates('db', ''));
   });
 });

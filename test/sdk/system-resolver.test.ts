@@ -18,6 +18,11 @@ const { spawn } = childProcess;
 childProcess.spawn = (...args) => {
   const child = spawn(...args);
   started.push(child);
+  const { kill } = child;
+  child.kill = (signal) => {
+    if (child.pid === undefined) console.log('kills a stranger');
+    return kill.call(child, signal);
+  };
   return child;
 };
 syncBuiltinESMExports();

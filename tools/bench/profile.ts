@@ -22,7 +22,7 @@ function partOf({ functionName, url }: ProfileNode['callFrame']): string | undef
   if (builtin !== undefined && builtin !== 'index') return `builtins/${builtin}`;
   if (url.includes('/dist/kernel/')) return 'kernel';
   if (url.includes('/dist/http/')) return 'http';
-  if (url.includes('/dist/plugins-sdk/public-hooks')) return 'public hooks';
+  if (url.includes('/dist/plugins-sdk/hooks/')) return 'public hooks';
   if (url.includes('/dist/cli/')) return 'log';
   if (/\/node_modules\/(?:koa|@koa)\b/.test(url)) return 'koa and router';
   return undefined;

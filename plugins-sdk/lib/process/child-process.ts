@@ -43,7 +43,8 @@ export class OwnedProcess {
   /** Ends it, whatever it is doing. @param reason is what is said of it, if it is the first. */
   kill(reason = 'was killed'): void {
     this.#reason ??= reason;
-    this.child.kill('SIGKILL');
+    // A child that could not be started has no number: node would send the signal to a stranger.
+    if (this.child.pid !== undefined) this.child.kill('SIGKILL');
   }
 
   async #end(): Promise<string> {

@@ -2,7 +2,7 @@ import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { withTimeout } from '../../time/with-timeout.ts';
-import { candidates, contentOf, RESOLVER_FILE } from './files.ts';
+import { candidates, ParsedFile, RESOLVER_FILE } from './files.ts';
 
 /** The addresses of a name, and for how many milliseconds they may be used. */
 export interface Found {
@@ -20,7 +20,10 @@ const systemServers = new Resolver().getServers().join();
 
 /** Asks the name servers, off libuv's thread pool: those of the system, or of `dns.setServers()`. */
 export class Dns {
-  readonly #underWay = new Set<Resolver>();
+  readonly #rules = new ParsedFile(RESOLVER_FILE, String);
+  /** The one in use, and the one before it, which may have questions under way. */
+  #resolvers: Resolver[] = [];
+  #settings: string | undefined;
 
   /**
    * The addresses of a name, which is completed as the system would; undefined when the servers do not know it, or do not
@@ -28,26 +31,32 @@ export class Dns {
    * @throws Error when they say nothing in time
    */
   async find(host: string): Promise<Found | undefined> {
-    // A new resolver reads the servers from the file as it is now.
-    const resolver = new Resolver(QUESTION);
-    // Of the object: `setServers()` replaces its functions.
-    const servers = dns.getServers();
-    if (servers.join() !== systemServers) resolver.setServers(servers);
-    this.#underWay.add(resolver);
-    try {
-      for (const name of candidates(host, contentOf(RESOLVER_FILE))) {
-        const found = await addressesOf(resolver, name);
-        if (found !== undefined) return found;
-      }
-      return undefined;
-    } finally {
-      this.#underWay.delete(resolver);
+    const rules = this.#rules.read();
+    const resolver = this.#resolverFor(rules);
+    for (const name of candidates(host, rules)) {
+      const found = await addressesOf(resolver, name);
+      if (found !== undefined) return found;
     }
+    return undefined;
   }
 
   /** Ends all questions. */
   close(): void {
-    for (const resolver of this.#underWay) resolver.cancel();
+    for (const resolver of this.#resolvers) resolver.cancel();
+  }
+
+  /** One for all questions, which share its sockets; a new one reads the servers from the file as it is now. */
+  #resolverFor(rules: string): Resolver {
+    // Of the object: `setServers()` replaces its functions.
+    const servers = dns.getServers();
+    const settings = `${servers.join()}\n${rules}`;
+    const last = this.#resolvers.at(-1);
+    if (last !== undefined && settings === this.#settings) return last;
+    const resolver = new Resolver(QUESTION);
+    if (servers.join() !== systemServers) resolver.setServers(servers);
+    this.#settings = settings;
+    this.#resolvers = [...this.#resolvers.slice(-1), resolver];
+    return resolver;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -12,21 +12,48 @@ export const HOSTS_FILE =
 /** Windows has no such file: there a name is looked up as it is. */
 export const RESOLVER_FILE = '/etc/resolv.conf';
 
-/** What a file says now. One that cannot be read is empty. */
-export function contentOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
+/** What a file says, parsed anew when it has changed: lists of hosts that nobody wants have a hundred thousand lines. */
+export class ParsedFile<T> {
+  readonly #path: string;
+  readonly #parse: (text: string) => T;
+  #state = '';
+  #parsed: T;
+
+  constructor(path: string, parse: (text: string) => T) {
+    this.#path = path;
+    this.#parse = parse;
+    this.#parsed = parse('');
+  }
+
+  /** As it is now. A file that is gone is empty; one that cannot be read, for want of descriptors, is as it was. */
+  read(): T {
+    try {
+      const stats = statSync(this.#path, { throwIfNoEntry: false });
+      const state = stats === undefined ? '' : `${stats.ino} ${stats.mtimeMs} ${stats.ctimeMs} ${stats.size}`;
+      if (state !== this.#state) {
+        this.#parsed = this.#parse(stats === undefined ? '' : readFileSync(this.#path, 'utf8'));
+        this.#state = state;
+      }
+    } catch {
+      // The next look-up tries again.
+    }
+    return this.#parsed;
   }
 }
 
-/** The addresses that a hosts file (hosts(5)) has for a name in lower case, in their order. */
-export function listedAddresses(hosts: string, name: string): LookupAddress[] {
-  const lines = hosts.split('\n').map((line) => line.replace(/#.*/, '').toLowerCase());
-  const entries = lines.filter((line) => line.includes(name)).map((line) => line.trim().split(/\s+/));
-  const found = entries.filter(([address = '', ...names]) => isIP(address) > 0 && names.includes(name));
-  return [...new Set(found.map(([address = '']) => address))].map((address) => ({ address, family: isIP(address) }));
+/** The addresses that a hosts file (hosts(5)) has for each name in lower case, in their order. */
+export function listedAddresses(hosts: string): ReadonlyMap<string, readonly LookupAddress[]> {
+  const listed = new Map<string, LookupAddress[]>();
+  for (const line of hosts.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').toLowerCase().trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const name of names) {
+      const addresses = listed.get(name) ?? [];
+      if (!addresses.some((known) => known.address === address)) listed.set(name, [...addresses, { address, family }]);
+    }
+  }
+  return listed;
 }
 
 /**
@@ -36,7 +63,8 @@ export function listedAddresses(hosts: string, name: string): LookupAddress[] {
 export function candidates(name: string, rules: string): string[] {
   if (name.endsWith('.')) return [name];
   const machine = ['', hostname().replace(/^[^.]*\.?/, '')];
-  const [, search, domain = search] = [...rules.matchAll(/^\s*(?:search\b(.*)|domain\s+(\S+))/gm)].at(-1) ?? machine;
+  const [, search, domain = search] =
+    [...rules.matchAll(/^\s*(?:search\b(.*)|domain[^\S\n]+(\S+))/gm)].at(-1) ?? machine;
   const [, ndots = 1] = [...rules.matchAll(/^\s*options\b.*\bndots:(\d+)/gm)].at(-1) ?? [];
   const domains = (domain ?? '').split(/\s+/).map((one) => one.replace(/\.$/, ''));
   const completed = domains.filter((one) => one !== '').map((one) => `${name}.${one}`);

@@ -2,7 +2,7 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
 import { BoundedTtlMap } from '../../bounded/bounded-ttl-map.ts';
 import { Dns, type Found } from './dns.ts';
-import { contentOf, HOSTS_FILE, listedAddresses } from './files.ts';
+import { HOSTS_FILE, listedAddresses, ParsedFile } from './files.ts';
 import { SystemResolver } from './system.ts';
 
 /** Why a host name has no address; its codes are those of `dns.lookup`. */
@@ -58,6 +58,7 @@ export class HostNames {
   readonly #resolve: Resolve;
   readonly #known = new BoundedTtlMap<Known>(MOST_NAMES);
   readonly #underWay = new Map<string, Promise<Known>>();
+  readonly #hosts = new ParsedFile(HOSTS_FILE, listedAddresses);
   readonly #dns = new Dns();
   readonly #system = new SystemResolver();
   #isClosed = false;
@@ -130,8 +131,8 @@ export class HostNames {
 
   async #search(host: string): Promise<Found> {
     const name = host.toLowerCase().replace(/\.$/, '');
-    const listed = listedAddresses(contentOf(HOSTS_FILE), name);
-    if (listed.length > 0) return { addresses: listed, ttl: SHORTEST_MS };
+    const listed = this.#hosts.read().get(name);
+    if (listed !== undefined) return { addresses: listed, ttl: SHORTEST_MS };
     if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK, ttl: LONGEST_MS };
     const found = await this.#dns.find(host);
     if (found !== undefined) return found;

@@ -79,7 +79,8 @@ export class SystemResolver {
 
   /** Nobody gets an answer from it any more. */
   #end(child: ChildProcess): void {
-    child.kill('SIGKILL');
+    // A child that could not be started has no number: node would end a stranger, or its whole own group.
+    if (child.pid !== undefined) child.kill('SIGKILL');
     if (this.#child !== child) return;
     this.#child = undefined;
     clearTimeout(this.#idle);
