@@ -33,7 +33,7 @@ function selected(): string[] {
       .split(' ')
       .map((member) => `test/${name}/${member}${member.endsWith('.slow') ? '' : '.test'}.ts`);
     const group = join(folder, `${name}.mjs`);
-    const text = `import { together } from '../../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
+    const text = `import { together } from '../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
     writeFileSync(group, text);
     return group;
   });
