@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 const folder = mkdtempSync(join(tmpdir(), 'sdp-failed-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** What `npm run test:again` would run, after a run of this text. */
+const reporter = fileURLToPath(new URL('../support/failed.mjs', import.meta.url));
+const noted = join(folder, '.cache/tests/failed');
+mkdirSync(join(folder, '.cache/tests'), { recursive: true });
+
+/** What `npm run test:again` would run, after a run of this text: also where the run is ended as soon as its tests are. */
 function failed(text: string): string {
   const file = join(folder, 'group.mjs');
   writeFileSync(file, `import { describe, it } from 'node:test';\n${text}`);
   const { NODE_TEST_CONTEXT, ...env } = process.env;
-  const args = ['--test', '--test-reporter=./test/support/failed.mjs', file];
-  return spawnSync(process.execPath, args, { encoding: 'utf8', env }).stdout;
+  rmSync(noted, { force: true });
+  const args = ['--test', '--test-force-exit', `--test-reporter=${reporter}`, file];
+  assert.equal(spawnSync(process.execPath, args, { encoding: 'utf8', env, cwd: folder }).stdout, '');
+  return existsSync(noted) ? readFileSync(noted, 'utf8') : '';
 }
 
 const suite = (name: string, body: string) =>

@@ -23,6 +23,7 @@ const [, , kind = 'test'] = process.argv;
 const first = FIRST[kind] ?? [];
 const cache = new URL('../../.cache/tests/', import.meta.url);
 const folder = new URL(`${kind}/`, cache);
+const failed = new URL('failed', cache);
 const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
   .filter((name) => name.endsWith(`.${kind}.ts`))
   .sort();
@@ -59,9 +60,8 @@ function write([name, members], index) {
 
 /** Whatever ended before it had a test is named with the file of its group. */
 function again() {
-  const names = readFileSync(new URL('failed', cache), 'utf8').trim();
-  if (names === '') throw new Error('nothing failed');
-  return names.split('\n').map((name, i) => (name.startsWith('test/') ? write(byItself(name.slice(5)), i) : name));
+  const names = new Set(readFileSync(failed, 'utf8').trim().split('\n'));
+  return [...names].map((name, i) => (name.startsWith('test/') ? write(byItself(name.slice(5)), i) : name));
 }
 
 const KINDS = {
@@ -76,4 +76,6 @@ const KINDS = {
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 await program();
-console.log(KINDS[kind]().join('\n'));
+const paths = KINDS[kind]();
+if (kind !== 'again') rmSync(failed, { force: true });
+console.log(paths.join('\n'));
