@@ -47,13 +47,6 @@ export class ClientSignal implements AbortSource {
 
 Object.freeze(ClientSignal.prototype);
 
-/** For functions that watch without a budget: it never aborts. */
-export const unhurried: { readonly signal: AbortSignal } = Object.freeze({
-  get signal() {
-    return new AbortController().signal;
-  },
-});
-
 /** Has somebody told of an abort, also of one that was before. @returns what takes that back. */
 export function onAbort(source: AbortSource, tell: () => void): () => void {
   const listener = { handleEvent: tell };

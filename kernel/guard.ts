@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
 import { Budget } from './budget.ts';
 import { Charge } from './charge.ts';
-import { unhurried } from './client-signal.ts';
 import { control, type Exchange } from './exchange.ts';
 import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
@@ -22,6 +21,13 @@ class Exhausted extends Error {
     return typeof error === 'object' && error !== null && #own in error;
   }
 }
+
+/** For functions that watch without a budget: it never aborts. */
+const unhurried: Call = Object.freeze({
+  get signal() {
+    return new AbortController().signal;
+  },
+});
 
 /**
  * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, reads what comes back,
@@ -54,21 +60,11 @@ function plainly(tap: Tap): TappedFunction {
     const result = returned === undefined ? undefined : accepted(tap, returned, args);
     return types.isGeneratorObject(result) ? new Invocation(tap, args).resume(result) : result;
   };
-  const later = async (pending: Promise<unknown>, args: Args): Promise<unknown> => {
-    let nothing = 'rejected with nothing';
-    try {
-      const returned = await pending;
-      nothing = 'threw nothing';
-      return accept(returned, args);
-    } catch (error) {
-      return new Invocation(tap, args).threw(error, nothing);
-    }
-  };
   return (args) => {
     try {
       const returned = called(fn, args);
       const pending = promiseOf(returned);
-      return pending === undefined ? accept(returned, args) : later(pending, args);
+      return pending === undefined ? accept(returned, args) : new Invocation(tap, args).waited(pending);
     } catch (error) {
       return new Invocation(tap, args).threw(error, 'threw nothing');
     }

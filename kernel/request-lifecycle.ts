@@ -91,8 +91,7 @@ export class RequestLifecycle {
     if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
-    const authenticated = this.#authenticate(exchange.endpoint.auth);
-    if (authenticated instanceof Promise) await authenticated;
+    await this.#authenticate(exchange.endpoint.auth);
     // What is asked? From here on, this one value says it.
     let parameters = hooks.ask('validate', exchange.parameters, exchange);
     if (parameters instanceof Promise) parameters = await parameters;
@@ -109,18 +108,18 @@ export class RequestLifecycle {
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
-  #authenticate(methods: readonly AuthMethod[], index = 0, last = refusals.unauthenticated): Awaitable<void> {
-    const method = methods[index] ?? refuse('authenticate', last());
-    const next = (why = last) => this.#authenticate(methods, index + 1, why);
-    const failed = (error: unknown) => next(() => asRefusal(error));
-    let isAllowed: Awaitable<true | undefined>;
-    try {
-      isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
-    } catch (error) {
-      return failed(error);
+  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
+    let last: Refusal | undefined;
+    for (const method of methods) {
+      try {
+        let isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
+        if (isAllowed instanceof Promise) isAllowed = await isAllowed;
+        if (isAllowed) return;
+      } catch (error) {
+        last = asRefusal(error);
+      }
     }
-    if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : next()), failed);
-    return isAllowed ? undefined : next();
+    refuse('authenticate', last ?? refusals.unauthenticated());
   }
 
   #runOf(question: Question): Run {
