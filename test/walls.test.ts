@@ -1,26 +1,12 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { builtins } from '../builtins/index.ts';
+import { importsOf, sources } from './support/imports.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-
-function sources(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') || name.endsWith('.js'))
-    .map((name) => join(folder, name));
-}
-
-/** What a file imports: paths from the project's root for its own files, names for packages. */
-function importsOf(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  const statements = text.matchAll(/\b(?:from|import|require)\b\s*(?:['"]|\(\s*['"`])([^'"`]+)['"`]/g);
-  return [...statements].map(([, target = '']) =>
-    target.startsWith('.') ? relative(root, resolve(root, dirname(file), target)) : target,
-  );
-}
 
 /** The unit that a built-in is: its file, or its folder. */
 function unitOf(file: string): string {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Kind, stageNames, stageOf } from '../../kernel/stages.ts';
 import { PUBLISHED } from '../../tools/scripts/vendor.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
+import { importsOf, sources } from '../support/imports.ts';
 
 const PAGE = 'ARCHITECTURE.md';
 const page = await readPage(PAGE);
@@ -28,15 +29,9 @@ function tablesOf(text: string, heading: string): string[][][] {
 
 /** The folders of this repository that the sources in one folder import. */
 function imported(folder: string): string[] {
-  const files = readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' });
-  const found = files
-    .filter((name) => /\.(?:ts|m?js)$/.test(name) && !name.startsWith('plugin/template/'))
-    .flatMap((name) => {
-      const statements = read(join(folder, name)).matchAll(/\b(?:from|import)\b\s*(?:['"]|\(\s*['"])(\.[^'"]+)['"]/g);
-      return [...statements].map(([, target = '']) => relative('.', join(dirname(join(folder, name)), target)));
-    });
-  const others = found.map((path) => `${path.split('/')[0]}/`).filter((other) => other !== folder);
-  return [...new Set(others)].toSorted();
+  const files = sources(folder).filter((file) => !file.startsWith('cli/plugin/template/'));
+  const others = files.flatMap(importsOf).map((target) => `${target.split('/')[0]}/`);
+  return [...new Set(others)].filter((other) => other !== folder && existsSync(join(PACKAGE_ROOT, other))).toSorted();
 }
 
 describe(PAGE, () => {

@@ -13,7 +13,7 @@ import {
   type Projects,
   writePlugin,
 } from './package/projects.ts';
-import { Background, fail, root, run, runBeside, step } from './package/run.ts';
+import { Background, complain, fail, root, run, runBeside, step } from './package/run.ts';
 import { checkFiles, lint, pack } from './package/tarball.ts';
 
 /**
@@ -160,8 +160,7 @@ try {
   const packages = readdirSync(join(projects.service, 'node_modules')).length;
   console.log(`${packages} folders in node_modules; ${((performance.now() - begin) / 1000).toFixed(1)} s in all`);
 } catch (error) {
-  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = 1;
+  complain(error);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Linter } from './linter.ts';
-import { env, fail, root, run } from './package/run.ts';
+import { complain, env, fail, root, run } from './package/run.ts';
 
 /** Has redocly and spectral look at the OpenAPI documents of two configs, and takes nothing that they find. */
 
@@ -19,11 +19,15 @@ function documentOf(config: string, index: number): string {
   return path;
 }
 
-mkdirSync(documents, { recursive: true });
-const paths = CONFIGS.map(documentOf);
-const linter = new Linter('tools/scripts/openapi-lint');
-linter.run('redocly', 'lint', '--config', linter.path('redocly.yaml'), ...paths);
-const ruleset = ['--ruleset', linter.path('spectral.yaml'), '--fail-severity', 'hint'];
-const said = linter.run('spectral', 'lint', ...ruleset, ...paths);
-if (!said.includes('No results with a severity of')) fail(said);
-console.log(`redocly and spectral find nothing in the documents of ${CONFIGS.join(' and ')}`);
+try {
+  mkdirSync(documents, { recursive: true });
+  const paths = CONFIGS.map(documentOf);
+  const linter = new Linter('tools/scripts/openapi-lint');
+  linter.run('redocly', 'lint', '--config', linter.path('redocly.yaml'), ...paths);
+  const ruleset = ['--ruleset', linter.path('spectral.yaml'), '--fail-severity', 'hint'];
+  const said = linter.run('spectral', 'lint', ...ruleset, ...paths);
+  if (!said.includes('No results with a severity of')) fail(said);
+  console.log(`redocly and spectral find nothing in the documents of ${CONFIGS.join(' and ')}`);
+} catch (error) {
+  complain(error);
+}

@@ -1,4 +1,5 @@
 import { Linter } from './linter.ts';
+import { complain } from './package/run.ts';
 
 /** Has textlint look for long sentences in documents, generated ones included. */
 
@@ -11,6 +12,10 @@ const PAGES = [
   'tools/{bench,packages/*}/README.md',
 ];
 
-const linter = new Linter('tools/scripts/prose-lint');
-linter.run('textlint', '--no-textlintrc', '--rulesdir', linter.path('rules'), ...PAGES);
-console.log(`textlint finds nothing in ${PAGES.join(', ')}`);
+try {
+  const linter = new Linter('tools/scripts/prose-lint');
+  linter.run('textlint', '--no-textlintrc', '--rulesdir', linter.path('rules'), ...PAGES);
+  console.log(`textlint finds nothing in ${PAGES.join(', ')}`);
+} catch (error) {
+  complain(error);
+}

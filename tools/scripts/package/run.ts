@@ -19,6 +19,12 @@ export function fail(message: string): never {
   throw new Error(message);
 }
 
+/** Says why a script ends, without a stack: it is about a program, not about the script. */
+export function complain(error: unknown): void {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
+
 /** Runs a program to its end; shows what it said only when it fails. */
 export function run(cwd: string, program: string, ...args: string[]): string {
   const options = { cwd, env, encoding: 'utf8', timeout: PROGRAM_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 } as const;
