@@ -5,11 +5,13 @@ import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';
 export interface CacheTerms {
   /** Milliseconds from now; an entry is found while less than this has passed. */
   readonly ttl: number;
+  /** Milliseconds after which it is no longer held, where that is sooner than it ends. */
+  readonly heldFor?: number;
   /** Bytes of the value; those of the key are added to it. */
   readonly size: number;
 }
 
-/** A value that was found, and the milliseconds for which it still will be, more than 0. */
+/** A value that was found, and the milliseconds until it ends, more than 0. */
 export interface Found<V> {
   readonly value: V;
   readonly ttl: number;
@@ -27,7 +29,8 @@ export interface CacheEntriesOptions {
 interface Entry<V> {
   readonly value: V;
   readonly weight: number;
-  readonly expiresAt: number;
+  readonly endsAt: number;
+  readonly heldUntil: number;
 }
 
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -75,8 +78,7 @@ export class CacheEntries<V> {
     if (entry === undefined) {
       return undefined;
     }
-    const ttl = entry.expiresAt - now;
-    if (ttl <= 0) {
+    if (entry.heldUntil <= now) {
       this.#drop(key, entry);
       return undefined;
     }
@@ -84,7 +86,7 @@ export class CacheEntries<V> {
       this.#drop(key, entry);
       this.#keep(key, entry);
     }
-    return { value: entry.value, ttl };
+    return { value: entry.value, ttl: entry.endsAt - now };
   }
 
   /**
@@ -93,7 +95,7 @@ export class CacheEntries<V> {
    * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
    *   key has no value then.
    */
-  set(key: string, value: V, { ttl, size }: CacheTerms): boolean {
+  set(key: string, value: V, { ttl, size, heldFor = ttl }: CacheTerms): boolean {
     const now = this.#elapsed();
     const present = this.#entries.get(key);
     if (present !== undefined) {
@@ -103,7 +105,7 @@ export class CacheEntries<V> {
     if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) {
       return false;
     }
-    this.#keep(key, { value, weight, expiresAt: now + ttl });
+    this.#keep(key, { value, weight, endsAt: now + ttl, heldUntil: now + Math.min(ttl, heldFor) });
     this.#makeRoom();
     return this.#entries.has(key);
   }

@@ -90,7 +90,7 @@ function lookupsIn(meters: Meters) {
   };
 }
 
-/** Milliseconds for which an answer of another process is kept in this one: its own clock does not say when it ends. */
+/** Milliseconds for which this process holds an answer of another one: only the engine knows for certain when it ends. */
 const BORROWED = 1000;
 
 interface CacheOptions {
@@ -116,8 +116,8 @@ type Lookups = ReturnType<typeof lookupsIn>;
 
 /** Gets answers that this process lacks: from another process, or from the upstream. */
 function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups) {
-  const keep = (key: string, answer: SignedResponse, ttl: number) =>
-    entries.set(key, answer, { ttl, size: answer.json.length * 2 });
+  const keep = (key: string, answer: SignedResponse, ttl: number, heldFor = ttl) =>
+    entries.set(key, answer, { ttl, heldFor, size: answer.json.length * 2 });
   /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
   const make = async ({ key, exchange }: Miss, flight: Work) => {
     lookups.miss(exchange, 'miss');
@@ -132,7 +132,7 @@ function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups)
     const { found, lock } = await others.search(key, ttl, miss.question, flight.exchange);
     if (found !== undefined) {
       lookups.hit(exchange, found.ttl);
-      keep(key, found.value, Math.min(found.ttl, BORROWED));
+      keep(key, found.value, found.ttl, BORROWED);
       return found.value;
     }
     let isStored = false;
