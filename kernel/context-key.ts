@@ -1,12 +1,15 @@
 /** Keys and values in turn: for as few as a request has, a list is searched faster than a map is made. */
 let entriesOf: (holder: ContextHolder) => unknown[];
+let originOf: (holder: ContextHolder) => ContextHolder | undefined;
 
 /** What values can be left on: only context keys reach them. */
 export class ContextHolder {
   readonly #entries: unknown[];
+  readonly #origin: ContextHolder | undefined;
 
   /** @param from whose values are there at first. */
   constructor(from?: ContextHolder) {
+    this.#origin = from;
     this.#entries = from === undefined ? [] : [...entriesOf(from)];
   }
 
@@ -15,12 +18,18 @@ export class ContextHolder {
       if (#entries in holder) return holder.#entries;
       throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
     };
+    originOf = (holder) => holder.#origin;
   }
 }
 
 export interface ContextKeyOptions {
   /** Whether what was left stays as it is: for what decides where a request goes, and is known to other plugins. */
   readonly once?: boolean;
+  /**
+   * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a
+   * request stands on that request, too.
+   */
+  readonly logged?: boolean;
 }
 
 /**
@@ -30,10 +39,21 @@ export interface ContextKeyOptions {
 export class ContextKey<T> {
   readonly name: string;
   readonly #once: boolean;
+  readonly #logged: boolean;
 
-  constructor(name: string, { once = false }: ContextKeyOptions = {}) {
+  constructor(name: string, { once = false, logged = false }: ContextKeyOptions = {}) {
     this.name = name;
     this.#once = once;
+    this.#logged = logged;
+  }
+
+  /** Adds what the log shows of a request to its fields; those that are there stay. */
+  static addLogged(exchange: ContextHolder, fields: Record<string, unknown>): void {
+    const entries = entriesOf(exchange);
+    for (let index = 0; index < entries.length; index += 2) {
+      const key = entries[index];
+      if (key instanceof ContextKey && key.#logged) fields[key.name] ??= entries[index + 1];
+    }
   }
 
   get(exchange: ContextHolder): T | undefined {
@@ -47,12 +67,11 @@ export class ContextKey<T> {
   set(exchange: ContextHolder, value: T): void {
     const entries = entriesOf(exchange);
     const index = entries.indexOf(this);
-    if (index < 0) {
-      entries.push(this, value);
-      return;
-    }
-    if (this.#once) throw new Error(`context key "${this.name}" has a value already`);
-    entries[index + 1] = value;
+    if (index >= 0 && this.#once) throw new Error(`context key "${this.name}" has a value already`);
+    if (index < 0) entries.push(this, value);
+    else entries[index + 1] = value;
+    const origin = this.#logged ? originOf(exchange) : undefined;
+    if (origin !== undefined) this.set(origin, value);
   }
 
   /** @throws when nothing was left: a fault in the order of the plugins, never the client's. */

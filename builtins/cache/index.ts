@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { warning } from '../../plugins-sdk/checks.ts';
 import {
   addAnswerHeaders,
+  ContextKey,
   configKey,
   definePlugin,
   type Endpoint,
@@ -36,6 +37,9 @@ const cacheKey = configKey(
 );
 
 const MODE = 'sync';
+
+/** What the look-up came to, for the request's line in the log. */
+const lookup = new ContextKey<'hit' | 'miss' | 'shared'>('cache', { logged: true });
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
@@ -81,10 +85,12 @@ function lookupsIn(meters: Meters) {
   return {
     hit: (exchange: Exchange, ttl: number) => {
       lookups({ outcome: 'hit' }, 1);
+      lookup.set(exchange, 'hit');
       addAnswerHeaders(exchange, hit(ttl));
     },
     miss: (exchange: Exchange, outcome: 'miss' | 'shared') => {
       lookups({ outcome }, 1);
+      lookup.set(exchange, outcome);
       addAnswerHeaders(exchange, outcome === 'shared' ? collapsed : missed);
     },
   };

@@ -1,4 +1,11 @@
-import { createHttpClient, definePlugin, type Exchange, perEndpoint, RequestFailure } from '../../plugins-sdk/index.ts';
+import {
+  ContextKey,
+  createHttpClient,
+  definePlugin,
+  type Exchange,
+  perEndpoint,
+  RequestFailure,
+} from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
 import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
@@ -10,6 +17,17 @@ import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slo
 
 /** Bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
+
+/** A request's upstream calls for its line in the log: the status of the last one, and how many took how long together. */
+const calls = new ContextKey<{ readonly status: number | undefined; readonly ms: number; readonly attempts: number }>(
+  'upstream',
+  { logged: true },
+);
+
+function note(exchange: Exchange, milliseconds: number, status: number | undefined): void {
+  const { ms, attempts } = calls.get(exchange) ?? { ms: 0, attempts: 0 };
+  calls.set(exchange, { status, ms: Math.round((ms + milliseconds) * 10) / 10, attempts: attempts + 1 });
+}
 
 function refuse(error: unknown): never {
   throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`) : error;
@@ -26,8 +44,11 @@ function instruments(meters: Meters, slots: SlotPool) {
     help: 'Duration of upstream calls, without the wait for a slot',
     labels: ['api', 'outcome'],
   });
-  return ({ endpoint: { api } }: Exchange, outcome: 'ok' | 'failed', started: number) =>
-    seconds({ api, outcome }, (performance.now() - started) / 1000);
+  return (exchange: Exchange, outcome: 'ok' | 'failed', started: number, status: number | undefined) => {
+    const milliseconds = performance.now() - started;
+    seconds({ api: exchange.endpoint.api, outcome }, milliseconds / 1000);
+    note(exchange, milliseconds, status);
+  };
 }
 
 const failures: Responses = {
@@ -71,17 +92,19 @@ export const callApi = definePlugin({
           const release = slots.tryAcquire() ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
           let outcome: 'ok' | 'failed' = 'failed';
+          let status: number | undefined;
           try {
             const { method, url, headers, body } = request;
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
             const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
+            status = answer.status;
             const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
             const accepted = await accept(answer, request, isEncoded);
             outcome = 'ok';
             return accepted;
           } finally {
             release();
-            measured(exchange, outcome, started);
+            measured(exchange, outcome, started, status);
           }
         },
       },

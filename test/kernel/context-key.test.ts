@@ -11,3 +11,19 @@ it('a context key of another copy of the SDK says so, and leaves nothing', async
   assert.throws(() => foreign.get(holder), { message });
   assert.equal(new ContextKey<number>('one').get(holder), undefined);
 });
+
+it('what is logged stands on the request that a fork was made of, and yields to fields that are there', () => {
+  const tier = new ContextKey<string>('tier', { logged: true });
+  const [status, quiet] = [new ContextKey('status', { logged: true }), new ContextKey('quiet')];
+  const request = new ContextHolder();
+  const fork = new ContextHolder(new ContextHolder(request));
+  tier.set(request, 'silver');
+  tier.set(fork, 'gold');
+  status.set(fork, 1);
+  quiet.set(fork, 1);
+  assert.equal(tier.get(request), 'gold');
+  assert.equal(quiet.get(request), undefined);
+  const fields: Record<string, unknown> = { status: 200 };
+  ContextKey.addLogged(request, fields);
+  assert.deepEqual(fields, { status: 200, tier: 'gold' });
+});

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { readPage } from './docs.ts';
+
+const run = promisify(execFile);
+
+/** The query of a row of docs/incidents.md. */
+export async function queryOf(symptom: string): Promise<string> {
+  const rows = (await readPage('docs/incidents.md')).split('\n').filter((line) => line.startsWith('| '));
+  const cells = rows.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.replaceAll('\\|', '|').trim()));
+  const [, , query = ''] = cells.find(([, name]) => name === symptom) ?? assert.fail(`no row for "${symptom}"`);
+  return /^`(.+)`$/.exec(query)?.[1] ?? assert.fail(`the query of "${symptom}" is not all code: ${query}`);
+}
+
+/** What the row's query finds in a JSON log, by the command that the page shows. */
+export async function foundInLog(symptom: string, log: string): Promise<unknown[]> {
+  const child = run('jq', ['-cR', `fromjson? | ${await queryOf(symptom)}`], { maxBuffer: 1 << 28 });
+  child.child.stdin?.end(log);
+  const { stdout } = await child;
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+}
