@@ -15,7 +15,7 @@ import { LongResponse } from '../plugins-sdk/results/long-response.ts';
 
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof CanonicalJsonError)) return error;
-  return new Refusal(502, 'API call failed', { reason: error.message });
+  return new Refusal(502, 'API call failed', { reason: error.message, failureClass: 'encode' });
 }
 
 function encoded(value: JsonText, bytes: Uint8Array): Encoded {

@@ -108,7 +108,11 @@ export class RoutedRequest implements EndpointRequest {
     try {
       // For observers of errors it is none, like the rate limit.
       if (admit && this.#incoming.overloaded)
-        throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, failure: false });
+        throw new Refusal(503, 'Server busy', {
+          headers: { 'Retry-After': '1' },
+          failure: false,
+          failureClass: 'busy',
+        });
       const admitted = admit ? pipeline.admit(exchange) : undefined;
       if (admitted instanceof Promise) await admitted;
       if (typeof by === 'string') return await this.#route(by);

@@ -12,6 +12,8 @@ export interface RefusalOptions {
   readonly reason?: string | undefined;
   /** The HTTP status of the upstream, where that is why; for those who call it again. */
   readonly upstreamStatus?: number | undefined;
+  /** One of a few words for why it failed, by which failures are counted and searched; never shown to a client. */
+  readonly failureClass?: string | undefined;
   /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
   readonly failure?: boolean;
   /** `true` where a plugin or the service itself is to blame, whatever the status: operators hear of it. */
@@ -31,6 +33,7 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly reason: string | undefined;
   readonly upstreamStatus: number | undefined;
+  readonly failureClass: string | undefined;
   readonly failure: boolean;
   readonly fault: boolean;
   readonly stage: string | undefined;
@@ -50,6 +53,7 @@ export class Refusal extends Error {
     this.headers = options.headers ?? {};
     this.reason = options.reason;
     this.upstreamStatus = options.upstreamStatus;
+    this.failureClass = options.failureClass;
     this.failure = options.failure ?? true;
     this.fault = options.fault ?? status >= 500;
     this.stage = options.stage;
@@ -96,7 +100,7 @@ function settled(refusal: Refusal): Refusal {
 /** @throws where it is none that could be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
-  const { status, message, body, headers, reason, upstreamStatus, failure, fault } = error;
+  const { status, message, body, headers, reason, upstreamStatus, failureClass, failure, fault } = error;
   const text = String(message);
   return settled(
     new Refusal(status, text, {
@@ -104,6 +108,7 @@ function read(error: Refusal): Refusal {
       headers: Object.freeze({ ...headers }),
       reason: reason === undefined ? undefined : String(reason),
       upstreamStatus: typeof upstreamStatus === 'number' ? upstreamStatus : undefined,
+      failureClass: typeof failureClass === 'string' ? failureClass : undefined,
       failure: failure !== false,
       fault: fault === true,
     }),

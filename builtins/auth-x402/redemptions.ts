@@ -77,7 +77,7 @@ export class Redemptions {
   async redeem({ payment, lost, verify, isOver }: Claimed): Promise<Ticket> {
     const { holds, ledger, shared } = this.#options;
     const [doubt] = shared?.doubts() ?? [];
-    if (doubt !== undefined) throw unavailable(doubt);
+    if (doubt !== undefined) throw unavailable(doubt, 'engine');
     const ticket = await holds.reserve(payment);
     if (typeof ticket === 'string') throw alreadyUsed();
     let mayBeRedeemed = false;

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { classOfStatus, type FailureClass } from '../../plugins-sdk/failure-class.ts';
 import { type ApiResponse, type Json, type OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
 import type { Awaitable } from '../../plugins-sdk/kernel.ts';
 import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
@@ -18,9 +19,9 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Bytes from which finding the values of an encoding in them takes less than parsing them all. */
 const SEARCHED = 2 * 1024;
 
-/** The refusal when the call failed; the reason is for the log. */
-export function failed(reason: string, upstreamStatus?: number): Refusal {
-  return new Refusal(502, 'API call failed', { reason, upstreamStatus });
+/** The refusal when the call failed; reason and class are for the log and for metrics. */
+export function failed(reason: string, failureClass: FailureClass = 'body', upstreamStatus?: number): Refusal {
+  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus });
 }
 
 /**
@@ -33,7 +34,7 @@ export function accept(
   request: OutgoingRequest,
   isEncoded: boolean,
 ): Awaitable<ApiResponse> {
-  if (status < 200 || status > 299) throw failed(`upstream status ${status}`, status);
+  if (status < 200 || status > 299) throw failed(`upstream status ${status}`, classOfStatus(status), status);
   if (!isUtf8(body)) throw failed('the body is not in UTF-8');
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;

@@ -1,3 +1,4 @@
+import { classOfRequest } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
   createHttpClient,
@@ -30,7 +31,7 @@ function note(exchange: Exchange, milliseconds: number, status: number | undefin
 }
 
 function refuse(error: unknown): never {
-  throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`) : error;
+  throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`, classOfRequest(error)) : error;
 }
 
 function instruments(meters: Meters, slots: SlotPool) {

@@ -63,7 +63,7 @@ export function slotsFor(limits: SlotLimits, states: States): SlotPool {
 
 /** The refusal when no slot came free in time. */
 export function busy(reason: string): Refusal {
-  return new Refusal(503, 'Server busy', { reason });
+  return new Refusal(503, 'Server busy', { reason, failureClass: 'busy' });
 }
 
 /** @throws Refusal 503 when no slot came free within so many milliseconds. */
@@ -72,6 +72,6 @@ export async function slot(slots: SlotTenant, milliseconds: number, exchange: Ex
     return await slots.acquire(milliseconds, exchange.client);
   } catch (error) {
     if (error instanceof SlotTimeout) throw busy(error.message);
-    throw failed('the client left while it waited for a slot');
+    throw failed('the client left while it waited for a slot', 'busy');
   }
 }

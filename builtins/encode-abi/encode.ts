@@ -9,7 +9,7 @@ import type { Plan } from './plan.ts';
 import { encodeValues, type Item, ValueError } from './values.ts';
 
 function failed(reason: string): Refusal {
-  return new Refusal(502, 'API call failed', { reason });
+  return new Refusal(502, 'API call failed', { reason, failureClass: 'encode' });
 }
 
 /** @throws Refusal where a path finds nothing, PathError */
@@ -21,7 +21,7 @@ function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] 
 function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: boolean): T {
   if (found !== undefined) return found;
   // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
-  throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated });
+  throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated, failureClass: 'encode' });
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */
@@ -62,7 +62,7 @@ export function encode(plan: Plan, response: ApiResponse, pathDelegated: boolean
       const found = plan.map(({ path }, i) => required(values[i], path, pathDelegated));
       return inNextTurn(bytes, encoded(plan, found));
     }
-    if (response.text === '') throw new Refusal(502, 'API returned no data to encode');
+    if (response.text === '') throw new Refusal(502, 'API returned no data to encode', { failureClass: 'encode' });
     return encoded(plan, withDigits(find(plan, response.data, pathDelegated), response.text));
   } catch (cause) {
     return fail(cause);

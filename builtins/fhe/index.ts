@@ -80,7 +80,7 @@ const relayerKey = configKey(
 const DEFAULT_TIMEOUT = 60_000;
 
 function failed(reason: string): Refusal {
-  return new Refusal(502, 'FHE encryption failed', { reason });
+  return new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
 }
 
 const OwnSchema = Type.Object(

@@ -64,7 +64,7 @@ async function finish(store: Records, id: string, run: Run, exchange: Exchange, 
 /** @throws Refusal where it is not known what there is. */
 function refuse(error: unknown): never {
   if (!(error instanceof StateUnavailable)) throw error;
-  throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message });
+  throw new Refusal(503, 'Service Unavailable', { headers, reason: error.message, failureClass: 'engine' });
 }
 
 async function poll(store: Records, requestId: string): Promise<HttpResponse> {
@@ -88,7 +88,7 @@ function deliverTo(store: Records, told: Told) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
     const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
-    if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers });
+    if (!reserved) throw new Refusal(503, 'Service Unavailable', { headers, failureClass: 'busy' });
     void finish(store, requestId, run, exchange, told);
     return reply(202, { requestId, status: 'pending', pollUrl: `/requests/${requestId}` });
   };

@@ -1,3 +1,4 @@
+import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
 import { Refusal } from '../../plugins-sdk/kernel.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { type StateArea, StateUnavailable, StateUnreadable } from '../../plugins-sdk/state/area.ts';
@@ -29,13 +30,13 @@ const reserved = ({ token }: Ticket) => RESERVED + token;
 const redeemed = ({ token }: Ticket) => REDEEMED + token;
 
 /** Nobody could tell whether the payment is good; the client may retry. */
-export function unavailable(reason: string): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, fault: true });
+export function unavailable(reason: string, failureClass?: FailureClass): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault: true });
 }
 
 /** A refusal in the place of a failure of the state; anything else as it is. */
 export function refusalOf(error: unknown): unknown {
-  return error instanceof StateUnavailable ? unavailable(error.message) : error;
+  return error instanceof StateUnavailable ? unavailable(error.message, 'engine') : error;
 }
 
 /**

@@ -57,7 +57,7 @@ export class RemoteSigner {
     const { timeout, type } = this.#use;
     const release = await this.#slots.acquire(timeout, signal).catch((error: unknown) => {
       if (error instanceof SlotTimeout) this.#measured('busy', performance.now() - began);
-      throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}` });
+      throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}`, failureClass: 'busy' });
     });
     // A signer that does not end what it does keeps its slot: to ask it for more would not help.
     return this.#signed(statement, signal, release, began).then(
@@ -67,7 +67,8 @@ export class RemoteSigner {
       },
       (error: unknown) => {
         this.#measured('failed', performance.now() - began);
-        throw new Refusal(502, 'Signing failed', { reason: `signer "${type}": ${reasonOf(error)}` });
+        const reason = `signer "${type}": ${reasonOf(error)}`;
+        throw new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
       },
     );
   }

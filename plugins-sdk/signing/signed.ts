@@ -51,5 +51,5 @@ function requireBy(node: unknown, signature: unknown, statement: Statement | und
 }
 
 function refusal(reason: string): Refusal {
-  return new Refusal(502, 'Signing failed', { reason });
+  return new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
 }

@@ -12,7 +12,7 @@ import {
   NO_BYTES,
 } from './body.ts';
 import type { Connection } from './connection.ts';
-import { CLOSED_BY_PEER, codeOf, describe, isBodilessMismatch } from './faults.ts';
+import { CLOSED_BY_PEER, codeOf, describe, isBodilessMismatch, isUnreadable } from './faults.ts';
 import type { Pool } from './pool.ts';
 import {
   type BoundedRequest,
@@ -21,6 +21,7 @@ import {
   outgoingHeaders,
   type RequestFailure,
   type RequestFailureKind,
+  type RequestPhase,
 } from './request.ts';
 import { WRONG_CREDENTIALS } from './tunnel.ts';
 
@@ -109,8 +110,8 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 
   /** Ends the call without an answer; without effect when it has ended. */
-  fail(kind: RequestFailureKind, detail: string): void {
-    this.#settle(failure(kind, this.#request.method, this.#origin, detail));
+  fail(kind: RequestFailureKind, detail: string, phase = this.#phase): void {
+    this.#settle(failure(kind, this.#request.method, this.#origin, detail, phase));
   }
 
   onRequestStart(): void {
@@ -121,7 +122,7 @@ export class Call implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    if (status === 407 && this.#pool.forwarder !== undefined) this.fail('network', WRONG_CREDENTIALS);
+    if (status === 407 && this.#pool.forwarder !== undefined) this.fail('network', WRONG_CREDENTIALS, 'connect');
     else if (this.#hasBody) this.#expectBody();
   }
 
@@ -137,6 +138,10 @@ export class Call implements Dispatcher.DispatchHandler {
   onResponseError(_controller: unknown, error: Error): void {
     // undici calls this within its own bookkeeping, and for an invalid request even within dispatch.
     queueMicrotask(() => this.#breakOff(error));
+  }
+
+  get #phase(): RequestPhase {
+    return this.#status > 0 ? 'answer' : (this.#connection?.phase ?? 'connect');
   }
 
   get #hasBody(): boolean {
@@ -183,7 +188,7 @@ export class Call implements Dispatcher.DispatchHandler {
     } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
       this.#succeed(NO_BYTES);
     } else {
-      this.fail('network', describe(error));
+      this.fail('network', describe(error), isUnreadable(error) ? 'answer' : undefined);
     }
   }
 

@@ -1,8 +1,10 @@
 import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { buildConnector, Client } from 'undici';
 import { undici } from '../../process/lazy.ts';
 import type { HostNames } from '../host-names/index.ts';
 import type { HttpProxy } from './proxies.ts';
+import type { RequestPhase } from './request.ts';
 import { openTunnel, unreachable } from './tunnel.ts';
 
 /** What connections are made with: the same for all of a client. */
@@ -19,6 +21,8 @@ export function meansWith(names: HostNames): Means {
 /** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
 export class Connection {
   readonly client: Client;
+  /** What is under way before a request can be sent; undefined when nothing is. */
+  phase: Exclude<RequestPhase, 'answer'> | undefined;
   readonly #proxy: HttpProxy | undefined;
   #leave: (() => void) | undefined;
   #waitsFor: 'name' | 'tunnel' | undefined;
@@ -34,9 +38,11 @@ export class Connection {
       connect: (options, callback) => {
         this.#restingSince = undefined;
         this.#waitsFor = 'name';
+        this.phase = 'dns';
         const host = proxy === undefined ? options.hostname : proxy.url.hostname.replace(/^\[|\]$/g, '');
         this.#leave = names.find(host, (error) => {
           this.#waitsFor = undefined;
+          if (proxy !== undefined || !error) this.phase = 'connect';
           if (error) return queueMicrotask(() => callback(proxy === undefined ? error : unreachable(error), null));
           try {
             if (proxy === undefined) this.#connect(connector, options, callback);
@@ -98,8 +104,17 @@ export class Connection {
     callback: buildConnector.Callback,
   ): void {
     // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
-    const socket: unknown = connector(options, callback);
+    const socket: unknown = connector(options, (...result) => {
+      if (result[1] !== null) this.phase = undefined;
+      callback(...result);
+    });
     this.#socket = socket instanceof Socket ? socket : undefined;
+    if (!(socket instanceof TLSSocket)) return;
+    if (options.httpSocket) this.phase = 'tls';
+    else
+      socket.once('connect', () => {
+        this.phase = 'tls';
+      });
   }
 
   /** To the proxy, and for https through a tunnel: a proxy that is asked for an http URL sends the request on itself. */

@@ -44,6 +44,11 @@ export function describe(error: Error): string {
   return code ? `${EXPLANATIONS.get(code) ?? 'the connection failed'} (${code})` : 'the connection failed';
 }
 
+/** Whether the server has said something, though nothing that can be read. */
+export function isUnreadable(error: Error): boolean {
+  return error instanceof undici().errors.HTTPParserError || codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW';
+}
+
 export function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]*$/.test(error.code) ? error.code : '';
 }

@@ -34,6 +34,9 @@ export interface BoundedResponse {
  */
 export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network' | 'encoding';
 
+/** What a request was about when it failed: the name of the server, the way to it, its certificate, or its answer. */
+export type RequestPhase = 'dns' | 'connect' | 'tls' | 'answer';
+
 /**
  * The only error that {@link HttpClient.request} rejects with. Its message is fit for a log: it names the method and
  * the origin, never the path, the query, a header or a body. It has no `cause` for the same reason.
@@ -41,16 +44,24 @@ export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network'
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly kind: RequestFailureKind;
+  readonly phase: RequestPhase;
 
-  constructor(kind: RequestFailureKind, message: string) {
+  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect') {
     super(message);
     this.kind = kind;
+    this.phase = phase;
   }
 }
 
 /** A failure of a request whose origin is known. */
-export function failure(kind: RequestFailureKind, method: string, origin: string, detail: string): RequestFailure {
-  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`);
+export function failure(
+  kind: RequestFailureKind,
+  method: string,
+  origin: string,
+  detail: string,
+  phase?: RequestPhase,
+): RequestFailure {
+  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`, phase);
 }
 
 /** @throws RequestFailure unless the URL can be called */
