@@ -72,5 +72,5 @@ async function sign(hooks: Hooks, { now }: Signing, { response, question, exchan
   let signed = hooks.ask('sign', request, exchange);
   if (signed instanceof Promise) signed = await signed;
   const { node, signature, beside } = signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
-  return { node, signature, beside, endpointId, timestamp, field, value: isShown ? data : value };
+  return { node, signature, beside, endpointId, timestamp, data, field, value: isShown ? data : value };
 }

@@ -135,10 +135,7 @@ export interface Signed {
 }
 
 /** All that a signed answer consists of. */
-export interface SignedParts
-  extends Signed,
-    Omit<SignRequest, 'data' | 'isHash' | 'requestHash'>,
-    Omit<Encoded, 'bytes'> {
+export interface SignedParts extends Signed, Omit<SignRequest, 'isHash' | 'requestHash'>, Omit<Encoded, 'bytes'> {
   readonly proof: Proof | undefined;
 }
 

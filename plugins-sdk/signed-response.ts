@@ -15,6 +15,9 @@ const MEMBERS: Readonly<Record<string, (member: unknown) => boolean>> = {
 /** A signed answer in the form in which clients get it: JSON, serialised once, however often it is sent. */
 export type SignedResponse = Response;
 
+/** What an answer shows; where its data is a hash, it shows that of which it is the hash. */
+type Shown = Omit<SignedParts, 'data'>;
+
 class SignedJson extends JsonText implements Response {
   readonly #signed = true;
 
@@ -42,7 +45,7 @@ export const SignedResponse = {
   },
 
   /** @throws TypeError where two members would have one name. */
-  of({ node, endpointId, timestamp, field, value, signature, beside, proof }: SignedParts): SignedResponse {
+  of({ node, endpointId, timestamp, field, value, signature, beside, proof }: Shown): SignedResponse {
     if (Object.hasOwn(beside ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
     const further = beside === undefined ? '' : `,${JSON.stringify(beside).slice(1, -1)}`;

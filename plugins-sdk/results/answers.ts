@@ -1,6 +1,7 @@
 import { isRecord } from '../../kernel/plain-json.ts';
 import { isRefusal, type Question, type Signed, type SignedParts, type SignRequest, WrongShape } from '../kernel.ts';
-import { type Hex, isHex, toHex } from '../lib/eth/hex.ts';
+import { dataDigest } from '../lib/eth/eip191.ts';
+import { type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
 import { keccak256 } from '../lib/eth/keccak.ts';
 import { canonicalText } from '../lib/json/canonical-text.ts';
 import { privateNotes } from '../lib/objects/private-notes.ts';
@@ -19,12 +20,44 @@ export interface Vouchers {
   now(): number;
 }
 
+/** What was signed, and the answer's other signatures beside it. */
+interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' | 'beside'> {
+  readonly isMadeHere: boolean;
+  /** Made when it is first asked for. */
+  digest?: Hex;
+}
+
 /** What is known of answers, so that their signatures are recovered from once at most, and never from those made here. */
-const known = privateNotes<Wanted>();
+const known = privateNotes<Known>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, { requestHash }: Pick<Question, 'requestHash'>): SignedResponse {
-  return known.set(SignedResponse.of(parts), { endpointId: parts.endpointId, requestHash });
+  const { endpointId, node, timestamp, data, beside } = parts;
+  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true };
+  return known.set(SignedResponse.of(parts), note);
+}
+
+/** What a signature vouches for, and whose it is. */
+export interface SignedFacts extends Wanted {
+  /** What the answer's signature is a personal message of. */
+  readonly digest: Hex;
+  /** Unix seconds. */
+  readonly timestamp: number;
+  /** The signer of the answer, then those who signed the same beside it. */
+  readonly signers: readonly Hex[];
+  /** Whether this process had it signed; otherwise it was kept elsewhere. */
+  readonly isMadeHere: boolean;
+}
+
+/** What is known of an answer that went through the pipeline; nothing of any other. */
+export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
+  const note = known.get(answer);
+  if (note === undefined) return undefined;
+  const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = note;
+  note.digest ??= toHex(dataDigest(endpointId, timestamp, toBytes(data)));
+  const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
+  const others = entries.map((entry) => entry.node).filter((other) => other !== node);
+  return { endpointId, requestHash, digest: note.digest, timestamp, signers: [node, ...others], isMadeHere };
 }
 
 function ensure(condition: boolean, why: string): asserts condition {
@@ -41,7 +74,7 @@ export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: 
   );
 }
 
-function check(answer: SignedResponse, { signers, now }: Vouchers): Wanted {
+function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
   const members: unknown = JSON.parse(answer.json);
   ensure(isRecord(members), 'that is no object');
   const { node, endpointId, timestamp, signature, receipt, signatures } = members;
@@ -53,15 +86,16 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Wanted {
   );
   ensure(Number(timestamp) >= 0 && Number(timestamp) <= Math.floor(now() / 1000), `of the future: ${timestamp}`);
   const requestHash = isRecord(receipt) && isHex(receipt.requestHash) ? receipt.requestHash : undefined;
+  const beside = { receipt, signatures } as Signed['beside'];
   try {
     const request = { endpointId, timestamp: Number(timestamp), ...signedDataOf(members) };
-    requireSigned({ node, signature, beside: { receipt, signatures } as Signed['beside'] }, request, requestHash);
+    requireSigned({ node, signature, beside }, request, requestHash);
+    const found = { ...request, requestHash, node, beside, isMadeHere: false };
+    known.set(answer, found);
+    return found;
   } catch (error) {
     throw new WrongShape(`returned an answer that cannot be verified: ${reasonOf(error)}`);
   }
-  const found = { endpointId, requestHash };
-  known.set(answer, found);
-  return found;
 }
 
 function reasonOf(error: unknown): string {

@@ -25,8 +25,8 @@ export function testQuestion(given: QuestionInput = {}): Question {
 
 /** What is inside `answer`, where a test does not say: an answer as the service would have signed it. */
 export function signedAnswer(question: Question, endpointId: Hex): SignedResponse {
-  const { data: value, ...parts } = sample;
-  return madeHere({ ...parts, endpointId, field: 'data', value, beside: undefined, proof: undefined }, question);
+  const parts = { ...sample, endpointId, field: 'data', value: sample.data };
+  return madeHere({ ...parts, beside: undefined, proof: undefined }, question);
 }
 
 /** What is inside `callApi`, where a test does not say. */

@@ -94,7 +94,7 @@ const question = new AskedQuestion({
 const answer = madeHere(
   {
     ...{ node: '0x11', endpointId: '0x11', timestamp: 1, field: 'data', signature: '0x33', proof: undefined },
-    value: JsonText.stringify('0x01'),
+    ...{ data: '0x01', value: JsonText.stringify('0x01') },
   },
   question,
 );
