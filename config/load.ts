@@ -33,6 +33,8 @@ export interface LoadOptions {
 }
 
 export interface LoadedConfig {
+  /** Absolute path of the file. */
+  readonly file: string;
   /** Validated, variables replaced, no defaults mixed in; frozen. */
   readonly config: Readonly<Record<string, unknown>>;
   /** In the order of the file. */
@@ -88,6 +90,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const ordered = located(findings, tree, source);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
   return {
+    file: options.file,
     config: view.config,
     ...finish(identified),
     plugins: plugins.choices.map((choice) =>

@@ -29,6 +29,8 @@ export interface Services {
   /** Names of the response headers that scripts of other origins may read, of all plugins. */
   readonly exposed: readonly string[];
   readonly log: Log;
+  /** Absolute path of one that is relative to the config file. */
+  path(relative: string): string;
   /** Epoch milliseconds. */
   now(): number;
   /** What outlives a reload of the config. */

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Log, StateUnavailable } from '../../plugins-sdk/index.ts';
-import { codeOf } from './faults.ts';
+import { codeOf } from '../shared/file-faults.ts';
 import { LineFile, type StateFiles } from './line-file.ts';
 import { inUse, lockFile } from './lock.ts';
 import { type Change, replay } from './record.ts';

@@ -8,12 +8,14 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { EngineServices, Standing, SwapOptions } from '../../plugins-sdk/state/area.ts';
 import { swapIn } from '../../plugins-sdk/state/memory-area.ts';
+import { explained, realFile } from '../shared/file-faults.ts';
 import { ChangeLog } from './change-log.ts';
-import { explained, realFile } from './faults.ts';
 import type { StateFiles } from './line-file.ts';
 import { lock } from './lock.ts';
 import { packed, unpacked } from './packed.ts';
 import type { Change } from './record.ts';
+
+const FIELD = 'settings.state';
 
 export interface FileStateOptions {
   readonly files?: StateFiles;
@@ -48,8 +50,8 @@ export class FileState implements StateEngine {
   async start(): Promise<void> {
     const files = this.#files;
     const { log } = this.#services;
-    const work = explained(this.#path, async () => {
-      const path = await realFile(files, this.#path);
+    const work = explained(FIELD, this.#path, async () => {
+      const path = await realFile(FIELD, files, this.#path);
       this.#lock = await lock(path);
       const now = () => this.#services.now();
       this.#log = new ChangeLog({ path, files, log, now, live: () => this.#live(), size: () => this.#values.size });

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
 import { describe as errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
@@ -34,6 +35,7 @@ export interface Surroundings
     | 'background'
     | 'describe'
     | 'needsState'
+    | 'path'
   > {
   readonly meters: MeterSet;
   /** Whose signatures answers have. */
@@ -87,6 +89,7 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     config: loaded.config,
     version: packageVersion(),
     endpoints,
+    path: (relative: string) => resolve(dirname(loaded.file), relative),
     credentials: all('credentials'),
     exposed: all('exposes'),
     describe,

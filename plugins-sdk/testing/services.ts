@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Definition } from '../define.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
@@ -36,6 +37,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     credentials: [],
     exposed: [],
     log: silent,
+    path: (relative) => resolve(relative),
     now: Date.now,
     states: new StateStore(),
     debts: new Debts(),

@@ -47,6 +47,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     exposed: [],
     version: '0.0.0',
     log,
+    path: (relative) => relative,
     now: Date.now,
     states: new StateStore(),
     debts: new Debts(),

@@ -38,7 +38,9 @@ async function textsIn(folder: string): Promise<[text: string, where: string][]>
       const literals = PLACES.flatMap((place) =>
         [...text.matchAll(place)].map(([, plain, template]) => plain ?? template ?? ''),
       );
-      const explained = name.endsWith('/faults.ts') ? [...text.matchAll(EXPLAINED)].map(([, plain = '']) => plain) : [];
+      const explained = /[/-]faults\.ts$/.test(name)
+        ? [...text.matchAll(EXPLAINED)].map(([, plain = '']) => plain)
+        : [];
       return [...literals, ...explained].map((literal): [string, string] => [shown(literal), `${folder}/${name}`]);
     }),
   );

@@ -118,6 +118,7 @@ describe('GET /ready: whether the service takes requests', () => {
         exposed: [],
         version: '0.0.0',
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+        path: (relative) => relative,
         now: Date.now,
         states: new StateStore(),
         debts: new Debts(),

@@ -1,4 +1,6 @@
-import type { StateFiles } from './line-file.ts';
+import type * as fs from 'node:fs/promises';
+
+type LinkedFiles = Pick<typeof fs, 'readlink' | 'realpath' | 'stat'>;
 
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: 'its directory does not exist: create it, or change path',
@@ -17,19 +19,19 @@ export function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : error.message;
 }
 
-/** Runs what needs the file. @throws Error that says what to do about an error of the system. */
-export async function explained<T>(path: string, run: () => Promise<T>): Promise<T> {
+/** Runs what needs the file. @param field of the config that names it. @throws Error that says what to do about an error of the system. */
+export async function explained<T>(field: string, path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const code = codeOf(error);
-    throw new Error(`settings.state: ${path} cannot be used (${code}): ${MEANINGS[code] ?? error.message}`);
+    throw new Error(`${field}: ${path} cannot be used (${code}): ${MEANINGS[code] ?? error.message}`);
   }
 }
 
 /** Where the file is, beyond links, lest its name be taken for another file's. @throws Error for what is no file. */
-export async function realFile(files: StateFiles, path: string): Promise<string> {
+export async function realFile(field: string, files: LinkedFiles, path: string): Promise<string> {
   const real = await files.realpath(path).catch((error) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -37,10 +39,10 @@ export async function realFile(files: StateFiles, path: string): Promise<string>
   if (real === undefined) {
     const target = await files.readlink(path).catch(() => undefined);
     if (target === undefined) return path;
-    throw new Error(`settings.state: ${path} is a link to what does not exist: create an empty file there`);
+    throw new Error(`${field}: ${path} is a link to what does not exist: create an empty file there`);
   }
   const stats = await files.stat(real);
   if (stats.isFile()) return real;
   const what = stats.isDirectory() ? 'is a directory: add the name of a file' : 'is no regular file: change path';
-  throw new Error(`settings.state: ${path} ${what}`);
+  throw new Error(`${field}: ${path} ${what}`);
 }
