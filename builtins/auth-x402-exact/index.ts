@@ -25,7 +25,7 @@ import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
-import { type Purchase, Purchases } from './purchases.ts';
+import { type Purchase, Purchases, type Sale } from './purchases.ts';
 import { type Terms, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
@@ -36,6 +36,9 @@ const BUDGET = 60_000;
 /** The parts of the budget for the facilitator: what is left lets this plugin refuse in its own words before its budget ends. */
 const VERIFY_PART = 1 / 6;
 const SETTLE_PART = 2 / 3;
+
+/** How a settlement ends. */
+const OUTCOMES = ['settled', 'unsettled', 'unknown'];
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
@@ -135,6 +138,14 @@ function meansOf({ endpoints, now }: Services, core: Core, budget: number): Mean
   return { core, now, methodOf, offer };
 }
 
+/** All that can be sold. */
+function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
+  return endpoints.flatMap(({ auth, api, name }) => {
+    const offers = auth.filter(({ type }) => type === TYPE).flatMap((method) => methodOf(method).offers);
+    return offers.map(({ network, asset }) => ({ api, endpoint: name, network, asset }));
+  });
+}
+
 function behaviour(services: Services): Behaviour {
   const { states, shared, debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
@@ -143,7 +154,14 @@ function behaviour(services: Services): Behaviour {
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
   const area = shared?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
-  const bought = new Purchases({ holds: new Holds({ area, shared, debts, log }), debts, now, log, counted });
+  const settlements = meters.counter({
+    name: 'x402_exact_settlements_total',
+    help: 'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
+    labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
+    initial: salesOf(endpoints, means).flatMap((sale) => OUTCOMES.map((outcome) => ({ ...sale, outcome }))),
+  });
+  const holds = new Holds({ area, shared, debts, log });
+  const bought = new Purchases({ holds, debts, now, log, counted, settlements });
   let isOver = false;
   return {
     start: () => {

@@ -27,6 +27,16 @@ export interface PurchasesOptions {
   now(): number;
   readonly log: Log;
   readonly counted: Measure<'outcome'>;
+  /** Settlements that were tried, by what is sold and for what. */
+  readonly settlements: Measure<keyof Sale | 'outcome'>;
+}
+
+/** What is sold, and what is paid with: all of it stands in the config. */
+export interface Sale {
+  readonly api: string;
+  readonly endpoint: string;
+  readonly network: string;
+  readonly asset: string;
 }
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
@@ -82,7 +92,7 @@ export class Purchases {
 
   async #settleOnce(purchase: Purchase, exchange: Exchange, isTooLate: () => boolean): Promise<void> {
     await this.#begin(purchase, isTooLate);
-    const fields = detailsOf(purchase, exchange, 'the service has ended');
+    const fields = saidOf(purchase, exchange, 'the service has ended');
     const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
     try {
       await this.#settle(purchase, exchange);
@@ -116,7 +126,7 @@ export class Purchases {
 
   async #settle(purchase: Purchase, exchange: Exchange): Promise<void> {
     const { ticket, payment, facilitator, offer } = purchase;
-    const { counted, holds, log } = this.#options;
+    const { holds, log } = this.#options;
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
@@ -124,8 +134,8 @@ export class Purchases {
       settlement = await facilitator.settle(payloadOf(payment, offer), requirements, authorization.from);
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
-      counted({ outcome: 'unknown' }, 1);
-      log.error(UNKNOWN, detailsOf(purchase, exchange, error.message));
+      this.#count(purchase, exchange, 'unknown');
+      log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
       await this.#giveBack(purchase);
       throw unavailable(error.message);
     }
@@ -133,16 +143,27 @@ export class Purchases {
     const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
     // A mode that tells failures in its own way has them, too.
     addAnswerHeaders(exchange, headers);
+    const { transaction } = response;
     if (settlement.kind === 'settled') {
-      counted({ outcome: 'settled' }, 1);
+      this.#count(purchase, exchange, 'settled');
+      log.info('payment settled', { ...detailsOf(purchase, exchange), transaction });
       await holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
       if (exchange.abandoned)
-        log.warn('a payment was settled whose client has left', detailsOf(purchase, exchange, response.transaction));
+        log.warn('a payment was settled whose client has left', saidOf(purchase, exchange, transaction));
       return;
     }
-    counted({ outcome: 'unsettled' }, 1);
+    this.#count(purchase, exchange, 'unsettled');
+    const { reason } = settlement;
+    const sent = transaction === '' ? {} : { transaction };
+    log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
     await this.#giveBack(purchase);
-    throw offer.refusal(settlement.reason, { headers });
+    throw offer.refusal(reason, { headers });
+  }
+
+  #count({ payment }: Purchase, { endpoint }: Exchange, outcome: 'settled' | 'unsettled' | 'unknown'): void {
+    const { network, asset } = payment.requirements;
+    this.#options.counted({ outcome }, 1);
+    this.#options.settlements({ api: endpoint.api, endpoint: endpoint.name, network, asset, outcome }, 1);
   }
 
   /** For which it is remembered: until nobody can settle it any more. */
@@ -167,11 +188,17 @@ function payloadOf({ requirements, signature, authorization }: Payment, { resour
   return { x402Version: 2, resource, accepted: requirements, payload };
 }
 
-/** With which an operator finds the payment on the chain. */
-function detailsOf({ payment }: Purchase, { requestId }: Exchange, said: string) {
+/** With which an operator finds the payment on the chain, and its request in the log. */
+function detailsOf({ payment }: Purchase, { requestId, endpoint }: Exchange) {
   const { requirements, authorization } = payment;
-  const { network, asset } = requirements;
-  return { requestId, network, asset, payer: authorization.from, nonce: authorization.nonce, said };
+  const { network, asset, amount } = requirements;
+  const { from: payer, nonce } = authorization;
+  return { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
+}
+
+/** @param said by the facilitator, of a payment whose fate is not what it should be. */
+function saidOf(purchase: Purchase, exchange: Exchange, said: string) {
+  return { ...detailsOf(purchase, exchange), said };
 }
 
 /** What the state or the facilitator could not do, in a refusal. */

@@ -7,7 +7,6 @@ import {
   definePlugin,
   type Exchange,
   httpTarget,
-  type Log,
   MemoryArea,
   perMethod,
   Refusal,
@@ -17,7 +16,6 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Outcome } from '../../plugins-sdk/kernel.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
-import type { Measure } from '../../plugins-sdk/meters.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { Holds } from '../shared/payment-holds.ts';
@@ -28,6 +26,7 @@ import { openApiPart } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
+import { Reports } from './reports.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -96,6 +95,7 @@ const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
 interface Redeemed {
   readonly ticket: Ticket;
   readonly lost: DebtLine;
+  readonly terms: Terms;
   /** What became of it. It is spent with the first answer, and buys all of its request. */
   fate: 'held' | 'spent' | 'returned';
   /** To be called once its payer has an answer, or the payment back. */
@@ -127,17 +127,17 @@ function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
 }
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
-function settlement(redemptions: Redemptions, counted: Measure<'outcome'>, log: Log) {
-  const refund = async ({ ticket, lost }: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(ticket, !wantsRoom(refusal), lost);
-    counted({ outcome: given ? 'refunded' : 'kept' }, 1);
-    if (!given) log.warn('a payment was not given back once more', { requestId: exchange.requestId });
+function settlement(redemptions: Redemptions, reports: Reports) {
+  const refund = async (payment: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
+    const given = await redemptions.refund(payment.ticket, !wantsRoom(refusal), payment.lost);
+    reports.payment(payment, exchange, given ? 'refunded' : 'kept');
   };
   return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
     const take = attempts.drawn(exchange);
     // A request is counted once, however many payments its endpoint accepts.
-    if (payment === undefined && take !== undefined) counted({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
+    if (payment === undefined && take !== undefined)
+      reports.proofs({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
     if (payment?.fate !== 'held') return undefined;
     payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
@@ -160,7 +160,7 @@ function redemptionsIn(
 }
 
 function behaviour(services: Services, area: StateArea): Behaviour {
-  const { node, now, endpoints, meters, debts, log } = services;
+  const { node, now, endpoints, debts } = services;
   const budget = services.budget === 'none' ? BUDGET : services.budget;
   const draw = attempts.in(services);
   const client = createHttpClient();
@@ -168,13 +168,11 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     return { terms, rpc: createJsonRpc(client, httpTarget(terms.rpc)) };
   });
   const redemptions = redemptionsIn(services, area, accepted);
-  const help = 'Proofs of payment, by what became of them';
-  const initial = ['redeemed', 'refused', 'limited', 'refunded', 'kept'].map((outcome) => ({ outcome }));
-  const counted = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'], initial });
+  const reports = new Reports(services, (method) => accepted(method).terms);
   const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
-    const payment = `${proof.txHash}:${signer}`;
+    const name = `${proof.txHash}:${signer}`;
     // Too late to be heard: the budget ended or the client left.
     const isOver = () => call.signal.aborted;
     const verify = async () => {
@@ -184,9 +182,10 @@ function behaviour(services: Services, area: StateArea): Behaviour {
       return mined;
     };
     const lost = { message: LOST, fields: { requestId: exchange.requestId, transaction: proof.txHash, payer: signer } };
-    const ticket = await redemptions.redeem({ payment, lost, verify, isOver });
-    redeemed.set(exchange, { ticket, lost, fate: 'held', answered: debts.owe(lost) });
-    counted({ outcome: 'redeemed' }, 1);
+    const ticket = await redemptions.redeem({ payment: name, lost, verify, isOver });
+    const payment: Redeemed = { ticket, lost, terms: accepted(method).terms, fate: 'held', answered: debts.owe(lost) };
+    redeemed.set(exchange, payment);
+    reports.payment(payment, exchange, 'redeemed');
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
     const text = exchange.headers[HEADER];
@@ -201,6 +200,6 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     return true;
   };
   const gates = { answer: refuseUnpaid, release: refuseUnpaid };
-  const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, counted, log) };
+  const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, reports) };
   return { start: () => redemptions.start(), stop: () => client.close(), hooks };
 }

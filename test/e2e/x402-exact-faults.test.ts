@@ -144,7 +144,8 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
         const { requestId: _, said, ...details } = told?.fields ?? {};
         const { nonce } = payload.payload.authorization as { nonce: string };
         const { network, asset } = shop.market;
-        assert.deepEqual(details, { network, asset, payer: alice.address, nonce });
+        const sold = { endpoint: 'a/sync', network, asset, amount: String(PRICE) };
+        assert.deepEqual(details, { ...sold, payer: alice.address, nonce });
         assert.equal(said, reason('settle', (BUDGET * 2) / 3));
       });
 

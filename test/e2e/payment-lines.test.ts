@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { scrape } from '../support/metrics.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
+import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+import { type Account, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const MESSAGES = /^(?:a payment|payment|it is not known)/;
+
+let shop: Shop;
+let service: RunningService;
+let alice: Account;
+
+before(async () => {
+  shop = await openShop();
+  alice = await shop.market.wallet(1_000_000n);
+  const native = { auth: termsOn(shop.chain, PRICE) };
+  service = await startTestService(
+    shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } }),
+  );
+});
+after(async () => {
+  await service?.stop();
+  await shop?.close();
+});
+
+/** The lines about payments since then, as `[level, message, fields]`. */
+const linesFrom = (from: number) =>
+  service.logs
+    .slice(from)
+    .flatMap(({ level, message, fields }) => (MESSAGES.test(message) ? [[level, message, fields]] : []));
+const requestId = (response: Response) => response.headers.get('x-request-id');
+const settlements = async () => (await scrape(service)).table('x402_exact_settlements_total');
+const sale = (endpoint: string, asset: string) => `a ${endpoint} ${shop.market.network} ${asset}`;
+
+it('a payment that is settled is a line and a count, and so is one that is not', async () => {
+  const { network, asset } = shop.market;
+  const sold = { endpoint: 'a/exact', network, asset, amount: String(PRICE) };
+  const payload = await payloadFor(service, 'a/exact', alice);
+  const { nonce } = payload.payload.authorization as { nonce: string };
+  const whose = { payer: alice.address, nonce };
+  const from = service.logs.length;
+
+  shop.facilitator.json('/settle', { success: false, errorReason: 'insufficient_funds', transaction: '', network });
+  const refused = await service.post('a/exact', {}, paidBy(payload));
+  assert.equal(refused.status, 402);
+  shop.facilitator.on('/settle', faults.serverError());
+  const unknown = await service.post('a/exact', {}, paidBy(payload));
+  assert.equal(unknown.status, 401);
+  shop.facilitator.reset();
+  const answered = await service.post('a/exact', {}, paidBy(payload));
+  assert.equal(answered.status, 200);
+
+  const { transaction } = settledAs(answered);
+  assert.match(transaction, /^0x[0-9a-f]{64}$/);
+  const said = { said: 'settle: HTTP status 500' };
+  assert.deepEqual(linesFrom(from), [
+    [
+      'warn',
+      'a payment was not settled',
+      { requestId: requestId(refused), ...sold, ...whose, reason: 'insufficient_funds' },
+    ],
+    [
+      'error',
+      'it is not known whether a payment was settled',
+      { requestId: requestId(unknown), ...sold, ...whose, ...said },
+    ],
+    ['info', 'payment settled', { requestId: requestId(answered), ...sold, ...whose, transaction }],
+  ]);
+  const of = sale('exact', asset);
+  assert.deepEqual(await settlements(), { [`${of} settled`]: 1, [`${of} unsettled`]: 1, [`${of} unknown`]: 1 });
+});
+
+it('a payment that is redeemed is a line and a count, and so is what becomes of it', async () => {
+  const bob = payer(shop.chain, 2);
+  const transaction = await payNative(bob, PRICE);
+  const fields = {
+    ...{ transaction, payer: bob.address, endpoint: 'a/native' },
+    ...{ network: shop.market.network, asset: NATIVE, amount: String(PRICE) },
+  };
+  const from = service.logs.length;
+  const send = async () => service.post('a/native', {}, await proofHeader(bob, service, 'a/native', transaction));
+
+  shop.upstream.on('/p', faults.serverError());
+  const failed = await send();
+  assert.equal(failed.status, 502);
+  shop.upstream.json('/p', { price: 7 });
+  const answered = await send();
+  assert.equal(answered.status, 200);
+
+  assert.deepEqual(linesFrom(from), [
+    ['info', 'payment redeemed', { requestId: requestId(failed), ...fields }],
+    ['info', 'payment given back', { requestId: requestId(failed), ...fields }],
+    ['info', 'payment redeemed', { requestId: requestId(answered), ...fields }],
+  ]);
+  const [one, other] = [sale('native', NATIVE), sale('other', NATIVE)];
+  assert.deepEqual((await scrape(service)).table('x402_payments_total'), {
+    ...{ [`${one} redeemed`]: 2, [`${one} refunded`]: 1, [`${one} kept`]: 0 },
+    ...{ [`${other} redeemed`]: 0, [`${other} refunded`]: 0, [`${other} kept`]: 0 },
+  });
+});
