@@ -1,5 +1,6 @@
-import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError } from './arguments.ts';
-import { type CommandSpec, commands } from './commands/table.ts';
+import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError, type Words } from './arguments.ts';
+import { type CommandSpec, commands, json } from './commands/table.ts';
+import { withJsonOutput } from './json-output.ts';
 import { packageVersion } from './surroundings.ts';
 import { print } from './terminal.ts';
 import { align } from './text.ts';
@@ -17,10 +18,16 @@ const everywhere = [help, version];
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const words = readWords(argv, [...everywhere, ...commands.flatMap(({ options }) => options)]);
   const asked = (option: OptionSpec) => words.options.some(({ name }) => name === option.long);
-  const { command, group, argument, surplus } = findCommand(words.positionals);
+  const found = findCommand(words.positionals);
+  const { command, group } = found;
   if (asked(help)) return showHelp(group, command);
   if (asked(version)) return showVersion();
-  const given = checkOptions(words.options, [...(command?.options ?? []), ...everywhere]);
+  const run = async () => runCommand(found, words);
+  return asked(json) && command?.options.includes(json) ? withJsonOutput(run) : run();
+}
+
+function runCommand({ command, group, argument, surplus }: Found, { options }: Words): Promise<number> {
+  const given = checkOptions(options, [...(command?.options ?? []), ...everywhere]);
   if (command === undefined) throw new UsageError(missingCommand(group));
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
   if (command.argument !== undefined && argument === undefined) {

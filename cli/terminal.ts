@@ -1,8 +1,17 @@
 import { escapeUnprintable } from './text.ts';
 
+type Write = (text: string, done: () => void) => unknown;
+let writeResult: Write = (text, done) => process.stdout.write(text, done);
+
 /** Writes a command's result to stdout; resolves once it is out or nobody reads any more. */
 export function print(text: string): Promise<void> {
-  return new Promise((done) => process.stdout.write(text, () => done()));
+  return new Promise((done) => writeResult(text, () => done()));
+}
+
+/** Keeps stdout for the command's result: what plugins print goes to stderr from now on. */
+export function reserveStdout(): void {
+  writeResult = process.stdout.write.bind(process.stdout);
+  process.stdout.write = process.stderr.write.bind(process.stderr);
 }
 
 /** Writes lines to stderr, each after a label such as `error`, each kept on its line. */

@@ -1,5 +1,6 @@
 import { loadConfig, locatedLine } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
+import { findingJson, printJson } from '../json-output.ts';
 import { definitions } from '../service/index.ts';
 import { workersOf } from '../service/listener.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
@@ -20,15 +21,21 @@ export async function validateConfig(given: Given): Promise<number> {
   const { endpoints, explained } = loaded;
   const warnings = [...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
   const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
+  const recommendations = loaded.plugins.flatMap(({ definition }) => definition.recommend?.(endpoints) ?? []);
+  if (given.flag('json')) {
+    const ids = endpoints.map((endpoint) => {
+      const { api, name, id } = endpoint;
+      return { api, endpoint: name, endpointId: id, ...(given.flag('explain') && { explained: texts.get(endpoint) }) };
+    });
+    await printJson({ ok: true, endpoints: ids, warnings: warnings.map(findingJson), recommendations });
+    return 0;
+  }
   const lines = endpoints.flatMap((endpoint) => {
     const line = escapeUnprintable(`${endpoint.api}/${endpoint.name} ${endpoint.id}`);
     return given.flag('explain') ? [line, `  ${texts.get(endpoint)}`] : [line];
   });
   await complain('warning', warnings.map(locatedLine));
-  await complain(
-    'recommendation',
-    loaded.plugins.flatMap(({ definition }) => definition.recommend?.(endpoints) ?? []),
-  );
+  await complain('recommendation', recommendations);
   await print(lines.map((line) => `${line}\n`).join(''));
   return 0;
 }

@@ -1,5 +1,6 @@
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Given } from '../arguments.ts';
+import { printJson } from '../json-output.ts';
 import { describeService } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
@@ -9,16 +10,42 @@ import { align, escapeUnprintable } from '../text.ts';
 export async function printPlugins(given: Given): Promise<number> {
   const file = userPath(given.value('config'));
   const env = await readEnvironment(given.optional('env'));
-  await print(`${pluginTable(await describeService({ file, env })).join('\n')}\n`);
+  const described = await describeService({ file, env });
+  if (given.flag('json')) await printJson({ ok: true, ...pluginJson(described) });
+  else await print(`${pluginTable(described).join('\n')}\n`);
   return 0;
+}
+
+type Described = Awaited<ReturnType<typeof describeService>>;
+
+const inner = stageNames.filter((stage) => stage !== 'route');
+
+/** The same as the table, for programs. A budget is in milliseconds; null: none. */
+function pluginJson({ taps, plugins, isolated }: Described) {
+  const milliseconds = (budget: number | 'none') => (budget === 'none' ? null : budget);
+  return {
+    stages: inner.map((stage) => ({
+      stage,
+      fails: stageOf(stage).fails ?? 'closed',
+      plugins: taps[stage].map(({ plugin, variant, budget }) => ({
+        plugin,
+        ...(variant && { variant }),
+        budget: milliseconds(budget),
+        isolated: isolated.has(plugin),
+      })),
+    })),
+    routes: plugins.flatMap(({ name, budget, plugin: { routes = [] } }) =>
+      routes.map(({ method, path, admit }) => ({ method, path, plugin: name, budget: milliseconds(budget), admit })),
+    ),
+    observers: plugins.flatMap(({ name, plugin }) => (plugin.observe === undefined ? [] : [name])),
+  };
 }
 
 function budgetText({ budget }: { readonly budget: number | 'none' }): string {
   return budget === 'none' ? 'no budget' : `${budget} ms`;
 }
 
-function pluginTable({ taps, plugins, isolated }: Awaited<ReturnType<typeof describeService>>): string[] {
-  const inner = stageNames.filter((stage) => stage !== 'route');
+function pluginTable({ taps, plugins, isolated }: Described): string[] {
   const rows = inner.flatMap((stage) => [
     [stage, '', '', `fails ${stageOf(stage).fails ?? 'closed'}`],
     ...taps[stage].map(({ plugin, variant = '', budget }, i) => [

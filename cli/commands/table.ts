@@ -29,6 +29,8 @@ const signerConfig: OptionSpec = {
   required: false,
   description: 'YAML config file whose settings.signer it is (default: the key in the environment)',
 };
+/** Of commands that have it: see `withJsonOutput`. */
+export const json: OptionSpec = { long: 'json', description: 'Print JSON, errors included' };
 const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
 const watch: OptionSpec = {
   long: 'watch',
@@ -47,6 +49,12 @@ const parameters: OptionSpec = {
   description: 'What must have been asked; the answer needs a receipt',
 };
 const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
+const type: OptionSpec = { long: 'type', value: 'types', description: 'Show the value as these types, such as int256' };
+const answerConfig: OptionSpec = {
+  ...config,
+  required: false,
+  description: 'YAML config file that says which types the value has',
+};
 const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
 const kind: OptionSpec = {
   long: 'kind',
@@ -98,7 +106,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'config validate',
     description: 'Check a config file and print the ID of every endpoint',
-    options: [config, env, explain],
+    options: [config, env, explain, json],
     run: async (given) => (await import('./config-validate.ts')).validateConfig(given),
   },
   {
@@ -116,7 +124,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'plugins',
     description: 'Print every stage with its failure policy and its plugins in order',
-    options: [config, env],
+    options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
   },
   {
@@ -137,7 +145,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'verify',
     argument: 'file|-',
     description: 'Check the signature of a saved answer, or of one on stdin',
-    options: [node, endpointId, parameters, maxAge],
+    options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
   },
   {

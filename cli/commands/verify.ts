@@ -4,8 +4,11 @@ import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
+import { printJson } from '../json-output.ts';
 import { userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
+import { escapeUnprintable } from '../text.ts';
+import { decodedValues, valueLine } from './decoded-values.ts';
 
 /** Several times what the service answers with at most: 1 MiB from upstream, of which encoding or numbers make more. */
 const MAX_MEBIBYTES = 16;
@@ -21,8 +24,14 @@ export async function verify(given: Given, file: string): Promise<number> {
   const source = file === '-' ? 'stdin' : userPath(file);
   const answer = parse(source, await readBounded(source, file === '-'));
   const result = verifyResponse(answer, options);
-  if (!result.ok) throw new Error(`${source}: ${result.message}`);
-  await print(`${verificationLines(result).join('\n')}\n`);
+  if (!result.ok) throw Object.assign(new Error(`${source}: ${result.message}`), { reason: result.reason });
+  const values = await decodedValues(given, source, result);
+  if (given.flag('json')) {
+    await printJson({ ...result, ...(values && { values }) });
+    return 0;
+  }
+  const lines = [...verificationLines(result), ...(values ?? []).map(valueLine)];
+  await print(`${lines.map(escapeUnprintable).join('\n')}\n`);
   return 0;
 }
 

@@ -213,6 +213,7 @@ Options:
   const configOption = '  -c, --config <file>  YAML config file\n';
   const envOption = '  --env <path>         Variables file (default: .env, where there is one)\n';
   const explainOption = '  --explain            Show the hashed text beside each endpoint ID\n';
+  const jsonOption = '  --json               Print JSON, errors included\n';
   const helpOption = '  -h, --help           Display this message\n';
   const usages: [string, string, string][] = [
     [
@@ -258,22 +259,24 @@ ${helpOption}`,
   -h, --help             Display this message
 `,
     ],
-    ['plugins', 'plugins -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
+    ['plugins', 'plugins -c <file> [--env <path>] [--json]', configOption + envOption + jsonOption + helpOption],
     [
       'config validate',
-      'config validate -c <file> [--env <path>] [--explain]',
-      configOption + envOption + explainOption + helpOption,
+      'config validate -c <file> [--env <path>] [--explain] [--json]',
+      configOption + envOption + explainOption + jsonOption + helpOption,
     ],
     ['config schema', 'config schema', '  -h, --help  Display this message\n'],
     ['generate-mnemonic', 'generate-mnemonic', '  -h, --help  Display this message\n'],
     [
       'verify',
-      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--parameters <json>] [--max-age <seconds>]',
+      'verify <file|-> [--node <address>] [--endpoint-id <id>] [--parameters <json>] [--max-age <seconds>] [--type <types>] [-c <file>] [--env <path>] [--json]',
       `  --node <address>     Signer that must have signed
   --endpoint-id <id>   Endpoint that must have answered
   --parameters <json>  What must have been asked; the answer needs a receipt
   --max-age <seconds>  Refuse an older answer
-${helpOption}`,
+  --type <types>       Show the value as these types, such as int256
+  -c, --config <file>  YAML config file that says which types the value has
+${envOption}${jsonOption}${helpOption}`,
     ],
     [
       'address',

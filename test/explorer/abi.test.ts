@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { decodeAbi } from '../../builtins/explorer/client/abi.ts';
 import { withFactors } from '../../builtins/explorer/client/factor.ts';
+import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
 const ADDRESS = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';

@@ -1,4 +1,4 @@
-import { decodeAbi } from './abi.ts';
+import { decodeAbi } from '../../../plugins-sdk/lib/eth/decode-abi.ts';
 import { copyButton, element, icon, newId, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import type { Asked } from './form.ts';

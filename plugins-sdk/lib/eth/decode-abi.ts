@@ -1,4 +1,13 @@
 const WORD = 64;
+const ELEMENTARY = /^(?:bool|address|string|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(\d{1,3}))$/;
+
+/** Whether a text is a comma-separated list of elementary types by their canonical names, such as `int256,string`. */
+export function areElementary(types: string): boolean {
+  return types.split(',').every((type) => {
+    const [, bits] = ELEMENTARY.exec(type.trim()) ?? [undefined, '0'];
+    return bits === undefined || (/^[1-9]/.test(bits) && Number(bits) % 8 === 0 && Number(bits) <= 256);
+  });
+}
 
 /** A value as a person reads it. */
 export interface Decoded {
@@ -19,21 +28,21 @@ export function decodeAbi(data: string, types: string): readonly Decoded[] | und
   const names = types.split(',').map((name) => name.trim());
   let end = names.length * WORD;
   const values: Decoded[] = [];
-  for (const [i, type] of names.entries()) {
+  for (const [i, name] of names.entries()) {
     const head = hex.slice(i * WORD, (i + 1) * WORD);
     if (head.length !== WORD) return undefined;
     let value: string | undefined;
-    if (type === 'string' || type === 'bytes') {
+    if (name === 'string' || name === 'bytes') {
       const length = lengthAt(hex, end);
       if (BigInt(`0x${head}`) !== BigInt(end / 2) || length === undefined) return undefined;
       const start = end + WORD;
       const content = hex.slice(start, start + length * 2);
       end = start + Math.ceil((length * 2) / WORD) * WORD;
       if (hex.length < end || /[^0]/.test(hex.slice(start + length * 2, end))) return undefined;
-      value = type === 'bytes' ? `0x${content}` : quotedText(content);
-    } else value = wordOf(type, head);
+      value = name === 'bytes' ? `0x${content}` : quotedText(content);
+    } else value = wordOf(name, head);
     if (value === undefined) return undefined;
-    values.push({ type, value });
+    values.push({ type: name, value });
   }
   return hex.length === end ? values : undefined;
 }
@@ -54,10 +63,10 @@ function quotedText(content: string): string | undefined {
   }
 }
 
-function wordOf(type: string, word: string): string | undefined {
-  if (type === 'bool') return /^0{63}[01]$/.test(word) ? String(word.endsWith('1')) : undefined;
-  if (type === 'address') return /^0{24}/.test(word) ? `0x${word.slice(24)}` : undefined;
-  const [, kind, size = ''] = /^(uint|int|bytes)(\d+)$/.exec(type) ?? [];
+function wordOf(name: string, word: string): string | undefined {
+  if (name === 'bool') return /^0{63}[01]$/.test(word) ? String(word.endsWith('1')) : undefined;
+  if (name === 'address') return /^0{24}/.test(word) ? `0x${word.slice(24)}` : undefined;
+  const [, kind, size = ''] = /^(uint|int|bytes)(\d+)$/.exec(name) ?? [];
   if (kind === 'bytes') {
     const digits = Number(size) * 2;
     return /^0*$/.test(word.slice(digits)) ? `0x${word.slice(0, digits)}` : undefined;

@@ -1,0 +1,75 @@
+import { loadConfig } from '../../config/index.ts';
+import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
+import { areElementary, type Decoded, decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
+import type { Verification } from '../../verify/index.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { definitions } from '../service/index.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+
+/** A value of an answer, and what the endpoint has multiplied it by. */
+interface DecodedValue extends Decoded {
+  readonly times?: string;
+}
+
+type Verified = Exclude<Verification, { ok: false }>;
+
+/** How an endpoint encodes its values; both are comma-separated lists. */
+interface Encoding {
+  readonly type: string;
+  readonly times?: string | undefined;
+}
+
+/**
+ * The values of an answer, by the types of `--type` or of its endpoint in the config. Nothing where neither was given, and of raw
+ * JSON without `--type`.
+ * @throws Error where the signed data is no encoding of these types.
+ */
+export async function decodedValues(
+  given: Given,
+  source: string,
+  { signedData, kind, endpointId }: Verified,
+): Promise<DecodedValue[] | undefined> {
+  const encoding = givenTypes(given) ?? (await configuredEncoding(given, source, endpointId));
+  if (encoding === undefined) return undefined;
+  if (kind === 'raw') throw new Error(`${source}: rawData is JSON, which has no types: leave --type out`);
+  const values = decodeAbi(signedData, encoding.type);
+  if (values === undefined)
+    throw new Error(`${source}: data is no ABI encoding of ${encoding.type}: it has other types, or is encrypted`);
+  const factors = encoding.times === undefined || encoding.times === '*' ? [] : encoding.times.split(',');
+  return values.map(({ type, value }, i) => {
+    const times = factors.length === 1 ? factors[0] : factors[i];
+    const text = value.startsWith('"') ? String(JSON.parse(value)) : value;
+    return { type, value: text, ...(times && /^u?int/.test(type) && { times: times.trim() }) };
+  });
+}
+
+/** A value as the last lines show it. */
+export function valueLine({ type, value, times }: DecodedValue): string {
+  return `Value: ${value} (${type}${times === undefined ? '' : ` × ${times}`})`;
+}
+
+/** @throws UsageError */
+function givenTypes(given: Given): Encoding | undefined {
+  const type = given.optional('type');
+  if (type !== undefined && given.optional('config') !== undefined)
+    throw new UsageError('only one of --type and --config can be given: each says which types the value has');
+  if (type !== undefined && !areElementary(type))
+    throw new UsageError('option --type <types> must be elementary ABI types, such as int256 or uint8,string');
+  return type === undefined ? undefined : { type };
+}
+
+async function configuredEncoding(given: Given, source: string, id: string): Promise<Encoding | undefined> {
+  const path = given.optional('config');
+  if (path === undefined) return undefined;
+  const file = userPath(path);
+  const env = await readEnvironment(given.optional('env'));
+  const { endpoints } = await loadConfig({ file, env, builtins: definitions(), allowUnset: true });
+  const endpoint = endpoints.find((each) => each.id === id.toLowerCase());
+  if (endpoint === undefined)
+    throw new Error(`${source}: the response is of endpoint ${id}, which ${file} does not have`);
+  const encoding = keys.encoding.of(endpoint);
+  if (encoding === undefined) return undefined;
+  if (reservedParameters(endpoint).includes('_type'))
+    throw new Error(`${source}: requesters choose the type of ${endpoint.api}/${endpoint.name}: say it with --type`);
+  return encoding;
+}
