@@ -30,6 +30,7 @@ import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
+import { tracing } from './tracing/index.ts';
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.
@@ -39,6 +40,7 @@ export function builtins(signing?: Signing): Definition[] {
   return [
     stateFile,
     stateRedis,
+    tracing,
     rateLimit,
     cors,
     health,

@@ -74,6 +74,8 @@ export interface OutgoingRequest {
   /** Those of the message; what concerns the connection alone (Host, Connection, lengths, codings) is the client's. */
   readonly headers: Headers;
   readonly body: string | undefined;
+  /** Go with this one call and say nothing of what is asked: no proof has them, and `headers` win. */
+  readonly callHeaders?: Headers | undefined;
 }
 
 /** What a request asks, made once of its final parameters: all that tells its answer from others comes from it. */

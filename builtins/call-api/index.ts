@@ -14,6 +14,7 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
+import { sentHeaders } from './headers.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
 /** Bytes of an upstream answer, after decompression. */
@@ -95,7 +96,8 @@ export const callApi = definePlugin({
           let outcome: 'ok' | 'failed' = 'failed';
           let status: number | undefined;
           try {
-            const { method, url, headers, body } = request;
+            const { method, url, body } = request;
+            const headers = sentHeaders(request);
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
             const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
             status = answer.status;

@@ -20,14 +20,15 @@ function ensure(condition: boolean, what: string): asserts condition {
 export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
   if (known.get(value)) return value as unknown as OutgoingRequest;
-  const { method, url, headers, body } = value;
+  const { method, url, headers, body, callHeaders } = value;
   ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
   ensure(
     typeof url === 'string' && isCallable(url),
     `${at}.url must be an absolute http or https URL without credentials and fragment`,
   );
   ensure(body === undefined || typeof body === 'string', `${at}.body must be a text, or absent`);
-  const copy = { method, url, headers: headersOf(headers, `${at}.headers`), body };
+  const more = callHeaders === undefined ? {} : { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) };
+  const copy = { method, url, headers: headersOf(headers, `${at}.headers`), body, ...more };
   return known.set(Object.freeze(copy), true);
 }
 

@@ -1,0 +1,10 @@
+import type { OutgoingRequest } from '../../plugins-sdk/index.ts';
+import type { Headers } from '../../plugins-sdk/kernel.ts';
+
+/** The headers of a request with those of the call, of which the request's own win; case does not count. */
+export function sentHeaders({ headers, callHeaders }: OutgoingRequest): Headers {
+  if (callHeaders === undefined) return headers;
+  const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const added = Object.entries(callHeaders).filter(([name]) => !own.has(name.toLowerCase()));
+  return { ...Object.fromEntries(added), ...headers };
+}
