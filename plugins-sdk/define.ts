@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { ConfigKey } from './config-key.ts';
+import type { Dependency } from './dependency.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
@@ -54,6 +55,8 @@ export type Taps = {
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
+  /** What outside the process its endpoints depend on, for `GET /ready`. */
+  readonly dependencies?: readonly Dependency[];
   /**
    * A text that becomes part of every question's key, so that answers are shared only where it is the same: for whoever changes
    * the outgoing request, or the answer, by something that the parameters do not say. It runs after `validate`.

@@ -1,3 +1,4 @@
+import type { Dependency } from './dependency.ts';
 import type { Endpoint, Exchange, Parameters } from './kernel.ts';
 import type { Address } from './lib/eth/hex.ts';
 import type { Log } from './log.ts';
@@ -39,8 +40,8 @@ export interface Services {
   readonly shared?: SharedState | undefined;
   /** What is owed to clients: the service does not end, within bounds, before it is paid. */
   readonly debts: Debts;
-  /** Whether an endpoint cannot be served while that engine is away. */
-  needsState(endpoint: Endpoint): boolean;
+  /** What endpoints depend on: that engine, and what plugins have said. Complete once all plugins are set up. */
+  dependencies(): readonly Dependency[];
   /** The processes that serve together, if there are several. */
   readonly workers?: Workers | undefined;
   /** For what is worth measuring. */

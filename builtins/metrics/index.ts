@@ -71,14 +71,17 @@ export const metrics = definePlugin({
     // Apart from the server: counters go on when the port changes.
     const recording = states.keep(keptRecording, '', () => new Recording(log, services.version));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
+    const text = async () => (await recording.start()).text(workers);
+    const metrics = async () => ({ status: 200, headers: TEXT, body: await text() });
+    const pages = { '/metrics': metrics, ...probes(services) };
     return {
       start: async () => {
         const recorder = await recording.start();
-        const metrics = async () => ({ status: 200, headers: TEXT, body: await recorder.text(workers) });
         if (workers !== undefined) recorder.offerTo(workers);
-        await server.start({ '/metrics': metrics, ...probes(services) });
+        await server.start(pages);
         meters.connect(recorder);
       },
+      stop: () => server.remove(pages),
       hooks: { settle: (outcome, exchange) => traffic.settle(outcome, exchange) },
       observe: {
         stage: (event) => traffic.stage(event),

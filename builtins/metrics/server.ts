@@ -29,6 +29,8 @@ function refusal(status: number, error: string, headers = {}): HttpResponse {
 export class MetricsServer {
   readonly #address: Address;
   readonly #log: Log;
+  /** Those of each config that is at work; the last one answers. */
+  readonly #pages: Pages[] = [];
   #server: Server | undefined;
   #starting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -41,8 +43,15 @@ export class MetricsServer {
 
   /** Listens, unless it does so already. @throws Error that names the address and why it cannot be had. */
   start(pages: Pages): Promise<void> {
-    this.#starting ??= this.#listen(pages);
+    this.#pages.push(pages);
+    this.#starting ??= this.#listen();
     return this.#starting;
+  }
+
+  /** Has the pages of the config before answer again, or of the one after. */
+  remove(pages: Pages): void {
+    const place = this.#pages.indexOf(pages);
+    if (place !== -1) this.#pages.splice(place, 1);
   }
 
   close(): Promise<void> {
@@ -65,8 +74,9 @@ export class MetricsServer {
     }, QUIET).unref();
   }
 
-  async #answer({ url = '', method }: IncomingMessage, pages: Pages): Promise<HttpResponse> {
+  async #answer({ url = '', method }: IncomingMessage): Promise<HttpResponse> {
     const path = url.split('?', 1)[0] ?? '';
+    const pages = this.#pages.at(-1) ?? {};
     const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
     if (page === undefined) return refusal(404, 'Not Found');
     if (method !== 'GET') return refusal(405, 'Method Not Allowed', { Allow: 'GET' });
@@ -78,9 +88,9 @@ export class MetricsServer {
     }
   }
 
-  async #listen(pages: Pages): Promise<void> {
+  async #listen(): Promise<void> {
     const handle = serializeConnection((request, response) => {
-      void this.#answer(request, pages).then((reply) => send(response, reply));
+      void this.#answer(request).then((reply) => send(response, reply));
     });
     const server = createServer(DEADLINES, handle);
     limitConnections(

@@ -1,16 +1,17 @@
 import type { HttpResponse } from '../../plugins-sdk/kernel.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 
-type Asked = Pick<Services, 'node' | 'phase' | 'shared' | 'endpoints' | 'needsState'>;
+type Asked = Pick<Services, 'node' | 'phase' | 'endpoints' | 'dependencies'>;
 
 /** What supervisors ask: whether the service is up and who signs, and whether it wants requests. By path. */
-export function probes({ node, phase, shared, endpoints, needsState }: Asked) {
+export function probes({ node, phase, endpoints, dependencies }: Asked) {
   const health = { status: 200, body: JSON.stringify({ status: 'ok', node }) };
-  const isLost = shared !== undefined && endpoints.every(needsState);
   const ready = (): HttpResponse => {
     if (phase() !== 'serving') return { status: 503, body: JSON.stringify({ status: phase() }) };
-    if (shared === undefined || shared.available()) return { status: 200, body: JSON.stringify({ status: 'ready' }) };
-    const away = [shared.engine];
+    const missing = dependencies().filter((dependency) => !dependency.isAvailable());
+    if (missing.length === 0) return { status: 200, body: JSON.stringify({ status: 'ready' }) };
+    const away = missing.map(({ name }) => name);
+    const isLost = endpoints.every((endpoint) => missing.some((dependency) => dependency.isNeeded(endpoint)));
     return { status: isLost ? 503 : 200, body: JSON.stringify({ status: isLost ? 'away' : 'ready', away }) };
   };
   return { '/health': (): HttpResponse => health, '/ready': ready };

@@ -1,4 +1,5 @@
 import { error, warning } from '../../plugins-sdk/checks.ts';
+import type { Dependency } from '../../plugins-sdk/dependency.ts';
 import {
   type Behaviour,
   type CheckContext,
@@ -111,21 +112,36 @@ class Signatures {
   }
 }
 
-function behaviour({ endpoints, config, meters }: Services, signing: Signing): Behaviour {
+/** All answers have a signature of the signer, and some of the next one, too. */
+function dependencyOn({ role, type }: SignerInUse, signer: RemoteSigner): Dependency {
+  const isNext = role === 'next';
+  return {
+    name: `${isNext ? 'next signer' : 'signer'} ${type}`,
+    isAvailable: () => signer.isAvailable,
+    isNeeded: (endpoint) => !isNext || signaturesKey.of(endpoint) === true,
+  };
+}
+
+function behaviour({ endpoints, config, meters, log }: Services, signing: Signing): Behaviour {
   const { current, next } = signing.opened(config);
   const inUse = [current, ...(next ? [next] : [])];
-  const measured = inUse.every((signer) => signer.local) ? undefined : signingMeters(meters);
-  const remote: RemoteSigner[] = [];
+  const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
+  const remote = new Map<SignerInUse, RemoteSigner>();
+  const isAvailable = () => [...remote.values()].every((signer) => signer.isAvailable);
+  const measured = inUse.every((signer) => signer.local) ? undefined : signingMeters(meters, isAvailable);
   const signatory = (signer: SignerInUse): Signatory => {
     if (signer.local || measured === undefined) return local(signer);
-    const made = new RemoteSigner(signer, (outcome, ms) => measured(signer.role, outcome, ms));
-    remote.push(made);
+    const made = new RemoteSigner(signer, withReceipts, log, (outcome, ms) => measured(signer.role, outcome, ms));
+    remote.set(signer, made);
     return made;
   };
   const signatures = new Signatures(endpoints, signatory(current), next && signatory(next));
-  const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
   return {
-    start: async () => void (await Promise.all(remote.map((signer) => signer.prove(withReceipts)))),
+    start: async () => void (await Promise.all([...remote.values()].map((signer) => signer.start()))),
+    stop: () => {
+      for (const signer of remote.values()) signer.stop();
+    },
+    dependencies: [...remote].map(([use, signer]) => dependencyOn(use, signer)),
     hooks: { sign: (request, exchange) => signatures.of(request, exchange) },
   };
 }

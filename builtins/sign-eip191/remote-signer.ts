@@ -1,4 +1,4 @@
-import { type Exchange, type Hex, Refusal, type Statement } from '../../plugins-sdk/index.ts';
+import { type Exchange, type Hex, type Log, Refusal, type Statement } from '../../plugins-sdk/index.ts';
 import { Semaphore, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
@@ -6,6 +6,7 @@ import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
 import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
+import { SignerHealth } from './signer-health.ts';
 
 type SigningOutcome = 'signed' | 'failed' | 'busy';
 
@@ -27,12 +28,28 @@ export class RemoteSigner {
   readonly #use: SignerInUse;
   readonly #slots: Semaphore;
   readonly #measured: Measured;
+  readonly #health: SignerHealth;
+  readonly #provenBy: readonly Statement[];
 
-  constructor(use: SignerInUse, measured: Measured) {
+  /** @param withReceipts whether it signs receipts, too. */
+  constructor(use: SignerInUse, withReceipts: boolean, log: Log, measured: Measured) {
     this.address = use.signer.address;
     this.#use = use;
     this.#slots = new Semaphore(use.concurrency);
     this.#measured = measured;
+    this.#provenBy = withReceipts ? [PROOFS.answer, PROOFS.receipt] : [PROOFS.answer];
+    this.#health = new SignerHealth({ signer: this.#place, log, probe: () => this.#prove() });
+  }
+
+  /** Whether it signs, as far as anybody knows. */
+  get isAvailable(): boolean {
+    return this.#health.isAvailable;
+  }
+
+  /** Where the config has it, and of which type it is. */
+  get #place(): string {
+    const { role, type } = this.#use;
+    return `${role === 'next' ? 'settings.signer.next' : 'settings.signer'} (${type})`;
   }
 
   /** @throws Refusal 503 while too much is asked of the signer already, 502 for no signature, and for one by somebody else. */
@@ -40,16 +57,22 @@ export class RemoteSigner {
     return Promise.all(statements.map((statement) => this.#one(statement, signal)));
   }
 
-  /** Has the signer sign what is no answer. @throws Error that says what is wrong. */
-  async prove(withReceipt: boolean): Promise<void> {
-    const statements = withReceipt ? [PROOFS.answer, PROOFS.receipt] : [PROOFS.answer];
-    const { role, type } = this.#use;
-    try {
-      await Promise.all(statements.map((statement) => this.#signed(statement, new AbortController().signal)));
-    } catch (error) {
-      const where = role === 'next' ? 'settings.signer.next' : 'settings.signer';
-      throw new Error(`${where} (${type}) does not sign: ${reasonOf(error)}`);
-    }
+  /** Requires that it signs, and watches from then on whether it does. @throws Error that says what is wrong. */
+  async start(): Promise<void> {
+    await this.#prove().catch((error: unknown) => {
+      throw new Error(`${this.#place} does not sign: ${reasonOf(error)}`);
+    });
+    this.#health.start();
+  }
+
+  stop(): void {
+    this.#health.stop();
+  }
+
+  /** Has the signer sign what is no answer. @throws Error */
+  async #prove(): Promise<void> {
+    const { signal } = new AbortController();
+    await Promise.all(this.#provenBy.map((statement) => this.#signed(statement, signal)));
   }
 
   async #one(statement: Statement, signal: AbortSignal): Promise<Hex> {
@@ -63,10 +86,13 @@ export class RemoteSigner {
     return this.#signed(statement, signal, release, began).then(
       (signature) => {
         this.#measured('signed', performance.now() - began);
+        this.#health.succeeded();
         return signature;
       },
       (error: unknown) => {
         this.#measured('failed', performance.now() - began);
+        // A client that leaves has the signature aborted: that says nothing of the signer.
+        if (!signal.aborted) this.#health.failed();
         const reason = `signer "${type}": ${reasonOf(error)}`;
         throw new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
       },
@@ -98,8 +124,8 @@ function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
 }
 
-/** What is measured of signers outside this process. */
-export function signingMeters(meters: Meters) {
+/** What is measured of signers outside this process. @param isAvailable whether all of them sign. */
+export function signingMeters(meters: Meters, isAvailable: () => boolean) {
   const outcomes = meters.counter({
     name: 'remote_signatures_total',
     help: 'Signatures asked of signers outside the process: signed, failed, or busy: too many were asked for already',
@@ -111,6 +137,8 @@ export function signingMeters(meters: Meters) {
     labels: ['signer'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
   });
+  const available = { name: 'signers_available', help: 'Whether all signers outside the process sign: 1 or 0' };
+  meters.gauge({ ...available, across: 'min' }, () => (isAvailable() ? 1 : 0));
   return (signer: SignerRole, outcome: SigningOutcome, milliseconds: number) => {
     outcomes({ signer, outcome }, 1);
     seconds({ signer }, milliseconds / 1000);

@@ -18,7 +18,7 @@ import type { ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { packageVersion } from '../surroundings.ts';
 import { messageOf } from '../text.ts';
-import { stateNeeds } from './shared-state.ts';
+import { stateDependency } from './shared-state.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings
@@ -34,7 +34,7 @@ export interface Surroundings
     | 'ask'
     | 'background'
     | 'describe'
-    | 'needsState'
+    | 'dependencies'
     | 'path'
   > {
   readonly meters: MeterSet;
@@ -48,7 +48,9 @@ export interface Surroundings
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
 export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
   const { log, meters, ask, background, now } = surroundings;
-  const common = commonServices(loaded, surroundings);
+  const definitions = loaded.plugins.map(({ definition }) => definition);
+  const dependencies = stateDependency(definitions, surroundings.shared);
+  const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, clock, operator } = choice;
     const { name } = definition;
@@ -60,6 +62,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
       background: (work) => background.add(name, work),
     };
     const plugin = setUp(choice, services, loaded.hide);
+    dependencies.push(...(plugin.dependencies ?? []));
     warnOfSigning(choice, plugin, loaded, surroundings);
     const repeats = repeatingModesOf(definition);
     return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
@@ -83,7 +86,6 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     described ??= describeService({ ...loaded, version: packageVersion() });
     return described;
   };
-  const definitions = loaded.plugins.map(({ definition }) => definition);
   return {
     ...surroundings,
     config: loaded.config,
@@ -93,7 +95,6 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     credentials: all('credentials'),
     exposed: all('exposes'),
     describe,
-    needsState: stateNeeds(definitions, surroundings.shared),
   };
 }
 

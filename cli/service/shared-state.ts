@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import type { Endpoint } from '../../plugins-sdk/kernel.ts';
+import type { Dependency } from '../../plugins-sdk/dependency.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
@@ -233,13 +233,13 @@ export function stateOf({ config }: LoadedConfig): unknown {
   return stateKey.in(config) ?? 'memory';
 }
 
-/** Whether an endpoint cannot be served while the engine is away. Of an engine for one process, modes need nothing. */
-export function stateNeeds(
-  definitions: readonly Definition[],
-  shared: Pick<SharedState, 'processes'> | undefined,
-): (endpoint: Endpoint) => boolean {
+/** The engine, if there is one, as what some endpoints cannot be served without. Of an engine for one process, modes need nothing. */
+export function stateDependency(definitions: readonly Definition[], shared: SharedState | undefined): Dependency[] {
+  if (shared === undefined) return [];
   const needs = definitions.flatMap(({ needsState = {} }) => needsState);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
-  const modes = new Set(shared?.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
-  return ({ mode, auth: methods }) => modes.has(mode) || methods.every(({ type }) => auth.has(type));
+  const modes = new Set(shared.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
+  const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>
+    modes.has(mode) || methods.every(({ type }) => auth.has(type));
+  return [{ name: shared.engine, isAvailable: () => shared.available(), isNeeded }];
 }

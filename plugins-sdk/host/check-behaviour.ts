@@ -18,6 +18,7 @@ type Check = (value: unknown) => void;
 const members: { readonly [M in keyof Required<Behaviour>]: Check } = {
   hooks: checkHooks,
   routes: checkRoutes,
+  dependencies: checkDependencies,
   observe: checkObserver,
   vary: (value) => requireFunction(value, '"vary"'),
   start: (value) => requireFunction(value, '"start"'),
@@ -89,6 +90,15 @@ function checkObserver(observe: unknown): void {
     Object.keys(observers),
     '"observe" has an',
   );
+}
+
+function checkDependencies(dependencies: unknown): void {
+  if (!Array.isArray(dependencies)) throw new PluginProblem('"dependencies" is no list');
+  for (const each of dependencies) {
+    if (!isRecord(each) || typeof each.name !== 'string') throw new PluginProblem('a dependency has no "name"');
+    for (const member of ['isAvailable', 'isNeeded'])
+      requireFunction(each[member], `"${member}" of the dependency "${each.name}"`);
+  }
 }
 
 const routeMembers: { readonly [M in keyof Required<Route>]: true } = {

@@ -41,7 +41,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     now: Date.now,
     states: new StateStore(),
     debts: new Debts(),
-    needsState: () => false,
+    dependencies: () => [],
     meters: meters.of(definition.name),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),

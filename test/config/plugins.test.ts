@@ -54,7 +54,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     meters: new MeterRegistry().draft().of('p'),
     budget: 'none',
     ask: () => assert.fail('asked'),
-    needsState: () => false,
+    dependencies: () => [],
     background: () => undefined,
     phase: () => 'starting',
     describe: () => assert.fail('nobody asks'),

@@ -125,7 +125,7 @@ describe('GET /ready: whether the service takes requests', () => {
         meters: new MeterRegistry().draft().of('p'),
         budget: 'none',
         ask: () => assert.fail('asked'),
-        needsState: () => false,
+        dependencies: () => [],
         background: () => undefined,
         phase: () => phase,
         describe: () => assert.fail('nobody asks'),

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { describe, it, type TestContext } from 'node:test';
+import { secp256k1 } from '@noble/curves/secp256k1';
+import { getBytes, keccak256, Wallet } from 'ethers';
+import pkcs11 from 'pkcs11js';
+import { scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { createSoftHsm } from '../support/softhsm.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const wallet = new Wallet(`0x${'42'.repeat(32)}`);
+/** x and y, as web3signer names keys. */
+const identifier = `0x${wallet.signingKey.publicKey.slice(4)}`;
+
+/** A signer that can be taken away, and what the config says of it. */
+interface Vault {
+  readonly config: object;
+  breakDown(): void;
+  repair(): void;
+}
+
+type MakeVault<V extends Vault = Vault> = (t: TestContext) => Promise<V>;
+
+/** A signer behind HTTP, away while its server answers with 503. */
+async function httpVault(t: TestContext, handlers: Record<string, Handler>, config: (url: string) => object) {
+  const server = await startUpstream(handlers);
+  t.after(() => server.close());
+  const setAll = (handler?: Handler) => {
+    for (const [path, own] of Object.entries(handlers)) server.on(path, handler ?? own);
+  };
+  const failOnce: Handler = (...args) => {
+    setAll();
+    return faults.empty(503)(...args);
+  };
+  return {
+    config: config(server.url),
+    breakDown: () => setAll(faults.empty(503)),
+    repair: () => setAll(),
+    failOnce: () => setAll(failOnce),
+    untilAsked: (times: number) => server.until(() => server.requests.length === times && server.open === 0),
+  };
+}
+
+const jsonRpc = (t: TestContext) => {
+  const rpc: Handler = async (req, res, recorded) => {
+    const { id, params } = JSON.parse(recorded.body);
+    const result = await wallet.signMessage(getBytes(String(params[0])));
+    return faults.json({ jsonrpc: '2.0', id, result })(req, res, recorded);
+  };
+  return httpVault(t, { '/': rpc }, (url) => ({ type: 'json-rpc', url, address: wallet.address }));
+};
+
+const web3signer: MakeVault = (t) => {
+  const sign: Handler = (req, res, recorded) => {
+    const { serialized } = wallet.signingKey.sign(keccak256(JSON.parse(recorded.body).data));
+    return faults.text(serialized, { type: 'text/plain' })(req, res, recorded);
+  };
+  const handlers = { '/api/v1/eth1/publicKeys': faults.json([identifier]), [`/api/v1/eth1/sign/${identifier}`]: sign };
+  return httpVault(t, handlers, (url) => ({ type: 'web3signer', url, address: wallet.address }));
+};
+
+const awsKms: MakeVault = (t) => {
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKTEST', AWS_SECRET_ACCESS_KEY: 'geheim' });
+  const [x, y] = [identifier.slice(2, 66), identifier.slice(66)].map((hex) =>
+    Buffer.from(hex, 'hex').toString('base64url'),
+  );
+  const jwk = { kty: 'EC', crv: 'secp256k1', x, y } as JsonWebKey;
+  const spki = createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'der' });
+  const described = { PublicKey: spki.toString('base64'), KeySpec: 'ECC_SECG_P256K1', KeyUsage: 'SIGN_VERIFY' };
+  const kms: Handler = (req, res, recorded) => {
+    const { Message = '' } = JSON.parse(recorded.body);
+    const signed = () => secp256k1.sign(Buffer.from(Message, 'base64'), wallet.privateKey.slice(2)).toDERRawBytes();
+    const answer = String(recorded.headers['x-amz-target']).endsWith('.Sign')
+      ? { Signature: Buffer.from(signed()).toString('base64') }
+      : { ...described, SigningAlgorithms: ['ECDSA_SHA_256'] };
+    return faults.json(answer)(req, res, recorded);
+  };
+  const config = { type: 'aws-kms', keyId: 'alias/answers', region: 'eu-central-1' };
+  return httpVault(t, { '/': kms }, (endpoint) => ({ ...config, endpoint }));
+};
+
+const hsm: MakeVault = async (t) => {
+  const token = createSoftHsm();
+  t.after(() => token.remove());
+  token.initToken('vault', [{ label: 'answers' }]);
+  const relabel = (from: string, to: string) =>
+    token.meddle('vault', (library, slot) => {
+      library.C_CloseAllSessions(slot);
+      const session = library.C_OpenSession(slot, pkcs11.CKF_SERIAL_SESSION | pkcs11.CKF_RW_SESSION);
+      library.C_Login(session, pkcs11.CKU_USER, token.pin);
+      library.C_FindObjectsInit(session, [{ type: pkcs11.CKA_LABEL, value: from }]);
+      const keys = library.C_FindObjects(session, 2);
+      library.C_FindObjectsFinal(session);
+      for (const key of keys) library.C_SetAttributeValue(session, key, [{ type: pkcs11.CKA_LABEL, value: to }]);
+      library.C_CloseSession(session);
+    });
+  return {
+    config: { type: 'pkcs11', module: token.module, token: 'vault', label: 'answers', pin: token.pin },
+    breakDown: () => relabel('answers', 'gone'),
+    repair: () => relabel('gone', 'answers'),
+  };
+};
+
+async function ready(url: string): Promise<string> {
+  const response = await fetch(`${url}/ready`);
+  return `${response.status} ${await response.text()}`;
+}
+
+/** Asks until the answer is this one. */
+async function untilReady(url: string, expected: string): Promise<void> {
+  const late = AbortSignal.timeout(120_000);
+  for (let said = await ready(url); said !== expected; said = await ready(url)) {
+    assert.ok(!late.aborted, `${said} instead of ${expected}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const lines = ({ logs }: RunningService) =>
+  logs.flatMap(({ level, message, fields }) => (/signer is/.test(message) ? [[level, message, fields.signer]] : []));
+const AWAY = 'a signer is away: answers that need its signature are refused';
+const READY = '200 {"status":"ready"}';
+
+describe('GET /ready while a signer outside the process fails', () => {
+  async function start(t: TestContext, signer: object, endpoints: Record<string, object> = { e: {} }) {
+    const upstream: Upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+    const blocks = Object.entries(endpoints).map(([name, more]) => ({ name, path: `/${name}`, ...more }));
+    const apis = [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: blocks }];
+    const config = { settings: { signer, metrics: { port: 0 } }, apis };
+    const service = await startTestService(config);
+    t.after(async () => {
+      await service.stop();
+      await upstream.close();
+    });
+    return { service, config };
+  }
+
+  for (const [type, make] of Object.entries({ 'json-rpc': jsonRpc, web3signer, 'aws-kms': awsKms, pkcs11: hsm })) {
+    it(`names it, and not any more once it signs again: ${type}`, async (t) => {
+      const vault = await make(t);
+      const { service } = await start(t, vault.config);
+      const asked = async () => (await service.post('a/e')).status;
+      const available = async () => (await scrape(service)).value('signers_available');
+      assert.deepEqual([await asked(), await ready(service.url), await available()], [200, READY, 1]);
+      vault.breakDown();
+      assert.equal(await asked(), 502);
+      await untilReady(service.url, `503 {"status":"away","away":["signer ${type}"]}`);
+      assert.equal(await available(), 0);
+      vault.repair();
+      await untilReady(service.url, READY);
+      assert.deepEqual([await asked(), await available()], [200, 1]);
+      const signer = `settings.signer (${type})`;
+      assert.deepEqual(lines(service), [
+        ['error', AWAY, signer],
+        ['info', 'a signer is back', signer],
+      ]);
+    });
+  }
+
+  it('is 200 while only the next one fails and an endpoint does without it; both are named, also on the port of metrics', async (t) => {
+    const [vault, next] = [await jsonRpc(t), await hsm(t)];
+    const signer = { ...vault.config, next: next.config };
+    const { service, config } = await start(t, signer, { both: { signatures: true }, one: {} });
+    const statuses = async () => [(await service.post('a/both')).status, (await service.post('a/one')).status];
+    // The port of metrics outlives a reload, and tells of the signers that are in use now.
+    await reload(service, config);
+    const [, metrics = ''] =
+      /metrics on (http:\/\/[^/]+)/.exec(service.logs.map(({ message }) => message).join('\n')) ?? [];
+    next.breakDown();
+    assert.deepEqual(await statuses(), [502, 200]);
+    for (const url of [service.url, metrics])
+      await untilReady(url, '200 {"status":"ready","away":["next signer pkcs11"]}');
+    vault.breakDown();
+    assert.deepEqual(await statuses(), [502, 502]);
+    for (const url of [service.url, metrics])
+      await untilReady(url, '503 {"status":"away","away":["signer json-rpc","next signer pkcs11"]}');
+    vault.repair();
+    next.repair();
+    for (const url of [service.url, metrics]) await untilReady(url, READY);
+    assert.deepEqual(await statuses(), [200, 200]);
+  });
+
+  it('is 200 after a signature that failed once', async (t) => {
+    const vault = await jsonRpc(t);
+    const { service } = await start(t, vault.config);
+    vault.failOnce();
+    assert.equal((await service.post('a/e')).status, 502);
+    // The probe that follows comes before any other request.
+    await vault.untilAsked(3);
+    assert.equal(await ready(service.url), READY);
+    assert.deepEqual(lines(service), []);
+  });
+});
