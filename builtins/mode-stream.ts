@@ -42,7 +42,7 @@ export const modeStream = definePlugin({
   openapi: () => ({ modes: { stream: described } }),
   setup: () => ({
     hooks: {
-      deliver: {
+      present: {
         stream: async (run, exchange) => {
           const body = `data: ${(await run()).with(last).json}\n\n`;
           return { status: 200, headers: { ...answerHeaders.get(exchange), ...headers }, body };

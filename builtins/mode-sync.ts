@@ -21,7 +21,7 @@ export const modeSync = definePlugin({
   }),
   setup: () => ({
     hooks: {
-      deliver: {
+      present: {
         sync: (run, exchange) =>
           run().then((body) => ({ status: 200, headers: answerHeaders.get(exchange) ?? none, body })),
       },

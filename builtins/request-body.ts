@@ -163,7 +163,7 @@ export const requestBody = definePlugin({
   setup: () => ({
     start: () => warmUp(countingReader),
     hooks: {
-      read: (httpRequest, exchange) => {
+      parseBody: (httpRequest, exchange) => {
         const { headers } = httpRequest.request;
         if (!announcesJson(headers)) throw answers.contentType();
         const take = (bytes: Buffer) => {

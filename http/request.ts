@@ -140,7 +140,7 @@ export class RoutedRequest implements EndpointRequest {
 
   /** What has a stage came from the pipeline, which has told of it. */
   #streamFailed(error: unknown): void {
-    const stage = this.exchange.resolved === undefined ? 'route' : 'deliver';
+    const stage = this.exchange.resolved === undefined ? 'route' : 'present';
     if (asRefusal(error).stage === undefined) this.#report(asRefusal(error, stage));
   }
 
@@ -153,7 +153,7 @@ export class RoutedRequest implements EndpointRequest {
   }
 }
 
-/** A request as `read` gets it. */
+/** A request as `parseBody` gets it. */
 class UnreadRequest implements HttpRequest {
   readonly #incoming: IncomingRequest;
   #ctx: Context | undefined;

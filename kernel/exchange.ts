@@ -26,7 +26,7 @@ export class Exchange extends ContextHolder {
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
   #isDetached = false;
-  #isSettled = false;
+  #isConcluded = false;
   #budgets: Map<string, Budget> | undefined;
   #controller: AbortController | undefined;
 
@@ -129,13 +129,13 @@ export class Exchange extends ContextHolder {
     },
 
     /** Its outcome becomes known. @returns whether it was not yet. */
-    settle(exchange: Exchange): boolean {
-      const isFirst = !exchange.#isSettled;
-      exchange.#isSettled = true;
+    conclude(exchange: Exchange): boolean {
+      const isFirst = !exchange.#isConcluded;
+      exchange.#isConcluded = true;
       return isFirst;
     },
 
-    isSettled: (exchange: Exchange): boolean => exchange.#isSettled,
+    isConcluded: (exchange: Exchange): boolean => exchange.#isConcluded,
 
     /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
     fork(exchange: Exchange): Exchange {

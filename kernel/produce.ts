@@ -16,7 +16,7 @@ export type Produce = (question: Question, exchange: Exchange) => Promise<Signed
 
 /** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */
 export function requireOpen(exchange: Exchange, stage: StageName): void {
-  if (control.isSettled(exchange)) refuse(stage, refusals.internal('the request has ended'));
+  if (control.isConcluded(exchange)) refuse(stage, refusals.internal('the request has ended'));
 }
 
 /** Makes signed answers: asks the upstream, encodes what it says, and signs that. */
@@ -38,7 +38,7 @@ export function producer(hooks: Hooks, signing: Signing): Produce {
       refuse('onAfterApiCall', refusals.upstreamStatus(response.status));
     const parts = await sign(hooks, signing, { response, question: asked, exchange });
     // Have somebody else vouch for the upstream.
-    let proof = fetched.request && hooks.ask('prove', fetched.request, exchange);
+    let proof = fetched.request && hooks.ask('attest', fetched.request, exchange);
     if (proof instanceof Promise) proof = await proof;
     return signing.serialize({ ...parts, proof }, asked);
   };

@@ -65,8 +65,8 @@ export class RequestLifecycle {
     const { hooks } = this.#pipeline;
     hooks.running.add();
     try {
-      const delivered = this.#delivered(await this.#respond());
-      return delivered instanceof Promise ? await delivered : delivered;
+      const presented = this.#presented(await this.#respond());
+      return presented instanceof Promise ? await presented : presented;
     } catch (error) {
       this.#hasEnded = true;
       throw await this.#conclude(asRefusal(error));
@@ -84,7 +84,7 @@ export class RequestLifecycle {
     if (endpoint instanceof Promise) endpoint = await endpoint;
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
     // What does the client say?
-    const sent = httpRequest && (await hooks.ask('read', httpRequest, exchange));
+    const sent = httpRequest && (await hooks.ask('parseBody', httpRequest, exchange));
     if (sent !== undefined) control.receive(exchange, sent);
     // May a plugin reject it?
     let rejection = hooks.ask('onHttpRequest', exchange);
@@ -103,8 +103,8 @@ export class RequestLifecycle {
     const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const { mode } = exchange.endpoint;
-    const response = await hooks.askFor('deliver', mode, this.#runOf(question), exchange);
-    return response ?? refuse('deliver', refusals.internal(`mode "${mode}" has no provider`));
+    const response = await hooks.askFor('present', mode, this.#runOf(question), exchange);
+    return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
@@ -156,12 +156,12 @@ export class RequestLifecycle {
       const answering = hooks.askAround('answer', question, exchange, produce);
       const response = answering instanceof Promise ? await answering : answering;
       // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
-      requireOpen(exchange, 'release');
-      const released = hooks.ask('release', response, exchange);
-      if (released instanceof Promise) await released;
+      requireOpen(exchange, 'approve');
+      const approved = hooks.ask('approve', response, exchange);
+      if (approved instanceof Promise) await approved;
       // It is certain now, and nobody has seen it yet.
-      const settled = this.#settle({ kind: 'signed', response });
-      if (settled instanceof Promise) await settled;
+      const told = this.#tellOutcome({ kind: 'signed', response });
+      if (told instanceof Promise) await told;
       if (hooks.isTapped('onResponseSent')) this.#later(() => this.#sent(response));
       return response;
     } catch (error) {
@@ -177,7 +177,7 @@ export class RequestLifecycle {
   }
 
   /** A mode may go on to answer while its body streams: it ends when nobody waits for more. */
-  #delivered(response: HttpResponse): Awaitable<HttpResponse> {
+  #presented(response: HttpResponse): Awaitable<HttpResponse> {
     const { running } = this.#pipeline.hooks;
     if (isStream(response.body)) onAbort(this.#exchange.client, () => void running.track(() => this.#ended()));
     else if (this.#hasRun) this.#hasEnded = true;
@@ -185,13 +185,13 @@ export class RequestLifecycle {
     return response;
   }
 
-  /** A mode that ends without a run settles as refused. */
+  /** A mode that ends without a run is concluded as refused. */
   async #ended(): Promise<void> {
     this.#hasEnded = true;
-    if (!this.#hasRun) await this.#settle({ kind: 'refused', refusal: refusals.unanswered() });
+    if (!this.#hasRun) await this.#tellOutcome({ kind: 'refused', refusal: refusals.unanswered() });
   }
 
-  /** Settles a failure once, before anyone can see it, and has it observed. */
+  /** Concludes a failure once, before anyone can see it, and has it observed. */
   async #conclude(refusal: Refusal): Promise<Refusal> {
     if (refusal === this.#refusal) return refusal;
     const exchange = this.#exchange;
@@ -203,8 +203,8 @@ export class RequestLifecycle {
       return refusal;
     }
     const { abandoned } = exchange;
-    await this.#settle(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
-    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'deliver') : refusal;
+    await this.#tellOutcome(abandoned ? { kind: 'abandoned' } : { kind: 'refused', refusal });
+    this.#refusal = abandoned ? asRefusal(refusals.abandoned(), refusal.stage ?? 'present') : refusal;
     if (abandoned) return this.#refusal;
     runtime.failed(exchange, refusal);
     this.#later(() => {
@@ -215,9 +215,9 @@ export class RequestLifecycle {
     return refusal;
   }
 
-  #settle(outcome: Outcome): Awaitable<void> {
-    if (!control.settle(this.#exchange)) return undefined;
-    return this.#pipeline.hooks.ask('settle', Object.freeze(outcome), this.#exchange);
+  #tellOutcome(outcome: Outcome): Awaitable<void> {
+    if (!control.conclude(this.#exchange)) return undefined;
+    return this.#pipeline.hooks.ask('concluded', Object.freeze(outcome), this.#exchange);
   }
 
   /** Does what must not delay the response, and what a stop waits for. */

@@ -142,7 +142,7 @@ export interface SignedParts extends Signed, Omit<SignRequest, 'isHash' | 'reque
 }
 
 /**
- * The rest of the pipeline: an answer, released and settled. It is to be called before `deliver` ends, and once; a mode that `repeats`
+ * The rest of the pipeline: an answer, approved and concluded. It is to be called before `present` ends, and once; a mode that `repeats`
  * may call it again, also while its body streams. `detached` unties it from the client's connection; it begins `after` something else.
  */
 export type Run = (options?: {
@@ -173,7 +173,7 @@ export interface Values {
   method: AuthMethod;
   allowed: true;
   /** Nothing: whoever lets an answer out speaks for nobody else. */
-  released: undefined;
+  approved: undefined;
   rejection: Refusal;
   parameters: Parameters;
   run: Run;

@@ -14,12 +14,12 @@ export function clientIp(exchange: Exchange): string {
  */
 export const clientName = new ContextKey<string>('clientName');
 
-/** The bytes of the body as the client sent them, for those who check a signature over them; left at `read`. */
+/** The bytes of the body as the client sent them, for those who check a signature over them; left at `parseBody`. */
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 
 /**
  * The names of parameters with a number in them that a double does not hold exactly, so that their values are rounded. Left
- * at `read`, where there are such parameters.
+ * at `parseBody`, where there are such parameters.
  */
 export const inexactParameters = new ContextKey<ReadonlySet<string>>('inexactParameters', { once: true });
 

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { ConfigKey } from './config-key.ts';
 import type { Dependency } from './dependency.ts';
+import type { FormerStage, formerStages } from './former-stages.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
@@ -46,10 +47,12 @@ export interface CheckContext {
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */
 type Tap<N extends StageName> = N extends ContextStage ? PublicHooks[N] : StageFn<N>;
-/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
-export type Taps = {
+type StageTaps = {
   readonly [N in HookStage]?: N extends VariantStage ? Readonly<Record<string, Tap<N>>> : Tap<N>;
 };
+type FormerTaps = { readonly [N in FormerStage]?: StageTaps[(typeof formerStages)[N]] };
+/** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
+export type Taps = StageTaps & FormerTaps;
 
 /** What a plugin does, made once at start-up. */
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
@@ -79,7 +82,7 @@ export interface Definition<C = unknown> {
   readonly configSchema?: ConfigSchema;
   /** Auth types it checks: the schema of one `auth` object of each, `type` left out. */
   readonly auth?: Readonly<Record<string, TSchema>>;
-  /** Modes it delivers. One that `repeats` may run the rest of the pipeline again: each run is an answer, released and settled by itself. */
+  /** Modes it presents answers in. One that `repeats` may run the rest of the pipeline again: each run is an answer, approved and concluded by itself. */
   readonly modes?: readonly string[] | Readonly<Record<string, { readonly repeats?: boolean }>>;
   readonly credentials?: readonly string[];
   /** Response headers that scripts of other origins may read. */

@@ -177,13 +177,13 @@ function behaviour(services: Services): Behaviour {
       answer: (_, exchange) => {
         if (purchases.get(exchange)?.isReleased) throw givenBack();
       },
-      release: async (_, exchange, { signal }) => {
+      approve: async (_, exchange, { signal }) => {
         const purchase = purchases.get(exchange);
         if (purchase === undefined) return;
         const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
         await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
       },
-      settle: (outcome, exchange) => {
+      concluded: (outcome, exchange) => {
         const purchase = purchases.get(exchange);
         if (purchase !== undefined) return outcome.kind === 'signed' ? undefined : bought.release(purchase);
         const refused = refusedAs(exchange);

@@ -82,7 +82,7 @@ async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeou
 }
 
 /** Stages before the upstream is asked, and the one at which it is. */
-const UNTIL_THE_CALL = new Set(['validate', 'vary', 'prepare', 'deliver', 'answer', 'onBeforeApiCall', 'callApi']);
+const UNTIL_THE_CALL = new Set(['validate', 'vary', 'prepare', 'present', 'answer', 'onBeforeApiCall', 'callApi']);
 
 /** Whether the request was refused for want of room before the upstream was asked, so that nothing was done for the payment. */
 function wantsRoom({ status, stage = '', upstreamStatus }: Refusal): boolean {
@@ -199,7 +199,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     await redeem(method, proof, exchange, call);
     return true;
   };
-  const gates = { answer: refuseUnpaid, release: refuseUnpaid };
-  const hooks = { authenticate: { x402: authenticate }, ...gates, settle: settlement(redemptions, reports) };
+  const gates = { answer: refuseUnpaid, approve: refuseUnpaid };
+  const hooks = { authenticate: { x402: authenticate }, ...gates, concluded: settlement(redemptions, reports) };
   return { start: () => redemptions.start(), stop: () => client.close(), hooks };
 }

@@ -82,7 +82,7 @@ export const metrics = definePlugin({
         meters.connect(recorder);
       },
       stop: () => server.remove(pages),
-      hooks: { settle: (outcome, exchange) => traffic.settle(outcome, exchange) },
+      hooks: { concluded: (outcome, exchange) => traffic.concluded(outcome, exchange) },
       observe: {
         stage: (event) => traffic.stage(event),
         call: (event) => traffic.call(event),

@@ -90,7 +90,7 @@ export class Traffic {
     if (exchange.resolved !== undefined) this.#requestSeconds(labels, seconds(exchange.elapsed()));
   }
 
-  settle({ kind }: Outcome, exchange: Exchange): void {
+  concluded({ kind }: Outcome, exchange: Exchange): void {
     if (exchange.resolved !== undefined) this.#outcomes({ ...endpointLabels(exchange), outcome: kind }, 1);
   }
 
@@ -100,7 +100,7 @@ export class Traffic {
 
   call({ plugin, stage, budget, outcome }: CallEvent): void {
     // A refusal of a later stage passes through the mode, too, and would count twice.
-    if (budget === undefined && stage === 'deliver') return;
+    if (budget === undefined && stage === 'present') return;
     this.#pluginCalls({ plugin, stage, outcome }, 1);
     if (budget === undefined) return;
     this.#begin(plugin, stage);

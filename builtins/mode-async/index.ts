@@ -84,7 +84,7 @@ const keptOwn = new StateKey<AsyncStore<true>>('own async records');
 const SWEEP = 10_000;
 
 /** Answers where to poll, while the work goes on. */
-function deliverTo(store: Records, told: Told) {
+function presentTo(store: Records, told: Told) {
   return async (run: Run, exchange: Exchange): Promise<HttpResponse> => {
     const requestId = randomId();
     const reserved = await Promise.resolve(store.reserve(requestId, clientKey(clientIp(exchange)))).catch(refuse);
@@ -144,7 +144,7 @@ export const modeAsync = definePlugin({
         clearInterval(sweeping);
         stop();
       },
-      hooks: { deliver: { async: deliverTo(records, services) } },
+      hooks: { present: { async: presentTo(records, services) } },
       routes: [pollRoute(records)],
     };
   },

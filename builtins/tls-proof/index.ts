@@ -187,7 +187,7 @@ export const tlsProof = definePlugin({
     return {
       stop: () => client.close(),
       hooks: {
-        prove: (request, exchange, call) => {
+        attest: (request, exchange, call) => {
           const matches = patterns.get(exchange.endpoint);
           return matches && attempt(request, exchange, matches, call.signal);
         },

@@ -51,7 +51,8 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   const endpoint = endpointOf(record);
   const services: Partial<Services> = { endpoints: [endpoint], credentials, log, budget: choice.budget };
   const { definition, config } = choice;
-  const plugin = checkBehaviour(definition.setup(servicesOf(definition, config, services), config));
+  const warn = (message: string) => log.warn(`plugin "${definition.name}": ${message}`);
+  const plugin = checkBehaviour(definition.setup(servicesOf(definition, config, services), config), warn);
   const standIns = new StandIns(record, endpoint, plugin.hooks);
   const trace: Trace = { standIns, spent: new Map(), faults: new Map(), calls: new Map(), refusal: undefined };
   const { name, credentials: own } = choice.definition;

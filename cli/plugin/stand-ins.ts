@@ -44,8 +44,8 @@ export class StandIns {
         ),
       ),
       prepare: (parameters) => this.#question(parameters),
-      deliver:
-        own.deliver?.[endpoint.mode] === undefined
+      present:
+        own.present?.[endpoint.mode] === undefined
           ? { [endpoint.mode]: async (run) => ({ status: 200, body: await run() }) }
           : {},
       callApi: (request) => ({ ...this.given, request }),

@@ -38,9 +38,9 @@ export interface InnerCall {
 const RAW = 'not run: a raw answer skips it; record endpoint.encoding, or data';
 /** Why a stage of the plugin was not asked, where a record decides that. */
 const UNASKED: Partial<Readonly<Record<StageName, string>>> = {
-  read: 'not run: parameters are recorded as they were read',
+  parseBody: 'not run: parameters are recorded as they were read',
   authenticate: 'not run: record endpoint.auth with a type of the plugin',
-  deliver: 'not run: record endpoint.mode with a mode of the plugin',
+  present: 'not run: record endpoint.mode with a mode of the plugin',
   encrypt: RAW,
 };
 
@@ -52,7 +52,7 @@ const OWN: Partial<Readonly<Record<StageName, { readonly own: string; readonly w
 };
 
 /** What comes when the outcome of a request is known. */
-const CONCLUSION: readonly StageName[] = ['settle', 'respond', 'onResponseSent', 'onError'];
+const CONCLUSION: readonly StageName[] = ['concluded', 'respond', 'onResponseSent', 'onError'];
 
 /** Where a request may be refused, in order: the plugin's functions, and between them what the service itself refuses. */
 const PASSAGE = stageNames

@@ -141,7 +141,7 @@ function requireCounterparts({ plugins, endpoints }: LoadedConfig, { taps }: Plu
     },
     {
       member: 'modes',
-      stage: 'deliver',
+      stage: 'present',
       verb: 'delivers',
       of: modesOf,
       used: endpoints.map(({ mode }) => mode),
@@ -187,7 +187,9 @@ function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): stri
 function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
   const { definition, source, path, config } = choice;
   try {
-    return checkBehaviour(definition.setup(services, config));
+    return checkBehaviour(definition.setup(services, config), (message) =>
+      services.log.warn(`${placeOf(choice)}plugin "${definition.name}": ${message}`),
+    );
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
     throw new RegistrationError(`${placeOf(choice)}plugin ${plugin} cannot be set up: ${hide(messageOf(error))}`);

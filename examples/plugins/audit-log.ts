@@ -46,7 +46,7 @@ export default definePlugin({
     };
     return {
       hooks: {
-        settle: (outcome, exchange) => {
+        concluded: (outcome, exchange) => {
           if (outcome.kind !== 'signed') return;
           if (queue.lines.length >= waiting) return lost(1, 'too many wait');
           const { requestId, endpoint } = exchange;

@@ -35,7 +35,7 @@ export default definePlugin({
     const settlements = meters.counter({ name: 'settlements_total', help, labels: ['endpoint', 'outcome'] });
     return {
       hooks: {
-        settle: ({ kind: outcome }, { resolved }) => {
+        concluded: ({ kind: outcome }, { resolved }) => {
           if (resolved === undefined) return;
           const endpoint = `${resolved.api}/${resolved.name}`;
           settlements({ endpoint, outcome }, 1);

@@ -48,7 +48,7 @@ export default definePlugin({
   openapi: () => ({ modes: { live: { title, early: true, responses } } }),
   setup: () => ({
     hooks: {
-      deliver: {
+      present: {
         live: (run, exchange) => {
           const body = events(run, every.of(exchange.endpoint) ?? 1000, exchange.signal);
           return { status: 200, headers, body };

@@ -34,7 +34,7 @@ export default definePlugin({
   }),
   setup: () => ({
     hooks: {
-      deliver: {
+      present: {
         jsonp: async (run, exchange) => {
           const { callback } = exchange.parameters;
           if (typeof callback !== 'string' || !CALLBACK.test(callback)) throw new Refusal(400, 'Invalid callback');

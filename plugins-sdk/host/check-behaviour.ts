@@ -5,6 +5,7 @@ import type { Behaviour } from '../define.ts';
 import type { Observer, Route, StageName } from '../kernel.ts';
 import { hint, misspelt } from '../lib/text/suggest.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
+import { renameFormerStages } from './rename-former-stages.ts';
 
 /** Hooks that a plugin with `setup` may have. */
 const HOOKS: readonly string[] = stageNames.filter((name) => !stageOf(name).beside);
@@ -27,19 +28,26 @@ const members: { readonly [M in keyof Required<Behaviour>]: Check } = {
 
 export const BEHAVIOUR: readonly string[] = Object.keys(members);
 
-/** Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks. @throws PluginProblem */
-export function checkBehaviour(made: Behaviour): Behaviour {
+/**
+ * Checks what `setup` returned. A promise is refused, since it would pass for a plugin without hooks.
+ * @param warn told what the plugin should change.
+ * @returns what was made, with the present names of its hooks.
+ * @throws PluginProblem
+ */
+export function checkBehaviour(made: Behaviour, warn: (message: string) => void): Behaviour {
   if (typeof made !== 'object' || made === null || 'then' in made) {
     throw new PluginProblem(`"setup" must return {${BEHAVIOUR.join(', ')}} at once`);
   }
   const stray = Object.keys(made).find((name) => !BEHAVIOUR.includes(name) && HOOKS.includes(name));
   if (stray !== undefined) throw new PluginProblem(`"setup" returned "${stray}", which belongs into "hooks"`);
   refuseUnknown(Object.keys(made), BEHAVIOUR, '"setup" returned an');
+  const hooks: unknown = made.hooks;
+  const behaviour = isTable(hooks) ? renameFormerStages(made, hooks, warn) : made;
   for (const [name, check] of Object.entries(members)) {
-    const value: unknown = Reflect.get(made, name);
+    const value: unknown = Reflect.get(behaviour, name);
     if (value !== undefined) check(value);
   }
-  return made;
+  return behaviour;
 }
 
 /** Says why a plugin cannot have a hook of this name. @throws PluginProblem */

@@ -1,6 +1,7 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import type { ConfigKey } from '../config-key.ts';
 import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
+import { formerStages, isFormerStage } from '../former-stages.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import { isRecord } from '../schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
@@ -47,6 +48,11 @@ function checkSimpleMember(member: string, what: string): void {
 }
 
 function checkHook(stage: string, hook: unknown): void {
+  if (isFormerStage(stage)) {
+    throw new PluginProblem(
+      `the hook "${stage}" is called "${formerStages[stage]}" now, and needs a plugin with "setup"`,
+    );
+  }
   if (Object.hasOwn(stages, stage) && !HOOKS.includes(stage)) {
     throw new PluginProblem(`the hook "${stage}" needs a plugin with "setup"`);
   }

@@ -206,7 +206,7 @@ export function contractsFor(vouchers: Vouchers): Contracts {
     },
     results: {
       allowed: yes,
-      released: (value) => void yes(value),
+      approved: (value) => void yes(value),
       endpoint: endpointOf,
       parameters: parametersOf,
       variation: variationOf,

@@ -58,7 +58,7 @@ export async function createHarness(
     background: (work) => background.add(definition.name, work),
     ...options.services,
   });
-  const behaviour = checkBehaviour(definition.setup(services, config));
+  const behaviour = checkBehaviour(definition.setup(services, config), (message) => services.log.warn(message));
   const { name, credentials } = definition;
   const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET;
   checkMember('budget', budget);

@@ -262,8 +262,8 @@ describe('plugins', { concurrency: 4 }, () => {
         row.slice(columns[2]),
       ]);
     const order =
-      'admit resolve read onHttpRequest authenticate validate vary prepare deliver answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
-    const rest = 'onBeforeSign sign prove release settle respond onResponseSent onError';
+      'admit resolve parseBody onHttpRequest authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
+    const rest = 'onBeforeSign sign attest approve concluded respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),
       `${order} ${rest}`.split(' '),
@@ -292,7 +292,7 @@ describe('plugins', { concurrency: 4 }, () => {
         .map(([, variant]) => variant);
     // x402 has work only where an endpoint asks to be paid.
     assert.deepEqual(variants('authenticate'), ['free', 'apiKey']);
-    assert.deepEqual(variants('deliver'), ['sync', 'async', 'stream']);
+    assert.deepEqual(variants('present'), ['sync', 'async', 'stream']);
     assert.ok(stdout.split('\n').every((row) => row === row.trimEnd()));
   });
 

@@ -379,7 +379,7 @@ describe('plugin test, through the hooks', () => {
       ['encode', 'answered'],
       ['encrypt', 'answered'],
       ['sign', 'answered'],
-      ['deliver', 'answered'],
+      ['present', 'answered'],
     ]);
   });
 
@@ -388,7 +388,7 @@ describe('plugin test, through the hooks', () => {
       vary: ({ headers }) => headers['x-tenant'],
       hooks: {
         admit: () => true,
-        read: () => ({}),
+        parseBody: () => ({}),
         authenticate: {
           tenant: (_, { headers }) => {
             if (headers['x-tenant'] === undefined) throw new Refusal(401, 'Which tenant?');
@@ -396,7 +396,7 @@ describe('plugin test, through the hooks', () => {
           },
         },
         validate: (parameters) => ({ ...parameters, via: 'p' }),
-        deliver: { slow: async (run) => ({ status: 200, body: await run() }) },
+        present: { slow: async (run) => ({ status: 200, body: await run() }) },
         answer: (_question, _exchange, { next }) => next(),
         callApi: async (_request, _exchange, { next }) => {
           const { status, request } = await next();
@@ -404,11 +404,11 @@ describe('plugin test, through the hooks', () => {
         },
         encode: () => undefined,
         encrypt: (data) => `${data}ff`,
-        prove: () => {
+        attest: () => {
           throw new TypeError('no prover');
         },
-        release: () => undefined,
-        settle: () => undefined,
+        approve: () => undefined,
+        concluded: () => undefined,
         respond: (headers) => ({ ...headers, 'X-Served': 'p' }),
       },
     };
@@ -420,24 +420,24 @@ describe('plugin test, through the hooks', () => {
     const response = { data: { price: 1 } };
     assert.deepEqual(await stepsOf(inner, { endpoint, response, headers: { 'X-Tenant': 'ada' } }), [
       ['admit', 'allowed'],
-      ['read', 'not run: parameters are recorded as they were read'],
+      ['parseBody', 'not run: parameters are recorded as they were read'],
       ['authenticate', 'allowed'],
       ['validate', 'changed via: added "p"'],
       ['vary', 'varies by "ada"'],
-      ['deliver', 'answered'],
+      ['present', 'answered'],
       ['answer', 'answered'],
       ['callApi', 'answered'],
       ['encode', 'passed'],
       ['encrypt', `changed data: "0x${'2'.padStart(64, '0')}" → "0x${'2'.padStart(64, '0')}ff"`],
-      ['prove', 'FAULT failed: TypeError: no prover (at …)'],
-      ['release', 'passed'],
-      ['settle', 'done'],
+      ['attest', 'FAULT failed: TypeError: no prover (at …)'],
+      ['approve', 'passed'],
+      ['concluded', 'done'],
       ['respond', 'changed X-Served: added "p"'],
     ]);
     const refused = await stepsOf(inner, { endpoint, response });
     assert.deepEqual(refused.slice(0, 5), [
       ['admit', 'allowed'],
-      ['read', 'not run: parameters are recorded as they were read'],
+      ['parseBody', 'not run: parameters are recorded as they were read'],
       ['authenticate', 'refused: 401 Which tenant?'],
       ['validate', 'not reached'],
       ['vary', 'not reached'],

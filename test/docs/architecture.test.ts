@@ -116,7 +116,7 @@ describe(INSIDE, () => {
     const [glossary = []] = tablesOf(inside, 'Glossary');
     const terms = glossary.map(([term]) => term);
     const chosen =
-      'budget,plugin set,wait group,abort signal,context key,response,single flight,worker,receipt,signer,release stage'.split(
+      'budget,plugin set,wait group,abort signal,context key,response,single flight,worker,receipt,signer,approval'.split(
         ',',
       );
     assert.deepEqual(

@@ -67,7 +67,7 @@ it('requests pass the stages in the order of the picture', async (t) => {
   const traced = () => service.logs.flatMap(({ message }) => /^stage (\w+)$/.exec(message)?.[1] ?? []);
   const passed = await eventually(() => (traced().includes('onResponseSent') ? traced() : undefined), 'the last stage');
   // They end after the stages that they hold.
-  const inOrder = passed.filter((name) => name !== 'deliver' && name !== 'answer');
+  const inOrder = passed.filter((name) => name !== 'present' && name !== 'answer');
   assert.ok(inOrder.length > 14, inOrder.join(', '));
   const drawn = await picture();
   assert.deepEqual(

@@ -238,7 +238,7 @@ describe('the async store is full (specification, States and transitions; Errors
         await assertRefused(response, 503, 'Service Unavailable');
       };
       await refuse();
-      assert.deepEqual(await notes.until('error'), [['deliver', 503]]);
+      assert.deepEqual(await notes.until('error'), [['present', 503]]);
       // Polling one in flight frees nothing.
       await (await fetch(service.url + submissions[0]?.pollUrl)).text();
       await refuse();

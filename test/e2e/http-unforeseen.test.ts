@@ -52,14 +52,14 @@ export default {
       validate: (_, exchange) => failAt('validate', exchange),
       answer: (_, exchange) => failAt('answer', exchange),
       encrypt: (_, exchange) => failAt('encrypt', exchange),
-      prove: (_, exchange) => failAt('prove', exchange),
-      settle: (_, exchange) => failAt('settle', exchange),
+      attest: (_, exchange) => failAt('attest', exchange),
+      concluded: (_, exchange) => failAt('concluded', exchange),
       respond: (_, exchange) => {
         failAt('respond', exchange);
         if (exchange.headers['x-stage'] === 'respond value') return { 'X-Name': 'a\\r\\nX-Injected: 1' };
         if (exchange.headers['x-stage'] === 'respond shape') return 'X-Name: a';
       },
-      deliver: { broken: (_, exchange) => replyFor(exchange) },
+      present: { broken: (_, exchange) => replyFor(exchange) },
     },
     routes: [{ method: 'GET', path: '/broken', admit: true, handle: replyFor }],
   }),
@@ -140,7 +140,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', (
     });
   }
 
-  for (const stage of ['prove', 'settle', 'respond']) {
+  for (const stage of ['attest', 'concluded', 'respond']) {
     it(`a plugin that throws in ${stage} spoils nothing: the stage fails open`, async () => {
       const response = await post('a/e', { 'X-Stage': stage });
       assertRouteHeaders(response);

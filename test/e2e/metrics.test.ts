@@ -107,7 +107,7 @@ describe('metrics', { concurrency: 4 }, () => {
         const stages = counts(found, 'stage_duration_seconds');
         assert.deepEqual(
           Object.entries(stages).filter(([stage]) =>
-            /^(admit|callApi|onAfterApiCall|sign|answer|deliver) /.test(stage),
+            /^(admit|callApi|onAfterApiCall|sign|answer|present) /.test(stage),
           ),
           [
             ['admit silent', 7],
@@ -115,10 +115,10 @@ describe('metrics', { concurrency: 4 }, () => {
             ['onAfterApiCall answered', 4],
             ['sign answered', 4],
             ['answer answered', 5],
-            ['deliver answered', 5],
+            ['present answered', 5],
             ['onAfterApiCall refused', 1],
             ['answer refused', 2],
-            ['deliver refused', 2],
+            ['present refused', 2],
             ['callApi refused', 1],
             ['admit refused', 1],
           ],

@@ -20,7 +20,7 @@ export default definePlugin({
   modes: ['${name}'],
   setup: () => ({
     hooks: {
-      deliver: { '${name}': (run) => testAct('deliver ${name}', { run, block }) },
+      present: { '${name}': (run) => testAct('present ${name}', { run, block }) },
       onAfterApiCall: async () => { await sleep(1); note('${name} onAfterApiCall'); },
     },
   }),
@@ -36,7 +36,7 @@ export default {
     observe: { response: (_, status) => note('response', status) },
     hooks: {
       onBeforeSign: () => note('signing'),
-      settle: ({ kind }) => note('settle', kind),
+      concluded: ({ kind }) => note('concluded', kind),
       onResponseSent: () => note('onResponseSent'),
       onError: ({ status, stage, error }) => note('onError', { status, stage, message: error.message }),
     },
@@ -52,9 +52,9 @@ let service: RunningService;
 const held: ServerResponse[] = [];
 
 /** What the mode of the name does with the rest of the pipeline. */
-function deliver(name: string, act: (run: Run, block: (milliseconds: number) => void) => unknown): void {
+function present(name: string, act: (run: Run, block: (milliseconds: number) => void) => unknown): void {
   // The plugin file hands over just these two.
-  acts.set(`deliver ${name}`, ({ run, block }) => act(run as Run, block as (milliseconds: number) => void));
+  acts.set(`present ${name}`, ({ run, block }) => act(run as Run, block as (milliseconds: number) => void));
 }
 
 const replied = ({ json }: SignedResponse) => ({ status: 200, body: json });
@@ -90,14 +90,14 @@ describe('the rest of the pipeline does not run for a request that has ended', (
   async function assertNothingRan(): Promise<void> {
     await notes.until('onError');
     await settled();
-    assert.deepEqual(notes.of('settle'), ['refused']);
+    assert.deepEqual(notes.of('concluded'), ['refused']);
     assert.deepEqual(notes.of('signing'), []);
     assert.deepEqual(upstream.requests, []);
     assert.equal(notes.of('onError').length, 1);
   }
 
   it('when the budget of its mode ended while that waited', async () => {
-    deliver('hasty', async (run) => {
+    present('hasty', async (run) => {
       await notes.until('response');
       return replied(await run().catch((error) => Promise.reject(rejected(error))));
     });
@@ -107,7 +107,7 @@ describe('the rest of the pipeline does not run for a request that has ended', (
   });
 
   it('when the budget ended while the mode blocked', async () => {
-    deliver('hasty', async (run, block) => {
+    present('hasty', async (run, block) => {
       block(HASTY + 50);
       try {
         return replied(await run());
@@ -121,7 +121,7 @@ describe('the rest of the pipeline does not run for a request that has ended', (
   });
 
   it('nor detached', async () => {
-    deliver('hasty', async (run) => {
+    present('hasty', async (run) => {
       await notes.until('response');
       await run({ detached: true }).catch(rejected);
     });
@@ -136,7 +136,7 @@ describe('the rest of the pipeline does not run for a request that has ended', (
         await notes.until('response');
         await run({ detached: true });
       };
-      deliver(mode, (run) => {
+      present(mode, (run) => {
         later(run).catch(rejected);
         throw new Refusal(418, 'Teapot');
       });
@@ -148,7 +148,7 @@ describe('the rest of the pipeline does not run for a request that has ended', (
 });
 
 it('what a mode has given up while it ran is not signed', async () => {
-  deliver('patient', async (run) => {
+  present('patient', async (run) => {
     run({ detached: true }).catch(rejected);
     const call = await arrived();
     notes
@@ -160,7 +160,7 @@ it('what a mode has given up while it ran is not signed', async () => {
   await assertRefused(await service.post('x/patient-held'), 418, 'Teapot');
   assert.equal((await notes.until('rejected')).length, 1);
   assert.deepEqual(notes.of('signing'), []);
-  assert.deepEqual(notes.of('settle'), ['refused']);
+  assert.deepEqual(notes.of('concluded'), ['refused']);
 });
 
 describe('a mode that answers at once', () => {
@@ -170,7 +170,7 @@ describe('a mode that answers at once', () => {
       begin = resolve;
     });
     const answer = new Promise<SignedResponse>((resolve, reject) => {
-      deliver('hasty', (run) => {
+      present('hasty', (run) => {
         run({ detached: true, after }).then(resolve, reject);
         return accepted;
       });
@@ -182,13 +182,13 @@ describe('a mode that answers at once', () => {
     const { json } = await answer;
     assert.equal(BigInt((await verifyEncoded(JSON.parse(json), service.signer.address)).data), 7n);
     assert.deepEqual(notes.of('hasty onAfterApiCall'), [undefined]);
-    assert.deepEqual(notes.of('settle'), ['signed']);
+    assert.deepEqual(notes.of('concluded'), ['signed']);
     await notes.until('onResponseSent');
   });
 
   it('is told of the end, although the response is closed by then', async () => {
     const answer = new Promise<SignedResponse>((resolve, reject) => {
-      deliver('patient', (run) => {
+      present('patient', (run) => {
         run().then(resolve, reject);
         return accepted;
       });
@@ -202,11 +202,11 @@ describe('a mode that answers at once', () => {
     await notes.until('onResponseSent');
     await settled();
     assert.deepEqual([notes.of('onResponseSent').length, notes.of('onError')], [1, []]);
-    assert.deepEqual(notes.of('settle'), ['signed']);
+    assert.deepEqual(notes.of('concluded'), ['signed']);
   });
 
   it('is told of the failure, although the response is closed by then', async () => {
-    deliver('patient', (run) => {
+    present('patient', (run) => {
       run().catch(rejected);
       return accepted;
     });
@@ -216,14 +216,14 @@ describe('a mode that answers at once', () => {
     assert.deepEqual(await notes.until('onError'), [{ status: 502, stage: 'callApi', message: 'API call failed' }]);
     await settled();
     assert.deepEqual([notes.of('onError').length, notes.of('onResponseSent')], [1, []]);
-    assert.deepEqual([notes.of('rejected'), notes.of('settle')], [['API call failed'], ['refused']]);
+    assert.deepEqual([notes.of('rejected'), notes.of('concluded')], [['API call failed'], ['refused']]);
   });
 });
 
 describe('a mode that answers a refusal in words of its own', () => {
   /** What the mode throws in place of what it caught. */
   const instead = (error: unknown) =>
-    deliver('patient', async (run) => {
+    present('patient', async (run) => {
       try {
         return replied(await run());
       } catch (caught) {
@@ -235,10 +235,10 @@ describe('a mode that answers a refusal in words of its own', () => {
   it('is heard by the client, and by observers, once', async () => {
     instead(new Refusal(503, 'Come again'));
     await assertRefused(await service.post('x/patient-down'), 503, 'Come again');
-    assert.deepEqual(await notes.until('onError'), [{ status: 503, stage: 'deliver', message: 'Come again' }]);
+    assert.deepEqual(await notes.until('onError'), [{ status: 503, stage: 'present', message: 'Come again' }]);
     await settled();
     assert.equal(notes.of('onError').length, 1);
-    assert.deepEqual([notes.of('rejected'), notes.of('settle')], [['API call failed'], ['refused']]);
+    assert.deepEqual([notes.of('rejected'), notes.of('concluded')], [['API call failed'], ['refused']]);
   });
 
   it('is in the log with both, so that a fault of its own can be found', async () => {

@@ -16,7 +16,7 @@ for (const [modes, status, calls] of cases) {
     const upstream = await startUpstream();
     t.after(() => upstream.close());
     upstream.json('/e', { a: 1 });
-    const twice = `export default { name: 'twice', modes: ${modes}, setup: () => ({ hooks: { deliver: {
+    const twice = `export default { name: 'twice', modes: ${modes}, setup: () => ({ hooks: { present: {
       twice: async (run) => { await run(); return { status: 200, body: await run() }; } } } }) };`;
     const { files, plugins } = pluginFiles({ twice });
     const config = oneApi(upstream.url, { e: { mode: 'twice' } }, { settings: { plugins } });

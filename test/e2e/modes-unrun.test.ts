@@ -10,10 +10,10 @@ const deliveries = {
     '() => ({ status: 200, headers: { "Content-Type": "text/plain" }, body: (async function* () { yield "mine"; })() })',
 };
 
-for (const [how, deliver] of Object.entries(deliveries)) {
+for (const [how, present] of Object.entries(deliveries)) {
   it(`a mode that ${how} without a run settles as refused, once`, async (t) => {
     const idle = `export default { name: 'idle', modes: ['idle'], setup: () => ({ hooks: {
-      deliver: { idle: ${deliver} }, settle: ({ kind }) => globalThis.testNote('${how}', kind) } }) };`;
+      present: { idle: ${present} }, concluded: ({ kind }) => globalThis.testNote('${how}', kind) } }) };`;
     const { files, plugins } = pluginFiles({ idle });
     const config = oneApi('http://a.invalid', { e: { mode: 'idle' } }, { settings: { plugins } });
     const service = await startTestService(config, { files });

@@ -69,7 +69,7 @@ describe('what observers are told', () => {
     assert.deepEqual(texts('stage', 'stage', 'outcome', 'timed'), [
       'admit silent number',
       'resolve answered number',
-      'read answered number',
+      'parseBody answered number',
       'onHttpRequest silent number',
       'authenticate answered number',
       'validate answered number',
@@ -78,7 +78,7 @@ describe('what observers are told', () => {
       'encode answered number',
       'onBeforeSign answered number',
       'sign answered number',
-      'deliver answered number',
+      'present answered number',
       'respond answered number',
       'onResponseSent silent number',
     ]);
@@ -98,7 +98,7 @@ describe('what observers are told', () => {
       'validate answered',
       'prepare answered',
       'callApi refused',
-      'deliver refused',
+      'present refused',
       'respond answered',
       'onError silent',
     ]);

@@ -46,8 +46,8 @@ export default {
       validate: (_, exchange) => fail('validate', exchange),
       answer: (_, exchange) => fail('answer', exchange),
       encrypt: (_, exchange) => fail('encrypt', exchange),
-      prove: (_, exchange) => fail('prove', exchange),
-      settle: (_, exchange) => fail('settle', exchange),
+      attest: (_, exchange) => fail('attest', exchange),
+      concluded: (_, exchange) => fail('concluded', exchange),
       respond: (_, exchange) => fail('respond', exchange),
     },
   }),
@@ -93,7 +93,7 @@ describe('whatever a plugin throws ends in a response', () => {
       });
     }
 
-    for (const stage of ['prove', 'settle', 'respond']) {
+    for (const stage of ['attest', 'concluded', 'respond']) {
       it(`a stage that may fail, ${stage}, ${how} it: the answer comes without it`, async () => {
         for (const name of cases()) {
           const headers = { 'x-stage': stage, 'x-how': name, ...(late && { 'x-late': '1' }) };
@@ -179,7 +179,7 @@ export default {
       },
       hooks: {
         validate: (_, exchange, call) => grab(exchange, call),
-        settle: (outcome, exchange, call) => {
+        concluded: (outcome, exchange, call) => {
           grab(exchange, call);
           try { outcome.kind = 'abandoned'; } catch { note('refused', 'outcome'); }
         },
@@ -272,9 +272,9 @@ const values = {
   'answer no answer': () => ({ json: '{"a":1}' }),
   'answer a text': () => ({ json: '"0x"' }),
   'answer flips': () => flip({}, 'json', '{}', 'not json'),
-  'prove flips': () => changing(),
-  'prove a text': () => ({ toJSON: () => 'text' }),
-  'prove nothing': () => ({ toJSON: () => undefined }),
+  'attest flips': () => changing(),
+  'attest a text': () => ({ toJSON: () => 'text' }),
+  'attest nothing': () => ({ toJSON: () => undefined }),
   'validate a list': () => [],
 };
 const at = (stage, { headers }, next) => {
@@ -287,7 +287,7 @@ export default {
     hooks: {
       validate: (_, exchange) => at('validate', exchange),
       answer: (_, exchange, { next }) => at('answer', exchange, next),
-      prove: (_, exchange) => at('prove', exchange),
+      attest: (_, exchange) => at('attest', exchange),
     },
     routes: [
       { method: 'GET', path: '/broken', admit: false, handle: () => ({ status: 200, body: 'not json' }) },
@@ -327,12 +327,12 @@ describe('what plugins return is JSON, or no answer', () => {
     assert.deepEqual((JSON.parse(data ?? '') as { rawData: unknown }).rawData, { price: 8 });
   });
 
-  it('prove flips: the proof is what it was at first', async () => {
-    const response = await ask('prove flips');
+  it('attest flips: the proof is what it was at first', async () => {
+    const response = await ask('attest flips');
     assert.deepEqual(((await response.json()) as { proof: unknown }).proof, { a: 1 });
   });
 
-  for (const value of ['prove a text', 'prove nothing']) {
+  for (const value of ['attest a text', 'attest nothing']) {
     it(`${value}: no proof`, async () => {
       const response = await ask(value);
       assert.equal(response.status, 200);

@@ -196,8 +196,8 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       expected: /"setup" returned an unknown member "hook", did you mean "hooks"\?$/,
     },
     'delivers a mode that it calls otherwise': {
-      text: 'export default { name: "p", modes: ["live"], setup: () => ({ hooks: { deliver: { liev: () => undefined } } }) };',
-      expected: /"hooks\.deliver" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
+      text: 'export default { name: "p", modes: ["live"], setup: () => ({ hooks: { present: { liev: () => undefined } } }) };',
+      expected: /"hooks\.present" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
     },
     'has an auth type that it does not check': {
       text: 'export default { name: "p", auth: { t: {} }, setup: () => ({}) };',
@@ -210,16 +210,16 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       expected:
         /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.authenticate" has "t", which no plugin has in "auth"$/,
     },
-    'has a mode that it does not deliver': {
+    'has a mode that it does not present': {
       text: 'export default { name: "p", modes: ["m"], setup: () => ({}) };',
       endpoint: { mode: 'm' },
       expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "modes" has "m", which no plugin delivers in "hooks\.deliver"$/,
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "modes" has "m", which no plugin delivers in "hooks\.present"$/,
     },
     'delivers a mode that nobody declares': {
-      text: 'export default { name: "p", setup: () => ({ hooks: { deliver: { m: () => undefined } } }) };',
+      text: 'export default { name: "p", setup: () => ({ hooks: { present: { m: () => undefined } } }) };',
       expected:
-        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.deliver" has "m", which no plugin has in "modes"$/,
+        /^settings\.plugins\[0\] \(line 4\): plugin "p": "hooks\.present" has "m", which no plugin has in "modes"$/,
     },
     'has no address for its signatures': {
       text: 'export default { name: "p", signerAddress: () => "0x1", setup: () => ({}) };',
@@ -274,8 +274,8 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
 
   it('one whose setup returns what cannot be right: with the place in the file, and the nearest name', async () => {
     const hooks =
-      'admit, resolve, read, onHttpRequest, authenticate, validate, prepare, deliver, answer, onBeforeApiCall';
-    const more = 'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, sign, prove, release, settle, respond';
+      'admit, resolve, parseBody, onHttpRequest, authenticate, validate, prepare, present, answer, onBeforeApiCall';
+    const more = 'callApi, onAfterApiCall, encode, encrypt, onBeforeSign, sign, attest, approve, concluded, respond';
     const cases: readonly [string, string][] = [
       ['hooks: { onbeforesign() {} }', 'unknown hook "onbeforesign", did you mean "onBeforeSign"?'],
       ['hooks: { toString() {} }', `unknown hook "toString", known hooks: ${hooks}, ${more}, onResponseSent, onError`],
@@ -284,7 +284,7 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       ['hooks: { store() {} }', 'the hook "store" is gone: use "answer"'],
       ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
       ['hooks: { onError: 1 }', 'the hook "onError" must be a function'],
-      ['hooks: { deliver() {} }', 'the hook "deliver" must be an object of functions by mode'],
+      ['hooks: { present() {} }', 'the hook "present" must be an object of functions by mode'],
       ['hooks: { authenticate: null }', 'the hook "authenticate" must be an object of functions by auth type'],
       ['hooks: { authenticate: { t: 1 } }', 'the hook "authenticate" of "t" must be a function'],
       ['hooks: new (class { onError() {} })()', '"hooks" must be a plain object of functions'],
@@ -350,7 +350,7 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
     );
     await assert.rejects(
       start([{ source: 'builtin:request-body', enabled: false }], {}),
-      /no plugin provides "read", without which nothing can be served/,
+      /no plugin provides "parseBody", without which nothing can be served/,
     );
     await assert.rejects(
       start([{ source: 'builtin:endpoints', enabled: false }], {}),

@@ -15,8 +15,8 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
     ['callApi', '{ status: 200, date: 1 }', 'returned a member "date", did you mean "data"?'],
     ['sign', "{ node: 'secret', signature: '0x01' }", shape('node must be 0x hex')],
     ['authenticate', '{ token: () => false }', shape('it must be true or undefined')],
-    ['deliver', "{ mine: () => ({ status: 99, body: '' }) }", shape('status must be an integer from 200 to 599')],
-    ['deliver', "{ mine: () => ({ status: 200, headers: { 'x-a': 1 } }) }", shape('the header "x-a" must be a text')],
+    ['present', "{ mine: () => ({ status: 99, body: '' }) }", shape('status must be an integer from 200 to 599')],
+    ['present', "{ mine: () => ({ status: 200, headers: { 'x-a': 1 } }) }", shape('the header "x-a" must be a text')],
   ];
 
   for (const [hook, returned, why] of cases) {
@@ -24,14 +24,14 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
       const upstream = await startUpstream();
       t.after(() => upstream.close());
       upstream.json('/e', { a: 1 });
-      const isTable = hook === 'authenticate' || hook === 'deliver';
+      const isTable = hook === 'authenticate' || hook === 'present';
       const made = isTable ? returned : `() => (${returned})`;
       const odd = `export default { name: 'odd', auth: { token: { type: 'object' } }, modes: ['mine'],
         setup: () => ({ hooks: { ${hook}: ${made} } }) };`;
       const { files, plugins } = pluginFiles({ odd });
       const endpoint = {
         ...(hook === 'authenticate' && { auth: { type: 'token' } }),
-        ...(hook === 'deliver' && { mode: 'mine' }),
+        ...(hook === 'present' && { mode: 'mine' }),
         ...(hook === 'encode' && { encoding: { type: 'int256', path: '$.a' } }),
       };
       const service = await startTestService(oneApi(upstream.url, { e: endpoint }, { settings: { plugins } }), {

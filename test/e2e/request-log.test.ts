@@ -232,13 +232,13 @@ describe('LOG_LEVEL=debug', () => {
       );
       return stages.join(' ');
     };
-    const first = 'admit resolve read onHttpRequest authenticate validate prepare';
+    const first = 'admit resolve parseBody onHttpRequest authenticate validate prepare';
     // A stage ends after those that run inside it.
     assert.equal(
       await timelineOf(await tracing.post('x/p')),
-      `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign answer deliver respond`,
+      `${first} onBeforeApiCall callApi onAfterApiCall encode onBeforeSign sign answer present respond`,
     );
-    assert.equal(await timelineOf(await tracing.post('x/p')), `${first} answer deliver respond`);
+    assert.equal(await timelineOf(await tracing.post('x/p')), `${first} answer present respond`);
     assert.equal(await timelineOf(await fetch(`${tracing.url}/health`)), 'route respond');
     assert.equal(
       await timelineOf(await fetch(`${tracing.url}/endpoints/0x12`, { method: 'POST' })),

@@ -240,7 +240,7 @@ for (const format of ['text', 'json'] as const) {
     it('neither as it is nor in another form', async () => {
       await service.stop();
       const log = lines.join('');
-      for (const stage of ['validate', 'callApi', 'deliver', 'encode']) assert.match(log, new RegExp(`stage ${stage}`));
+      for (const stage of ['validate', 'callApi', 'present', 'encode']) assert.match(log, new RegExp(`stage ${stage}`));
       assert.match(log, / 502 /);
       const everything = { log, responses: answers.join('\n') };
       for (const [name, secret] of Object.entries(secrets)) {

@@ -39,7 +39,7 @@ export default {
   modes: ['parts'],
   setup: ({ ask, endpoints }) => ({
     hooks: {
-      deliver: {
+      present: {
         parts: async (run, exchange) => {
           await run();
           return { status: 200, headers, body: watched('endless', exchange) };

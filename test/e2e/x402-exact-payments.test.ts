@@ -10,14 +10,14 @@ import { type Account, PRICE, payingFetch, settledAs } from '../support/x402-exa
 import { openShop, type Shop } from '../support/x402-shop.ts';
 
 /** Gives two answers that are made at once, and then a third. */
-const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } }, setup: () => ({ hooks: { deliver: {
+const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } }, setup: () => ({ hooks: { present: {
   pair: async (run) => {
     const answers = [...(await Promise.all([run(), run()])), await run()];
     return { status: 200, body: '[' + answers.map(({ json }) => json) + ']' };
   } } } }) };`;
 
 /** Goes on after an answer that it could not get. */
-const STUBBORN = `export default { name: 'stubborn', modes: { stubborn: { repeats: true } }, setup: () => ({ hooks: { deliver: {
+const STUBBORN = `export default { name: 'stubborn', modes: { stubborn: { repeats: true } }, setup: () => ({ hooks: { present: {
   stubborn: async (run) => {
     await run().catch(() => undefined);
     return { status: 200, body: (await run()).json };

@@ -104,11 +104,11 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   admit: [],
   route: [],
   resolve: ['0x11'],
-  read: [{}],
+  parseBody: [{}],
   onHttpRequest: [],
   authenticate: [{ type: 'free' }],
   validate: [parameters],
-  deliver: [async () => '"answer"'],
+  present: [async () => '"answer"'],
   vary: [''],
   prepare: [parameters, ''],
   answer: [question],
@@ -119,9 +119,9 @@ const given: { readonly [N in StageName]: readonly unknown[] } = {
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
   sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
-  prove: [outgoing],
-  release: [answer],
-  settle: [{ kind: 'abandoned' }],
+  attest: [outgoing],
+  approve: [answer],
+  concluded: [{ kind: 'abandoned' }],
   respond: [{ vary: 'origin' }],
   onResponseSent: [200, answer],
   onError: [new Refusal(502, 'API call failed'), '0x11'],
@@ -179,22 +179,22 @@ function block(milliseconds: number): void {
 describe('the table of stages', () => {
   it('is what these tests take it for', () => {
     assert.deepEqual(dropping, ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign']);
-    assert.deepEqual(open, ['prove', 'settle', 'respond', 'onResponseSent', 'onError']);
+    assert.deepEqual(open, ['attest', 'concluded', 'respond', 'onResponseSent', 'onError']);
     assert.deepEqual(closedInner, [
       'admit',
       'resolve',
-      'read',
+      'parseBody',
       'authenticate',
       'validate',
       'vary',
       'prepare',
-      'deliver',
+      'present',
       'answer',
       'callApi',
       'encode',
       'encrypt',
       'sign',
-      'release',
+      'approve',
     ]);
   });
 });
@@ -476,19 +476,19 @@ describe('the budget', () => {
 describe('the time inside the rest of the pipeline', () => {
   const reply = { status: 200, body: '' };
   /** Runs `fn` as a mode with a rest of the pipeline that takes 200 ms in two ways. */
-  async function deliver(fn: (run: () => Promise<unknown>) => unknown, budget: number, rest?: () => Promise<unknown>) {
-    const { hooks } = seal([{ deliver: { v: fn } }], budget);
+  async function present(fn: (run: () => Promise<unknown>) => unknown, budget: number, rest?: () => Promise<unknown>) {
+    const { hooks } = seal([{ present: { v: fn } }], budget);
     const slow = async () => {
       block(100);
       await new Promise((resolve) => setTimeout(resolve, 100));
       return '"answer"';
     };
-    return ask(hooks.deliver, rest ?? slow, newExchange());
+    return ask(hooks.present, rest ?? slow, newExchange());
   }
 
   it('is charged to nobody', async () => {
     const fn = async (rest: () => Promise<unknown>) => ({ status: 200, body: String(await rest()) });
-    assert.deepEqual(await deliver(fn, 150), { value: { status: 200, body: '"answer"' } });
+    assert.deepEqual(await present(fn, 150), { value: { status: 200, body: '"answer"' } });
   });
 
   it('does not make the time before and after it free', async () => {
@@ -498,12 +498,12 @@ describe('the time inside the rest of the pipeline', () => {
       block(296);
       return reply;
     };
-    assert.deepEqual(await deliver(fn, 300), exhausted(spent(300)));
+    assert.deepEqual(await present(fn, 300), exhausted(spent(300)));
     const hanging = async (rest: () => Promise<unknown>) => {
       await rest();
       return never();
     };
-    assert.deepEqual(await deliver(hanging, 20), exhausted(spent(20)));
+    assert.deepEqual(await present(hanging, 20), exhausted(spent(20)));
   });
 
   it('stands still until the last of several calls is back', async () => {
@@ -517,7 +517,7 @@ describe('the time inside the rest of the pipeline', () => {
       await second;
       return reply;
     };
-    assert.deepEqual(await deliver(fn, 100, rest), { value: reply });
+    assert.deepEqual(await present(fn, 100, rest), { value: reply });
   });
 
   it('hands on what the rest of the pipeline refuses, and the clock goes on', async () => {
@@ -525,16 +525,16 @@ describe('the time inside the rest of the pipeline', () => {
       throw new Refusal(503, 'Server busy');
     };
     const fn = (rest: () => Promise<unknown>) => rest();
-    assert.deepEqual(await deliver(fn, PLENTY, busy), { status: 503, message: 'Server busy', reason: undefined });
+    assert.deepEqual(await present(fn, PLENTY, busy), { status: 503, message: 'Server busy', reason: undefined });
     const stuck = (rest: () => Promise<unknown>) => rest().catch(never);
-    assert.deepEqual(await deliver(stuck, 20, busy), exhausted(spent(20)));
+    assert.deepEqual(await present(stuck, 20, busy), exhausted(spent(20)));
   });
 
   it('does not change what a function without a budget gets', async () => {
     const rest = async () => 'answer';
     const seen: unknown[] = [];
-    const { hooks } = seal([{ deliver: { v: (given: unknown) => void seen.push(given) } }], 'none');
-    await ask(hooks.deliver, rest, newExchange());
+    const { hooks } = seal([{ present: { v: (given: unknown) => void seen.push(given) } }], 'none');
+    await ask(hooks.present, rest, newExchange());
     assert.deepEqual(seen, [rest]);
   });
 });
@@ -570,12 +570,12 @@ describe('timers', () => {
   it('stand still while the rest of the pipeline works', async () => {
     const before = timers();
     const during: number[] = [];
-    const { hooks } = seal([{ deliver: { v: async (rest: () => Promise<unknown>) => void (await rest()) } }]);
+    const { hooks } = seal([{ present: { v: async (rest: () => Promise<unknown>) => void (await rest()) } }]);
     const rest = async () => {
       await turn();
       during.push(timers());
     };
-    await ask(hooks.deliver, rest, newExchange());
+    await ask(hooks.present, rest, newExchange());
     assert.deepEqual(during, [before]);
     assert.equal(timers(), before);
   });
@@ -684,7 +684,7 @@ describe('a function that fails', () => {
 
   it('is told about with the very error', async () => {
     const error = new Error('boom');
-    const { complaints } = await run('settle', raise(error));
+    const { complaints } = await run('concluded', raise(error));
     assert.equal(complaints[0]?.error, error);
   });
 
@@ -719,7 +719,7 @@ describe('a function that fails', () => {
 
   it('is complained about also when it threw a refusal, where the stage is open', async () => {
     const refusal = new Refusal(503, 'Server busy');
-    const { outcome, complaints } = await run('prove', raise(refusal));
+    const { outcome, complaints } = await run('attest', raise(refusal));
     assert.deepEqual(outcome, { value: undefined });
     assert.equal(complaints[0]?.error, refusal);
   });
@@ -727,25 +727,25 @@ describe('a function that fails', () => {
   it('does not keep the others from being asked, where the stage is open', async () => {
     const seen: string[] = [];
     const tables = [raise(new Error('boom')), () => Promise.reject(new Error('boom'))].map((fn) => ({
-      prove: fn,
-      settle: fn,
+      attest: fn,
+      concluded: fn,
       onError: fn,
       respond: fn,
     }));
     const last = {
-      prove: () => ({ a: 1 }),
-      settle: () => void seen.push('settle'),
+      attest: () => ({ a: 1 }),
+      concluded: () => void seen.push('concluded'),
       onError: () => void seen.push('onError'),
       respond: (headers: object) => ({ ...headers, a: 'b' }),
     };
     const { hooks, complaints } = seal([...tables, last]);
-    assert.deepEqual(await ask(hooks.prove, outgoing, newExchange()), { value: { a: 1 } });
-    assert.deepEqual(await ask(hooks.settle, ...given.settle, newExchange()), { value: undefined });
+    assert.deepEqual(await ask(hooks.attest, outgoing, newExchange()), { value: { a: 1 } });
+    assert.deepEqual(await ask(hooks.concluded, ...given.concluded, newExchange()), { value: undefined });
     assert.deepEqual(await ask(hooks.onError, ...given.onError, newExchange()), { value: undefined });
     assert.deepEqual(await ask(hooks.respond, {}, newExchange()), { value: { a: 'b' } });
-    assert.deepEqual(seen, ['settle', 'onError']);
+    assert.deepEqual(seen, ['concluded', 'onError']);
     const culprits = complaints.map(({ plugin, stage }) => `${plugin} ${stage}`);
-    const expected = ['prove', 'settle', 'onError', 'respond'].flatMap((stage) => [`p ${stage}`, `q ${stage}`]);
+    const expected = ['attest', 'concluded', 'onError', 'respond'].flatMap((stage) => [`p ${stage}`, `q ${stage}`]);
     assert.deepEqual(culprits, expected);
   });
 
@@ -865,10 +865,10 @@ const WRONG_SHAPE =
 const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   admit: [null, false, 1, {}],
   resolve: [null, true, {}, { id: 1 }, '0x11'],
-  read: [null, true, 'a'],
+  parseBody: [null, true, 'a'],
   authenticate: [null, false, 1, 'ada'],
   validate: [null, true, 'a'],
-  deliver: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
+  present: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
   vary: [null, 1, {}, 'a'.repeat(4097)],
   prepare: [null, {}, { ...question }],
   answer: [null, true, {}, { json: {} }, { json: answer.json }],
@@ -876,8 +876,8 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
   encrypt: [null, '', '0x', '0x1', 1],
   sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
-  prove: [null, true, 'a'],
-  release: [null, false, 1, {}],
+  attest: [null, true, 'a'],
+  approve: [null, false, 1, {}],
   respond: [null, true, 'a'],
 };
 
@@ -908,7 +908,7 @@ describe('a result of the wrong shape', () => {
     });
   }
 
-  for (const stage of ['prove', 'respond'] as const) {
+  for (const stage of ['attest', 'respond'] as const) {
     it(`is complained about in ${stage}`, async () => {
       for (const value of wrongInside[stage] ?? []) {
         const { outcome, complaints } = await run(stage, () => value);
@@ -950,7 +950,7 @@ describe('a result of the wrong shape', () => {
   });
 
   it('cannot be: what observers return is nobody’s business', async () => {
-    for (const stage of ['settle', 'onResponseSent', 'onError'] as const) {
+    for (const stage of ['concluded', 'onResponseSent', 'onError'] as const) {
       for (const value of [null, false, 1, 'a', {}, []]) {
         const { outcome, complaints } = await run(stage, async () => value);
         assert.deepEqual({ outcome, complaints }, { outcome: { value: undefined }, complaints: [] });

@@ -40,7 +40,7 @@ function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pip
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
     authenticate: { free: () => true },
-    deliver: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
+    present: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
     prepare: questionOf,
     callApi: () => ({ data: 1, status: 200, text: '1' }),
     encode: () => ({ bytes: '0x01', field: 'data', value: '0x01' }),
@@ -111,7 +111,7 @@ describe('what a plugin gets is its own to look at only', () => {
 
   it('the parameters', async () => {
     const asked: unknown[] = [];
-    const read = () => ({ list: [1] });
+    const parseBody = () => ({ list: [1] });
     const validate = (given: { list: number[] }) => {
       quietly(() => given.list.push(2));
       return undefined;
@@ -120,7 +120,7 @@ describe('what a plugin gets is its own to look at only', () => {
       asked.push(given);
       return questionOf(given);
     };
-    await serve('sync', { read, validate, prepare });
+    await serve('sync', { parseBody, validate, prepare });
     assert.deepEqual(asked, [{ list: [1] }]);
   });
 
@@ -207,7 +207,7 @@ describe('what is shown is what was signed', () => {
 
 describe('what a mode has given up on', () => {
   for (const stage of ['encode', 'encrypt', 'onBeforeSign'] as const) {
-    it(`is neither signed nor released, though ${stage} took its time`, async () => {
+    it(`is neither signed nor approved, though ${stage} took its time`, async () => {
       const seen: string[] = [];
       let release = () => {};
       const held = new Promise<void>((resolve) => {
@@ -225,9 +225,9 @@ describe('what a mode has given up on', () => {
       };
       const hooks = {
         [stage]: slow[stage],
-        deliver: { impatient },
+        present: { impatient },
         sign: () => void seen.push('signed'),
-        release: () => void seen.push('released'),
+        approve: () => void seen.push('approved'),
       };
       await assert.rejects(serve('impatient', hooks), { status: 503, message: 'Too slow' });
       release();
@@ -236,7 +236,7 @@ describe('what a mode has given up on', () => {
     });
   }
 
-  it('is not released, though it was signed meanwhile: its payment has been given back', async () => {
+  it('is not approved, though it was signed meanwhile: its payment has been given back', async () => {
     const seen: string[] = [];
     let running: Promise<unknown> = Promise.resolve();
     const impatient = async (run: Run) => {
@@ -249,15 +249,15 @@ describe('what a mode has given up on', () => {
       release = resolve;
     });
     const hooks = {
-      deliver: { impatient },
+      present: { impatient },
       callApi: (request: unknown) => ({ data: 1, status: 200, text: '1', request }),
       sign: () => {
         seen.push('signed');
         return checked({ node: NODE, signature: SIGNATURE });
       },
-      prove: () => held,
-      settle: ({ kind }: { kind: string }) => void seen.push(kind),
-      release: () => void seen.push('released'),
+      attest: () => held,
+      concluded: ({ kind }: { kind: string }) => void seen.push(kind),
+      approve: () => void seen.push('approved'),
     };
     await assert.rejects(serve('impatient', hooks), { status: 503, message: 'Too slow' });
     release();
@@ -291,14 +291,14 @@ it('a stop waits for shared work, also when all who waited for it have left', as
 });
 
 describe('the rest of the pipeline', () => {
-  it('settles as refused where a mode streams without it, though the client left before the stream began', async () => {
+  it('is concluded as refused where a mode streams without it, though the client left before the stream began', async () => {
     const outcomes: unknown[] = [];
-    const settle = ({ kind }: { readonly kind: string }) => void outcomes.push(kind);
+    const concluded = ({ kind }: { readonly kind: string }) => void outcomes.push(kind);
     const silent = async (_: Run, exchange: Exchange) => {
       control.disconnect(exchange);
       return { status: 200, headers: { 'Content-Type': 'text/plain' }, body: (async function* () {})() };
     };
-    await serve('silent', { deliver: { silent }, settle });
+    await serve('silent', { present: { silent }, concluded });
     assert.deepEqual(outcomes, ['refused']);
   });
 
@@ -310,7 +310,7 @@ describe('the rest of the pipeline', () => {
       void run();
       return { status: 202, body: '{}' };
     };
-    assert.deepEqual(await serve('lazy', { callApi, deliver: { lazy } }), { status: 202, body: '{}' });
+    assert.deepEqual(await serve('lazy', { callApi, present: { lazy } }), { status: 202, body: '{}' });
     // A rejection that nobody handles would end the test.
     await setImmediate();
   });
@@ -323,11 +323,11 @@ describe('a mode that streams without a run', () => {
       leave(exchange);
       return { status: 200, headers: { 'Content-Type': 'text/event-stream' }, body: (async function* () {})() };
     };
-    const settle = ({ kind }: { readonly kind: string }) => void kinds.push(kind);
-    return serve('silent', { deliver: { silent }, settle }).then(() => kinds);
+    const concluded = ({ kind }: { readonly kind: string }) => void kinds.push(kind);
+    return serve('silent', { present: { silent }, concluded }).then(() => kinds);
   };
 
-  it('settles when its client leaves', async () => {
+  it('is concluded when its client leaves', async () => {
     let leave = () => {};
     const kinds = await streaming((exchange) => {
       leave = () => control.disconnect(exchange);
@@ -337,7 +337,7 @@ describe('a mode that streams without a run', () => {
     assert.deepEqual(kinds, ['refused']);
   });
 
-  it('settles where its client has left before', async () => {
+  it('is concluded where its client has left before', async () => {
     assert.deepEqual(await streaming(control.disconnect), ['refused']);
   });
 });

@@ -87,12 +87,12 @@ describe('registering', () => {
     const free = { authenticate: { free: nothing } };
     assert.equal(both(free), 'plugins "p" and "q" both provide "authenticate" of "free"');
     assert.equal(both(free, { authenticate: { token: nothing } }), 'registered');
-    assert.equal(both({ deliver: { sync: nothing } }), 'plugins "p" and "q" both provide "deliver" of "sync"');
-    assert.equal(both({ deliver: { sync: nothing } }, { deliver: { stream: nothing } }), 'registered');
+    assert.equal(both({ present: { sync: nothing } }), 'plugins "p" and "q" both provide "present" of "sync"');
+    assert.equal(both({ present: { sync: nothing } }, { present: { stream: nothing } }), 'registered');
   });
 
   it('lets any number of plugins tap the other stages', () => {
-    const shared = stageNames.filter((stage) => !/^(route|vary|authenticate|deliver)$/.test(stage));
+    const shared = stageNames.filter((stage) => !/^(route|vary|authenticate|present)$/.test(stage));
     assert.equal(shared.length, 20);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
@@ -142,13 +142,13 @@ describe('a sealed registry', () => {
       [
         'admit',
         'resolve',
-        'read',
+        'parseBody',
         'onHttpRequest',
         'authenticate',
         'validate',
         'vary',
         'prepare',
-        'deliver',
+        'present',
         'answer',
         'onBeforeApiCall',
         'callApi',
@@ -157,9 +157,9 @@ describe('a sealed registry', () => {
         'encrypt',
         'onBeforeSign',
         'sign',
-        'prove',
-        'release',
-        'settle',
+        'attest',
+        'approve',
+        'concluded',
         'respond',
         'onResponseSent',
         'onError',
@@ -189,7 +189,7 @@ describe('a sealed registry', () => {
     );
     assert.deepEqual(
       stages.filter((stage) => stage.failure === 'open').map(({ stage }) => stage),
-      ['prove', 'settle', 'respond', 'onResponseSent', 'onError'],
+      ['attest', 'concluded', 'respond', 'onResponseSent', 'onError'],
     );
   });
 

@@ -60,7 +60,7 @@ export default {
           return true;
         },
       },
-      deliver: { push: async (run) => ({ status: 203, body: await run() }) },
+      present: { push: async (run) => ({ status: 203, body: await run() }) },
       validate: (_, { parameters, endpoint }) => {
         if (endpoint.name === 'pushed' && parameters.seat === undefined) throw new Refusal(400, 'No seat');
       },
@@ -221,7 +221,7 @@ describe('plugins that describe nothing', () => {
   it('leave an auth type and a mode of their own to be described as far as that can be', async (t) => {
     const source = `export default {
       name: 'p', auth: { bearer: { type: 'object' } }, modes: ['push'],
-      setup: () => ({ hooks: { authenticate: { bearer: () => true }, deliver: { push: async (run) => ({ status: 200, body: await run() }) } } }),
+      setup: () => ({ hooks: { authenticate: { bearer: () => true }, present: { push: async (run) => ({ status: 200, body: await run() }) } } }),
     };`;
     const endpoints = [{ name: 'e', path: '/e', mode: 'push', auth: { type: 'bearer' } }];
     const service = await startWith({ apis: [{ ...apis[0], endpoints }] }, source);

@@ -36,8 +36,8 @@ it('a question is one that the SDK made', () => {
 });
 
 it('who lets an answer out says true, and nothing comes of it', () => {
-  assert.equal(results.released(true, [], 'p'), undefined);
-  assert.throws(() => results.released({}, [], 'p'), WrongShape);
+  assert.equal(results.approved(true, [], 'p'), undefined);
+  assert.throws(() => results.approved({}, [], 'p'), WrongShape);
 });
 
 describe('a response', () => {

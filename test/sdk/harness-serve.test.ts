@@ -172,7 +172,7 @@ describe('harness.serve', () => {
       modes: { live: { repeats: true } },
       setup: () => ({
         hooks: {
-          deliver: {
+          present: {
             live: async (run) => {
               const first = await run();
               async function* body() {

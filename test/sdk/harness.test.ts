@@ -402,7 +402,7 @@ describe('a definition', () => {
           sign: () => {
             throw new Error('no key');
           },
-          prove: () => Promise.reject(new Error('no store')),
+          attest: () => Promise.reject(new Error('no store')),
         },
       };
     },
@@ -461,10 +461,10 @@ describe('a definition', () => {
       message: 'the plugin has no "authenticate" of "tokn", did you mean "token"?',
     });
     await assert.rejects(
-      request.stage('deliver', 'sync', () => assert.fail('run')),
+      request.stage('present', 'sync', () => assert.fail('run')),
       {
         name: 'TypeError',
-        message: 'the plugin has no "deliver" of "sync", there are no variants here',
+        message: 'the plugin has no "present" of "sync", there are no variants here',
       },
     );
     await assert.rejects(request.stage('encod' as 'encode', { data: 1, status: 200 }, testing.testQuestion()), {
@@ -520,12 +520,12 @@ describe('a definition', () => {
     assert.deepEqual(await harness.request().stage('sign', request), {
       refused: { status: 500, message: 'Internal server error' },
     });
-    assert.deepEqual(await harness.request().stage('prove', testing.testQuestion().request), PASSED);
+    assert.deepEqual(await harness.request().stage('attest', testing.testQuestion().request), PASSED);
     assert.deepEqual(
       harness.complaints.map(({ hook, message }) => [hook, message]),
       [
         ['sign', 'plugin "p": Error: no key'],
-        ['prove', 'Error: no store'],
+        ['attest', 'Error: no store'],
       ],
     );
   });
@@ -695,7 +695,7 @@ describe('testPlugin', () => {
       [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
       [returning({ routes: {} }), '"routes" is no list'],
       [returning({ hooks: { lookup: () => undefined } }), 'the hook "lookup" is gone: use "answer"'],
-      [returning({ hooks: { deliver: () => undefined } }), 'the hook "deliver" must be an object of functions by mode'],
+      [returning({ hooks: { present: () => undefined } }), 'the hook "present" must be an object of functions by mode'],
       [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
       [routed({ handle: undefined }), 'route GET /x: has no handler'],
       [routed({ maxBody: '1kb' }), 'route GET /x: "maxBody" must be a number of bytes'],

@@ -118,7 +118,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
       clock.now = minedAt + age;
       const { request, outcome } = await ask(long, txHash);
       assert.deepEqual(outcome, ACCEPTED);
-      await request.stage('settle', { kind: 'refused', refusal });
+      await request.stage('concluded', { kind: 'refused', refusal });
     }
     assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
   });
@@ -129,7 +129,7 @@ describe('x402 and time, with a clock of its own before a real chain', () => {
     clock.now = minedAt;
     const { request, outcome } = await ask(long, txHash);
     assert.deepEqual(outcome, ACCEPTED);
-    await request.stage('settle', { kind: 'abandoned' });
+    await request.stage('concluded', { kind: 'abandoned' });
     assert.equal((await ask(long, txHash)).outcome, 'Payment already used');
   });
 

@@ -31,8 +31,8 @@ export class Trace {
 
   /** A function of some plugin is asked. */
   asked(stage: StageName, exchange: Exchange | undefined): void {
-    if ((stage === 'sign' || stage === 'release') && exchange !== undefined && this.settled.has(exchange))
-      this.blame(`${stage} was asked after settle`);
+    if ((stage === 'sign' || stage === 'approve') && exchange !== undefined && this.settled.has(exchange))
+      this.blame(`${stage} was asked after concluded`);
   }
 
   settle(outcome: Outcome, exchange: Exchange): void {

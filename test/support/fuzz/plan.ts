@@ -2,7 +2,7 @@ import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
 import type { Endpoint } from '../../../kernel/values.ts';
 import { plainActs, spendingActs } from './acts.ts';
 import { aroundActs, unquietAroundActs } from './around-acts.ts';
-import { deliverActs, unquietDeliverActs } from './deliver-acts.ts';
+import { presentActs, unquietPresentActs } from './present-acts.ts';
 import { type Act, Draw } from './situation.ts';
 import { endpointIds } from './sound.ts';
 
@@ -34,7 +34,7 @@ export interface Plan {
 export function actsOf(stage: StageName, isCalm: boolean): Readonly<Record<string, Act>> {
   const plain = isCalm ? plainActs : { ...plainActs, ...spendingActs };
   if (stageOf(stage).kind === 'around') return { ...plain, ...aroundActs, ...(isCalm ? {} : unquietAroundActs) };
-  if (stage === 'deliver') return { ...plain, ...deliverActs, ...(isCalm ? {} : unquietDeliverActs) };
+  if (stage === 'present') return { ...plain, ...presentActs, ...(isCalm ? {} : unquietPresentActs) };
   return plain;
 }
 
@@ -57,11 +57,11 @@ function drawActs(index: number, isCalm: boolean, draw: Draw): Map<string, strin
   return acts.set(`${draw.below(PLUGINS)} ${stage}`, act);
 }
 
-/** Of a misbehaving plugin where one is to deliver. */
+/** Of a misbehaving plugin where one is to present. */
 function drawMode(acts: ReadonlyMap<string, string>, draw: Draw): string {
   const kind = draw.one(['once', 'live']);
-  const delivering = [...Array(PLUGINS).keys()].filter((plugin) => acts.has(`${plugin} deliver`));
-  if (delivering.length > 0) return `${kind}${draw.one(delivering)}`;
+  const presenting = [...Array(PLUGINS).keys()].filter((plugin) => acts.has(`${plugin} present`));
+  if (presenting.length > 0) return `${kind}${draw.one(presenting)}`;
   return draw.chance(0.7) ? 'sync' : `${kind}${draw.below(PLUGINS)}`;
 }
 

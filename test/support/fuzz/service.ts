@@ -149,7 +149,7 @@ export class FuzzedService {
       (...args) =>
         this.#act(plugin, stage, args);
     const tableOf = (stage: StageName): unknown => {
-      if (stage === 'deliver') return { [`once${plugin}`]: at(stage), [`live${plugin}`]: at(stage) };
+      if (stage === 'present') return { [`once${plugin}`]: at(stage), [`live${plugin}`]: at(stage) };
       return stage === 'authenticate' ? { [`odd${plugin}`]: at(stage) } : at(stage);
     };
     const names = stageNames.filter((stage) => !stageOf(stage).beside);
@@ -169,9 +169,9 @@ export class FuzzedService {
     trace.asked(stage, exchange);
     if (!this.#isCalm && plan.leaving && 'at' in plan.leaving && plan.leaving.at === stage)
       control.disconnect(trace.exchange);
-    const name = plan.acts.get(`${plugin} ${stage}`) ?? (stage === 'deliver' ? 'runs' : 'says nothing');
+    const name = plan.acts.get(`${plugin} ${stage}`) ?? (stage === 'present' ? 'runs' : 'says nothing');
     const act: Act = actsOf(stage, this.#isCalm)[name] ?? ignore;
-    if (stage === 'deliver') args[0] = this.#traced(args[0] as RunFn, trace);
+    if (stage === 'present') args[0] = this.#traced(args[0] as RunFn, trace);
     const draw = plan.draw(plugin, stage);
     const situation: Situation = {
       ...{ stage, args, draw, key: plan.key, budget: this.#budget },
@@ -199,10 +199,10 @@ export class FuzzedService {
     };
     return {
       resolve: (_: unknown, exchange: Exchange) => endpointOf(exchange),
-      read: () => ({ a: 0 }),
+      parseBody: () => ({ a: 0 }),
       authenticate: { free: () => true },
       prepare: (parameters: Parameters, _: string, exchange: Exchange) => questionOf(parameters, exchange.endpoint),
-      deliver: {
+      present: {
         sync: async (run: RunFn, exchange: Exchange) => {
           const trace = traceOf(exchange);
           const { json } = await (trace === undefined ? run : this.#traced(run, trace))();
@@ -218,11 +218,11 @@ export class FuzzedService {
         await slowly('sign', exchange);
         return sign(request);
       },
-      release: async (answer: never, exchange: Exchange) => {
-        await slowly('release', exchange);
+      approve: async (answer: never, exchange: Exchange) => {
+        await slowly('approve', exchange);
         this.#kept.keep(exchange.endpoint.id, answer);
       },
-      settle: (outcome: Outcome, exchange: Exchange) => traceOf(exchange)?.settle(outcome, exchange),
+      concluded: (outcome: Outcome, exchange: Exchange) => traceOf(exchange)?.settle(outcome, exchange),
       onResponseSent: (context: { readonly requestId: string }) => {
         const trace = traceOf(context);
         if (trace !== undefined) trace.sent += 1;

@@ -19,7 +19,7 @@ export default definePlugin({
   setup({ now }) {
     return {
       hooks: {
-        deliver: {
+        present: {
           'my-plugin': async (run) => {
             // All that happens between the parameters and the signed answer; what it throws is the client's answer.
             const answer = await run();

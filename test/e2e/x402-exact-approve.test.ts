@@ -9,7 +9,7 @@ import { verifyEncoded } from '../support/verify.ts';
 import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
 
-const ENGINE = 'engine of x402-exact-release';
+const ENGINE = 'engine of x402-exact-approve';
 /** What holds up the engine's swaps that renew a reservation; of the area of payments alone. */
 let holdUp: (() => Promise<void>) | undefined;
 let payments = new MemoryArea();
@@ -22,7 +22,7 @@ Reflect.set(globalThis, ENGINE, (name: string) => {
   };
   return { swap, get: area.get.bind(area), take: area.take.bind(area) };
 });
-const LEFT = 'client of x402-exact-release';
+const LEFT = 'client of x402-exact-approve';
 const noticed = { handleEvent: () => undefined };
 Reflect.set(globalThis, LEFT, noticed);
 const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
@@ -30,9 +30,9 @@ const engineFile = `const open = () => ({ start: async () => undefined, doubts: 
   const schema = { type: 'object', properties: {} };
   export default { name: 'held-engine', engines: { held: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
-/** A plugin with a function at `release`. */
+/** A plugin with a function at `approve`. */
 const releasing = (name: string, body: string) =>
-  `export default { name: '${name}', setup: () => ({ hooks: { release: async (_, exchange) => { ${body} } } }) };`;
+  `export default { name: '${name}', setup: () => ({ hooks: { approve: async (_, exchange) => { ${body} } } }) };`;
 
 describe('x402-exact: what comes between a signed answer and its settlement', () => {
   let shop: Shop;

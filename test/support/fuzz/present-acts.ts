@@ -27,7 +27,7 @@ const stream =
   (situation) => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: make(situation)() });
 
 /** What a mode may do that costs no time of its own, and leaves nothing behind. */
-export const deliverActs: Readonly<Record<string, Act>> = {
+export const presentActs: Readonly<Record<string, Act>> = {
   runs: async (situation) => ({ status: 200, body: (await runOf(situation)()).json }),
   'answers otherwise when the run fails': (situation) =>
     runOf(situation)().then(
@@ -50,7 +50,7 @@ export const deliverActs: Readonly<Record<string, Act>> = {
 };
 
 /** What leaves work behind, costs a mode its budget, or goes on while its body streams. */
-export const unquietDeliverActs: Readonly<Record<string, Act>> = {
+export const unquietPresentActs: Readonly<Record<string, Act>> = {
   'drops its run': (situation) => {
     dropped(situation);
     return plain;
