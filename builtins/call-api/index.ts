@@ -6,6 +6,7 @@ import {
   type Exchange,
   perEndpoint,
   RequestFailure,
+  StateKey,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
 import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
@@ -14,6 +15,7 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { accept, failed } from './answer.ts';
 import { check } from './checks.ts';
+import { clockMeters, UpstreamClocks } from './clock.ts';
 import { sentHeaders } from './headers.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
@@ -25,6 +27,8 @@ const calls = new ContextKey<{ readonly status: number | undefined; readonly ms:
   'upstream',
   { logged: true },
 );
+
+const keptClocks = new StateKey<UpstreamClocks>('clocks of upstreams');
 
 function note(exchange: Exchange, milliseconds: number, status: number | undefined): void {
   const { ms, attempts } = calls.get(exchange) ?? { ms: 0, attempts: 0 };
@@ -70,11 +74,14 @@ export const callApi = definePlugin({
   },
   check: (context) => [...check(context), ...checkSlots(context)],
   openapi: () => ({ operation: () => ({ failures }) }),
-  setup({ endpoints, config, states, meters }) {
+  setup({ endpoints, config, states, meters, now, log }) {
     const limits = limitsOf(endpoints, config);
     const pool = slotsFor(limits, states);
     const measured = instruments(meters, pool);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
+    const hostOf = perEndpoint(endpoints, (endpoint) => new URL(baseUrl(endpoint)).host);
+    const clocks = states.keep(keptClocks, '', () => new UpstreamClocks(now, log));
+    clockMeters(meters, clocks);
     const client = createHttpClient({ connections: limitOf(config) });
     let takeBack: (() => void) | undefined;
     return {
@@ -101,6 +108,7 @@ export const callApi = definePlugin({
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
             const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
             status = answer.status;
+            clocks.look(hostOf(exchange.endpoint), answer.headers, performance.now() - started);
             const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
             const accepted = await accept(answer, request, isEncoded);
             outcome = 'ok';

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { getBytes, Wallet } from 'ethers';
+import { folderWith, launchCli } from '../cli/run.ts';
+import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
+import { until, urlOf } from '../cli/started.ts';
+import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { JSON_HEADERS } from '../support/http.ts';
+import { foundInLog } from '../support/incidents.ts';
+import { Scrape } from '../support/metrics.ts';
+import { faults, type Handler, startUpstream } from '../support/upstream.ts';
+
+/** A service with its log as operators have it. @param settings beside those of the metrics, in YAML. */
+async function start(t: TestContext, handler: Handler, settings = '') {
+  const upstream = await startUpstream({ '*': handler });
+  t.after(() => upstream.close());
+  const config = configText(upstream.url, `settings: { metrics: { port: 0 }${settings} }`);
+  const cwd = await folderWith(t, { 'c.yaml': config });
+  const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
+  const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
+  let log = '';
+  running.child.stdout?.on('data', (text: string) => (log += text));
+  const [, metrics = ''] = await running.output(/metrics on (\S+\/metrics)/);
+  const url = await urlOf(running);
+  const endpoint = `${url}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
+  return {
+    log: () => log,
+    ready: async () => (await fetch(`${url}/ready`)).status,
+    ask: async () => (await fetch(endpoint, { method: 'POST', headers: JSON_HEADERS, body: '{}' })).status,
+    scrape: async () => new Scrape(await (await fetch(metrics)).text()),
+  };
+}
+
+describe('an incident', { skip: withoutPromtool }, () => {
+  it('of a clock that is wrong', async (t) => {
+    const behind: Handler = (_req, res) =>
+      void res.writeHead(200, { Date: new Date(Date.now() - 60_000).toUTCString() }).end('{"price":7}');
+    const service = await start(t, behind);
+    const before = await service.scrape();
+    // A second look comes 3 seconds after the first.
+    while (!/this clock/.test(service.log())) {
+      assert.equal(await service.ask(), 200);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    const [found, ...others] = await foundInLog('Timestamps of answers are early or late', service.log());
+    assert.match(JSON.stringify(found), /^\{"secondsAhead":(59|6[01])(\.\d)?,"hosts":1\}$/);
+    assert.deepEqual(others, []);
+    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['ClockWrong'], []);
+    await assertFiring(t, [{ scrape: await service.scrape(), minutes: 5 }], ['ClockWrong'], ['ClockWrong']);
+  });
+
+  it('of a signer that does not sign', async (t) => {
+    const wallet = Wallet.createRandom();
+    const rpc: Handler = async (req, res, recorded) => {
+      const { id, params } = JSON.parse(recorded.body);
+      const result = await wallet.signMessage(getBytes(String(params[0])));
+      return faults.json({ jsonrpc: '2.0', id, result })(req, res, recorded);
+    };
+    const vault = await startUpstream({ '/': rpc });
+    t.after(() => vault.close());
+    const signer = `, signer: { type: json-rpc, url: '${vault.url}', address: '${wallet.address}' }`;
+    const service = await start(t, faults.json({ price: 7 }), signer);
+    const before = await service.scrape();
+    vault.on('/', faults.empty(503));
+    assert.equal(await service.ask(), 502);
+    await until(() => /a signer is away/.test(service.log()));
+    assert.equal(await service.ready(), 503);
+    const symptom = '`/ready` has a signer in `away`, or answers are `502 Signing failed`';
+    assert.deepEqual(await foundInLog(symptom, service.log()), [
+      { signer: 'settings.signer (json-rpc)', error: 'JsonRpcFailure: personal_sign: HTTP status 503' },
+    ]);
+    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['SignerAway'], []);
+    await assertFiring(t, [{ scrape: await service.scrape(), minutes: 5 }], ['SignerAway'], ['SignerAway']);
+  });
+});
