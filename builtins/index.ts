@@ -1,5 +1,6 @@
 import type { Definition } from '../plugins-sdk/index.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
+import { audit } from './audit/index.ts';
 import { authApiKey } from './auth-api-key.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
@@ -52,6 +53,7 @@ export function builtins(signing?: Signing): Definition[] {
     authX402,
     authX402Exact,
     parameters,
+    audit,
     cache,
     callApi,
     encodeAbiPlugin,

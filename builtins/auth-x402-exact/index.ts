@@ -1,4 +1,5 @@
 import type { PaymentRequirements } from '@x402/core/types';
+import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   type Behaviour,
@@ -25,7 +26,7 @@ import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
-import { type Purchase, Purchases, type Sale } from './purchases.ts';
+import { factsOf, type Purchase, Purchases, type Sale } from './purchases.ts';
 import { type Terms, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
@@ -204,6 +205,7 @@ function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchang
     try {
       const purchase = await bought.hold(claim.payment, facilitator, offer, () => call.signal.aborted);
       purchases.set(exchange, purchase);
+      paidBy.set(exchange, factsOf(claim.payment));
     } catch (error) {
       // What a later method has to say would hide it.
       if (isRefusal(error)) claims.set(exchange, { refusal: error });

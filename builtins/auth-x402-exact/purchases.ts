@@ -1,4 +1,5 @@
 import type { PaymentPayload } from '@x402/core/types';
+import { type PaymentFacts, payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
@@ -146,6 +147,7 @@ export class Purchases {
     const { transaction } = response;
     if (settlement.kind === 'settled') {
       this.#count(purchase, exchange, 'settled');
+      paidBy.set(exchange, { ...factsOf(payment), transaction });
       log.info('payment settled', { ...detailsOf(purchase, exchange), transaction });
       await holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
       if (exchange.abandoned)
@@ -186,6 +188,11 @@ function payloadOf({ requirements, signature, authorization }: Payment, { resour
   if (resource === undefined) throw new Error('an offer names its resource');
   const payload = { signature, authorization };
   return { x402Version: 2, resource, accepted: requirements, payload };
+}
+
+/** What is known of a payment before it is settled. */
+export function factsOf({ requirements, authorization }: Payment): PaymentFacts {
+  return { network: requirements.network, payer: authorization.from, nonce: authorization.nonce };
 }
 
 /** With which an operator finds the payment on the chain, and its request in the log. */

@@ -1,3 +1,4 @@
+import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   type Behaviour,
@@ -185,6 +186,8 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     const ticket = await redemptions.redeem({ payment: name, lost, verify, isOver });
     const payment: Redeemed = { ticket, lost, terms: accepted(method).terms, fate: 'held', answered: debts.owe(lost) };
     redeemed.set(exchange, payment);
+    const network = `eip155:${payment.terms.network}`;
+    paidBy.set(exchange, { network, payer: signer, transaction: proof.txHash });
     reports.payment(payment, exchange, 'redeemed');
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
+import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
 
 /** A key with what stands under it, or nothing, and the end of that in epoch milliseconds, if it has one. */
 export type Change = readonly [key: string, value: string | null, expiresAt: number | null];
@@ -94,36 +95,6 @@ function whatBegins(head: Buffer, version: unknown): string {
   return 'is no state file of this service, or its first line is damaged: change path, or restore it from a backup';
 }
 
-interface Line {
-  readonly offset: number;
-  /** Without the line feed. */
-  readonly bytes: Buffer;
-  /** Whether there was a line feed. */
-  readonly whole: boolean;
-}
-
-/** All lines that end in one chunk together: each by itself would cost a turn. */
-async function* linesOf(file: FileHandle, from: number): AsyncGenerator<readonly Line[]> {
-  let offset = from;
-  let begun: Buffer[] = [];
-  for await (const chunk of file.createReadStream({ start: from, autoClose: false, highWaterMark: CHUNK })) {
-    let start = 0;
-    const lines: Line[] = [];
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      const rest = chunk.subarray(start, end);
-      const bytes = begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
-      lines.push({ offset, bytes, whole: true });
-      offset += bytes.length + 1;
-      begun = [];
-      start = end + 1;
-    }
-    begun.push(chunk.subarray(start));
-    yield lines;
-  }
-  const bytes = Buffer.concat(begun);
-  if (bytes.length > 0) yield [{ offset, bytes, whole: false }];
-}
-
 /** What a file came to. */
 export interface Replayed {
   /** Bytes of whole lines, from the beginning. */
@@ -153,7 +124,8 @@ export async function replay(
   if (marked === undefined) throw damaged(path, header.length);
   let end = size;
   let intact = true;
-  for await (const lines of linesOf(file, size)) {
+  const chunks = file.createReadStream({ start: size, autoClose: false, highWaterMark: CHUNK });
+  for await (const lines of linesOf(chunks, size)) {
     for (const { offset, bytes, whole } of lines) {
       end = offset + bytes.length + (whole ? 1 : 0);
       const read = whole ? changesIn(bytes) : undefined;

@@ -73,6 +73,22 @@ const request: OptionSpec = {
   description: 'Recorded request, JSON or YAML (default: a sample)',
 };
 const timeout: OptionSpec = { long: 'timeout', value: 'ms', description: 'Its budget (default: its own, or 1000)' };
+const recordConfig: OptionSpec = {
+  ...config,
+  required: false,
+  description: 'YAML config file whose settings.audit.path it is',
+};
+const record: OptionSpec = { long: 'path', value: 'file', description: 'The record, without a config file' };
+const digest: OptionSpec = { long: 'digest', value: 'digest', description: 'What was signed, as verify shows it' };
+const endpoint: OptionSpec = { long: 'endpoint', value: 'id|name', description: 'Endpoint ID, or <api>/<endpoint>' };
+const payment: OptionSpec = { long: 'payment', value: 'tx|nonce', description: 'Transaction, nonce or payer' };
+const requestId: OptionSpec = { long: 'request', value: 'id', description: 'X-Request-Id of the response' };
+const since: OptionSpec = {
+  long: 'since',
+  value: 'time',
+  description: 'A time in ISO 8601, or how long ago, such as 2h',
+};
+const until: OptionSpec = { long: 'until', value: 'time', description: 'As --since' };
 const domain: OptionSpec = {
   short: 'd',
   long: 'domain',
@@ -147,6 +163,12 @@ export const commands: readonly CommandSpec[] = [
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
+  },
+  {
+    name: 'audit find',
+    description: 'Print what settings.audit has recorded: what was signed, and for whom',
+    options: [recordConfig, record, env, digest, endpoint, payment, requestId, since, until],
+    run: async (given) => (await import('./audit-find.ts')).findAudited(given),
   },
   {
     name: 'identity show',

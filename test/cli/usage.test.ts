@@ -35,7 +35,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, plugin new, plugin test, verify, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, plugin new, plugin test, verify, audit find, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -153,6 +153,7 @@ Commands:
   plugin new         Write a new plugin and its test
   plugin test        Pass a recorded request through the hooks of a plugin
   verify             Check the signature of a saved answer, or of one on stdin
+  audit find         Print what settings.audit has recorded: what was signed, and for whom
   identity show      Print the DNS record that names the signer
   identity verify    Check that the DNS record of a domain names a signer
 
@@ -167,6 +168,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy plugin new --help
   $ signed-data-proxy plugin test --help
   $ signed-data-proxy verify --help
+  $ signed-data-proxy audit find --help
   $ signed-data-proxy identity show --help
   $ signed-data-proxy identity verify --help
 

@@ -34,6 +34,9 @@ const OWN_TEST: Readonly<Record<string, string>> = {
 
 /** Blocks of other pages that are not run here, by the beginning of their text, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'docs/audit.md': {
+    '{"time"': 'test/e2e/audit.test.ts compares it with a line',
+  },
   'docs/auth-x402-exact.md': {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.slow.ts runs it',
   },

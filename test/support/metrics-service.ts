@@ -42,6 +42,7 @@ export async function scrapeEverything(): Promise<Scrape> {
       {
         settings: {
           metrics: { port: 0 },
+          audit: { path: 'audit.jsonl' },
           state: { type: 'file', path: 'payments' },
           plugins,
           signer: { type: 'environment', next: { type: 'kept', key: SECOND.privateKey } },

@@ -1,0 +1,39 @@
+import { clientName, payment } from '../../plugins-sdk/context-keys.ts';
+import type { Exchange, SignedResponse } from '../../plugins-sdk/index.ts';
+import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import { signedFacts } from '../../plugins-sdk/results/answers.ts';
+
+/** Answers that have a line already: an answer that was kept is given again, over a reload, too. */
+const recorded = privateNotes<true>();
+
+export interface LineOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Whether the client was to get the answer; otherwise it was signed, and then withheld. */
+  readonly isGiven: boolean;
+  /** Whether the line shows the answer. */
+  readonly withAnswer: boolean;
+}
+
+/** The line of an answer that a request came to: JSON without a line feed. */
+export function lineOf(answer: SignedResponse, exchange: Exchange, options: LineOptions): string | undefined {
+  const facts = signedFacts(answer);
+  if (facts === undefined) return undefined;
+  const { endpointId, requestHash, digest, timestamp, signers, isMadeHere } = facts;
+  const { requestId, endpoint } = exchange;
+  const [signer, ...others] = signers;
+  const isAgain = !isMadeHere || recorded.get(answer) === true;
+  recorded.set(answer, true);
+  const json = JSON.stringify({
+    time: new Date(options.now).toISOString(),
+    requestId,
+    endpoint: `${endpoint.api}/${endpoint.name}`,
+    ...{ endpointId, requestHash, digest, timestamp, signer },
+    alsoSignedBy: others.length === 0 ? undefined : others,
+    client: clientName.get(exchange),
+    payment: payment.get(exchange),
+    again: isAgain || undefined,
+    given: options.isGiven && undefined,
+  });
+  return options.withAnswer ? `${json.slice(0, -1)},"answer":${answer.json}}` : json;
+}

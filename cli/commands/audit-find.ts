@@ -1,0 +1,152 @@
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { loadConfig } from '../../config/index.ts';
+import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
+import { rotatedFiles } from '../../plugins-sdk/lib/files/rotated.ts';
+import { millisecondsOf } from '../../plugins-sdk/schema/duration.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { definitions } from '../service/index.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { codeOf, escapeUnprintable } from '../text.ts';
+
+/** Read only. */
+const pathKey = configKey('settings', 'audit.path', Type.Optional(Type.String()));
+
+const CHUNK = 1 << 20;
+const [OPEN, CLOSE] = Buffer.from('{}');
+/** Milliseconds for which another process may go on to write a file that was renamed. */
+const LATE_LINES_MS = 60_000;
+const DAMAGED = Symbol('damaged');
+
+interface Filter {
+  /** Whether a line has it, before it is parsed: texts that it must contain. */
+  readonly texts: readonly string[];
+  /** Epoch milliseconds. */
+  readonly since: number;
+  matches(line: Readonly<Record<string, unknown>>): boolean;
+}
+
+/**
+ * Prints the lines of an audit record that have all that is asked for, the oldest first, those of renamed files included.
+ * @returns 0, or 1 when there is none.
+ */
+export async function findAudited(given: Given): Promise<number> {
+  const filter = readFilter(given);
+  const path = await readPath(given);
+  // Opened first: what is renamed meanwhile is not missed.
+  const current = await open(path).catch(missing);
+  const former = await rotatedFiles(path).catch(missing);
+  if (current === undefined && (former === undefined || former.length === 0))
+    throw new Error(`${path}: file not found`);
+  const about = await current?.stat();
+  let found = 0;
+  for (const { path: name, until } of former ?? []) {
+    if (until + LATE_LINES_MS < filter.since) continue;
+    if ((await stat(name).catch(missing))?.ino !== about?.ino) found += await findIn(name, filter);
+  }
+  if (current !== undefined) found += await findIn(path, filter, current);
+  return found > 0 ? 0 : 1;
+}
+
+async function findIn(name: string, filter: Filter, handle?: FileHandle): Promise<number> {
+  const options = { highWaterMark: CHUNK };
+  const chunks = handle === undefined ? createReadStream(name, options) : handle.createReadStream(options);
+  let found = 0;
+  let damaged = 0;
+  try {
+    for await (const lines of linesOf(chunks)) {
+      const fits: string[] = [];
+      for (const { bytes } of lines) {
+        const line = lineIn(bytes, filter);
+        if (line === DAMAGED) damaged += 1;
+        else if (line !== undefined) fits.push(`${escapeUnprintable(line)}\n`);
+      }
+      found += fits.length;
+      if (fits.length > 0) await print(fits.join(''));
+      if (!process.stdout.writable) break;
+    }
+  } catch (error) {
+    throw new Error(`${name}: cannot be read (${codeOf(error)})`);
+  }
+  const lines = damaged === 1 ? 'a line that was cut short was' : `${damaged} lines that were cut short were`;
+  if (damaged > 0) await complain('warning', [`${name}: ${lines} skipped`]);
+  return found;
+}
+
+/** The text of a line that is wanted. */
+function lineIn(bytes: Buffer, { texts, matches }: Filter): string | typeof DAMAGED | undefined {
+  if (bytes.length === 0) return undefined;
+  if (bytes[0] !== OPEN || bytes.at(-1) !== CLOSE) return DAMAGED;
+  if (!texts.every((text) => bytes.includes(text))) return undefined;
+  const text = bytes.toString();
+  const line = parsed(text);
+  if (line === undefined) return DAMAGED;
+  return matches(line) ? text : undefined;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const line: unknown = JSON.parse(text);
+    return isRecord(line) ? line : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws UsageError before anything is read. */
+function readFilter(given: Given): Filter {
+  const lower = (name: string) => given.optional(name)?.toLowerCase();
+  const [digest, request, payment, endpoint] = ['digest', 'request', 'payment', 'endpoint'].map(lower);
+  const until = readTime(given, 'until') ?? Number.POSITIVE_INFINITY;
+  const isWanted = (wanted: string | undefined, ...values: unknown[]) =>
+    wanted === undefined || values.some((value) => String(value).toLowerCase() === wanted);
+  const since = readTime(given, 'since') ?? Number.NEGATIVE_INFINITY;
+  return {
+    texts: [digest, request].filter((text) => text !== undefined),
+    since,
+    matches: (line) => {
+      const time = Date.parse(String(line.time));
+      return (
+        time >= since &&
+        time <= until &&
+        isWanted(digest, line.digest) &&
+        isWanted(request, line.requestId) &&
+        isWanted(endpoint, line.endpointId, line.endpoint) &&
+        isWanted(payment, ...(isRecord(line.payment) ? Object.values(line.payment) : []))
+      );
+    },
+  };
+}
+
+/** Epoch milliseconds of a moment, or of so long ago. */
+function readTime(given: Given, name: 'since' | 'until'): number | undefined {
+  const text = given.optional(name);
+  if (text === undefined) return undefined;
+  const ago = millisecondsOf(text);
+  const time = ago === undefined ? Date.parse(text) : Date.now() - ago;
+  if (!Number.isNaN(time)) return time;
+  throw new UsageError(
+    `option --${name} <time> must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 2h`,
+  );
+}
+
+async function readPath(given: Given): Promise<string> {
+  const [file, path] = [given.optional('config'), given.optional('path')];
+  if ((file === undefined) === (path === undefined)) {
+    throw new UsageError('one of --config <file> and --path <file> is needed: it says which record to look in');
+  }
+  if (file === undefined) return userPath(path ?? '');
+  const env = await readEnvironment(given.optional('env'));
+  const loaded = await loadConfig({ file: userPath(file), env, builtins: definitions(), allowUnset: true });
+  const named = pathKey.in(loaded.config);
+  if (named === undefined) throw new Error(`${file}: settings.audit is not set, so that nothing is recorded`);
+  return resolve(dirname(loaded.file), named);
+}
+
+function missing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error;
+}

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { verifyResponse } from '../../verify/index.ts';
+import { folderWith } from '../cli/run.ts';
+import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
+import { auditLines, untilAudited } from '../support/audit.ts';
+import { errorsOf } from '../support/config.ts';
+import { readPage, textsOf } from '../support/docs.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { SECOND, signerPlugin } from '../support/signer-plugin.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+type Block = Readonly<Record<string, unknown>>;
+
+const encoding = { type: 'int256', path: '$.price', times: '1' };
+
+/** A service that records what it signs in a folder that outlives it. */
+async function setUp(
+  t: TestContext,
+  endpoints: Readonly<Record<string, Block>>,
+  {
+    audit = {},
+    settings = {},
+    files = {},
+    ...rest
+  }: { audit?: Block; settings?: Block; files?: Readonly<Record<string, string>> } & Block = {},
+) {
+  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+  t.after(() => upstream.close());
+  const folder = await folderWith(t);
+  const path = join(folder, 'audit.jsonl');
+  const config = (changes: Block = {}) =>
+    oneApi(upstream.url, endpoints, { settings: { ...settings, audit: { path, ...audit, ...changes } }, ...rest });
+  const service = await startTestService(config(), { files });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= service.stop();
+    return stopped;
+  };
+  t.after(stop);
+  /** What is there once the service has stopped. */
+  const recorded = async () => {
+    await stop();
+    return auditLines(path);
+  };
+  return { upstream, service, folder, path, config, recorded, stop };
+}
+
+async function answerOf(response: Response) {
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  const answer = JSON.parse(text);
+  const verified = verifyResponse(answer, { node: null });
+  assert.ok(verified.ok);
+  return { answer, digest: verified.digest, requestId: response.headers.get('x-request-id') };
+}
+
+describe('the audit record', () => {
+  it('has a line for each answer: what was signed, by whom, for whom', async (t) => {
+    const key = { name: 'ada', key: 'k'.repeat(32) };
+    const { service, path, recorded } = await setUp(t, {
+      plain: { encoding },
+      keyed: { encoding, receipt: true, auth: { type: 'apiKey', keys: [key] }, parameters: [{ name: 'q' }] },
+    });
+    const plain = await answerOf(await service.post('api/plain'));
+    const keyed = await answerOf(await service.post('api/keyed', { q: 'x' }, { 'X-Api-Key': key.key }));
+    const of = (name: string, { answer, digest, requestId }: typeof plain) => ({
+      ...{ requestId, endpoint: `api/${name}`, endpointId: service.ids[`api/${name}`] },
+      ...{ digest, timestamp: answer.timestamp, signer: TEST_ADDRESS },
+    });
+    const lines = await recorded();
+    assert.deepEqual(lines, [
+      of('plain', plain),
+      { ...of('keyed', keyed), requestHash: keyed.answer.receipt.requestHash, client: 'ada' },
+    ]);
+    const text = await readFile(path, 'utf8');
+    const [example = ''] = textsOf(await readPage('docs/audit.md'), 'json');
+    assert.deepEqual(Object.keys(JSON.parse(example)), Object.keys(JSON.parse(text.split('\n')[0] ?? '')));
+    assert.ok(!text.includes(plain.answer.data) && !text.includes(plain.answer.signature));
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+  });
+
+  it('with values it has the answers, which can be verified years later', async (t) => {
+    const { service, recorded } = await setUp(t, { raw: {}, plain: { encoding } }, { audit: { values: true } });
+    const answers = [await answerOf(await service.post('api/raw')), await answerOf(await service.post('api/plain'))];
+    const lines = await recorded();
+    assert.deepEqual(
+      lines.map(({ answer }) => answer),
+      answers.map(({ answer }) => answer),
+    );
+    assert.ok(lines.every(({ answer }) => verifyResponse(answer, { node: TEST_ADDRESS }).ok));
+  });
+
+  it('has one for an async answer, with the id of the request and not that which opens the answer', async (t) => {
+    const { service, path } = await setUp(t, { later: { encoding, mode: 'async' } });
+    const response = await service.post('api/later');
+    const requestId = response.headers.get('x-request-id');
+    const at = await submitted(response);
+    const record = await finished(service, at);
+    const [line] = await untilAudited(path, 1);
+    assert.deepEqual([line?.requestId, line?.timestamp], [requestId, record.timestamp]);
+    assert.ok(!(await readFile(path, 'utf8')).includes(at.requestId));
+  });
+
+  it('has one for a streamed answer, and one for each answer of a mode that gives several', async (t) => {
+    const source = `export default {
+      name: 'twice', modes: { twice: { repeats: true } },
+      setup: () => ({ hooks: { present: { twice: async (run) => {
+        const answers = [await run(), await run()];
+        return { status: 200, headers: {}, body: JSON.stringify(answers.map(({ json }) => JSON.parse(json))) };
+      } } } }),
+    };`;
+    const { files, plugins } = pluginFiles({ twice: source });
+    const endpoints = { one: { encoding, mode: 'stream' }, two: { encoding, mode: 'twice' } };
+    const { service, recorded } = await setUp(t, endpoints, { files, settings: { plugins } });
+    assert.equal((await service.post('api/one')).status, 200);
+    const response = await service.post('api/two');
+    assert.equal(response.status, 200, await response.text());
+    const lines = await recorded();
+    assert.deepEqual(
+      lines.map(({ endpoint, again, given }) => [endpoint, again, given]),
+      [
+        ['api/one', undefined, undefined],
+        ['api/two', undefined, undefined],
+        ['api/two', undefined, undefined],
+      ],
+    );
+    assert.equal(lines[1]?.requestId, lines[2]?.requestId);
+  });
+
+  it('says of an answer that is given again that its signature is no new one', async (t) => {
+    const { service, upstream, recorded } = await setUp(t, { kept: { encoding, cache: { maxAge: 600_000 } } });
+    let release = () => undefined as void;
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    upstream.on('/kept', async (...args) => {
+      await waiting;
+      await faults.json({ price: 7 })(...args);
+    });
+    // The second one waits for the call of the first, the third finds what it left.
+    const together = [service.post('api/kept'), service.post('api/kept')];
+    await upstream.untilRequested('/kept');
+    release();
+    const responses = [...(await Promise.all(together)), await service.post('api/kept')];
+    const ids = responses.map(({ headers }) => headers.get('x-request-id'));
+    const lines = await recorded();
+    assert.equal(upstream.requests.length, 1);
+    assert.deepEqual(lines.map(({ requestId }) => requestId).toSorted(), ids.toSorted());
+    assert.equal(new Set(lines.map(({ digest }) => digest)).size, 1);
+    assert.deepEqual(
+      lines.map(({ again }) => again),
+      [undefined, true, true],
+    );
+  });
+
+  it('has what was signed and then withheld', async (t) => {
+    const source = `export default { name: 'no', setup: ({}) => ({ hooks: { approve: () => { throw new Error('no'); } } }) };`;
+    const { files, plugins } = pluginFiles({ no: source });
+    const { service, recorded } = await setUp(t, { plain: { encoding } }, { files, settings: { plugins } });
+    const response = await service.post('api/plain');
+    assert.equal(response.status, 500);
+    const [line, ...more] = await recorded();
+    assert.deepEqual([line?.requestId, line?.given, more], [response.headers.get('x-request-id'), false, []]);
+  });
+
+  it('names all signers, and is of the answers that plugins sign, too', async (t) => {
+    const { files, plugins } = pluginFiles({ kept: signerPlugin('audit') });
+    const settings = { plugins, signer: { type: 'environment', next: { type: 'kept', key: SECOND.privateKey } } };
+    const { service, recorded } = await setUp(t, { both: { encoding, signatures: true } }, { files, settings });
+    await answerOf(await service.post('api/both'));
+    const [line] = await recorded();
+    assert.deepEqual([line?.signer, line?.alsoSignedBy], [TEST_ADDRESS, [SECOND.address]]);
+  });
+
+  it('is off without a path, and has no line for what was not signed', async (t) => {
+    const { service, upstream, recorded } = await setUp(t, { plain: { encoding } });
+    upstream.on('/plain', faults.serverError());
+    assert.equal((await service.post('api/plain')).status, 502);
+    assert.deepEqual(await recorded(), []);
+  });
+});
+
+describe('the file of the audit record', () => {
+  it('is renamed when it is large, and the oldest go', async (t) => {
+    const { service, stop, folder, path } = await setUp(
+      t,
+      { plain: { encoding } },
+      { audit: { maxSize: 1000, keep: 2 } },
+    );
+    const ids: (string | null)[] = [];
+    for (let i = 0; i < 15; i++) {
+      const { requestId } = await answerOf(await service.post('api/plain'));
+      ids.push(requestId);
+      // Each is written before the next one, so that sizes are known.
+      while ((await auditLines(path)).at(-1)?.requestId !== requestId) await new Promise(setImmediate);
+    }
+    await stop();
+    const names = (await readdir(folder)).toSorted();
+    assert.equal(names.length, 3);
+    assert.match(names.join(' '), /^audit\.jsonl( audit\.jsonl\.\d{8}T\d{6}\.\d{3}Z-\d+){2}$/);
+    const kept = await Promise.all(
+      [...names.slice(1), ...names.slice(0, 1)].map((name) => auditLines(join(folder, name))),
+    );
+    const found = kept.flat().map(({ requestId }) => requestId);
+    assert.deepEqual(found, ids.slice(-found.length));
+    const removed = service.logs.filter(({ message }) => message === 'an old file of the audit record was removed');
+    assert.ok(removed.length > 0);
+  });
+
+  it('is renamed with the first line of another day', async (t) => {
+    const { service, stop, folder, path } = await setUp(t, { plain: { encoding } });
+    await answerOf(await service.post('api/plain'));
+    await untilAudited(path, 1);
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await utimes(path, yesterday, yesterday);
+    const { requestId } = await answerOf(await service.post('api/plain'));
+    await stop();
+    assert.equal((await readdir(folder)).length, 2);
+    assert.deepEqual(
+      (await auditLines(path)).map((line) => line.requestId),
+      [requestId],
+    );
+  });
+
+  it('goes on in a new one when a program for logs has moved it away', async (t) => {
+    const { service, stop, folder, path } = await setUp(t, { plain: { encoding } });
+    await answerOf(await service.post('api/plain'));
+    await untilAudited(path, 1);
+    await rename(path, join(folder, 'moved'));
+    await answerOf(await service.post('api/plain'));
+    await stop();
+    const counts = await Promise.all(
+      [path, join(folder, 'moved')].map(async (file) => (await auditLines(file)).length),
+    );
+    assert.deepEqual(counts, [1, 1]);
+  });
+
+  it('that ends within a line goes on with a line of its own', async (t) => {
+    const { service, stop, path, config } = await setUp(t, { plain: { encoding } });
+    const torn = join(path, '..', 'torn');
+    await writeFile(torn, '{"time":"2026-01-01T00:00');
+    assert.ok((await reload(service, config({ path: torn }))).done);
+    const { digest } = await answerOf(await service.post('api/plain'));
+    await stop();
+    const [first, second, ...rest] = (await readFile(torn, 'utf8')).split('\n');
+    assert.deepEqual([first, JSON.parse(second ?? '').digest, rest], ['{"time":"2026-01-01T00:00', digest, ['']]);
+  });
+
+  it('may be another one after a reload, which loses no line', async (t) => {
+    const { service, stop, path, config } = await setUp(t, { plain: { encoding } });
+    const other = `${path}2`;
+    const before = await answerOf(await service.post('api/plain'));
+    assert.ok((await reload(service, config({ path: other }))).done);
+    const after = await answerOf(await service.post('api/plain'));
+    assert.ok((await reload(service, config({ path: other, values: true }))).done);
+    const last = await answerOf(await service.post('api/plain'));
+    await stop();
+    const digests = async (file: string) => (await auditLines(file)).map(({ digest }) => digest);
+    assert.deepEqual(await digests(path), [before.digest]);
+    assert.deepEqual(await digests(other), [after.digest, last.digest]);
+  });
+
+  it('must be one that can be written: else the service does not start, and a reload changes nothing', async (t) => {
+    const { service, folder, config } = await setUp(t, { plain: { encoding } });
+    await mkdir(join(folder, 'directory'));
+    const at = (name: string) => join(folder, name);
+    const refused = async (path: string) => {
+      const { done, lines } = await reload(service, config({ path }));
+      assert.equal(done, false);
+      return lines[0];
+    };
+    const cannot = 'error plugin "audit" cannot start: settings.audit.path:';
+    assert.equal(
+      await refused(at('none/audit')),
+      `${cannot} ${at('none/audit')} cannot be used (ENOENT): its directory does not exist: create it, or change path`,
+    );
+    assert.equal(await refused(at('directory')), `${cannot} ${at('directory')} is a directory: add the name of a file`);
+    assert.equal(await refused('/dev/null'), `${cannot} /dev/null is no regular file: change path`);
+    await answerOf(await service.post('api/plain'));
+    await assert.rejects(startTestService(config({ path: at('none/audit') })), {
+      message: /^plugin "audit" cannot start: settings\.audit\.path: .+ \(ENOENT\): its directory does not exist/,
+    });
+  });
+});
+
+it('the settings of the audit record are checked', async () => {
+  const errors = (audit: unknown, state?: unknown) =>
+    errorsOf({
+      settings: { audit, ...(state === undefined ? {} : { state }) },
+      ...oneApi('https://a.example', { e: { encoding } }),
+    });
+  assert.deepEqual(await errors({ path: 'audit.jsonl' }), []);
+  assert.deepEqual(await errors({}), ['settings.audit.path: required key is missing']);
+  assert.deepEqual(await errors({ path: 'folder/' }), [
+    'settings.audit.path: has the wrong form, expected: a file of JSON lines, relative to the config file; made if there is none (pattern [^/]$)',
+  ]);
+  assert.deepEqual(await errors({ path: 'a', keep: 0 }), ['settings.audit.keep: must be at least 1']);
+  assert.deepEqual(await errors({ path: 'a', file: 'b' }), [
+    'settings.audit.file: unknown key, known keys: path, values, sync, maxSize, keep',
+  ]);
+  assert.deepEqual(await errors({ path: './x/../state' }, { type: 'file', path: 'state' }), [
+    'settings.audit.path: is the file of settings.state.path: choose another one',
+  ]);
+});
