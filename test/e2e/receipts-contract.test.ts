@@ -26,7 +26,7 @@ const ETH = { symbol: 'ETHUSD' };
 const PRICES: Readonly<Record<string, number>> = { BTCUSD: 64_000, ETHUSD: 3000 };
 
 const contracts = {
-  ...(await compile('examples/contracts/SignedDataVerifier.sol')),
+  ...(await compile('verify/contracts/SignedDataVerifier.sol')),
   ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
 };
 

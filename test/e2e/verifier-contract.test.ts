@@ -41,7 +41,7 @@ interface Target {
 }
 
 const contracts: Readonly<Record<string, Compiled>> = {
-  ...(await compile('examples/contracts/SignedDataVerifier.sol')),
+  ...(await compile('verify/contracts/SignedDataVerifier.sol')),
   ...(await compile('examples/contracts/PriceConsumer.sol')),
   ...(await compile('test/support/contracts/Callbacks.sol')),
 };

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { InterfaceAbi } from 'ethers';
 
@@ -18,21 +18,20 @@ const cache = join(root, '.cache', 'solidity');
 // The compiler is a large synchronous program: in a process of its own it neither blocks nor stays.
 const COMPILER = `
 const { readFileSync } = require('node:fs');
-const { createRequire } = require('node:module');
 const solc = require('solc');
 const input = JSON.parse(readFileSync(0, 'utf8'));
 const find = (path) => {
-  try { return { contents: readFileSync(createRequire(process.cwd() + '/').resolve(path), 'utf8') }; }
+  try { return { contents: readFileSync(process.argv[1] + '/node_modules/' + path, 'utf8') }; }
   catch (error) { return { error: String(error) }; }
 };
 process.stdout.write(solc.compile(JSON.stringify(input), { import: find }));
 `;
 
-function compilerOutput(input: string): Promise<string> {
+function compilerOutput(input: string, packages: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(
       process.execPath,
-      ['-e', COMPILER],
+      ['-e', COMPILER, packages],
       { cwd: root, maxBuffer: 64 * 1024 * 1024, timeout: 300_000 },
       (error, stdout) => (error === null ? resolve(stdout) : reject(error)),
     );
@@ -50,18 +49,25 @@ interface CompilerOutput {
   >;
 }
 
+/** A file and all that it imports by relative paths, each under its path from the project's root. */
+async function sourcesOf(file: string): Promise<Readonly<Record<string, { readonly content: string }>>> {
+  const content = await readFile(join(root, file), 'utf8');
+  const imported = [...content.matchAll(/^import .*"(\.[^"]+)";$/gm)].map(([, path = '']) => join(dirname(file), path));
+  return Object.assign({ [file]: { content } }, ...(await Promise.all(imported.map(sourcesOf))));
+}
+
 /**
- * Compiles one Solidity file, optimised; imports resolve as Node packages. Results are kept by content under `.cache`.
+ * Compiles one Solidity file, optimised; other imports than relative ones resolve as Node packages. Results are kept by content under `.cache`.
  *
  * @param file path from the project's root.
+ * @param packages the folder whose `node_modules` are meant.
  * @throws Error with the compiler's own text, warnings included: a contract here compiles without any.
  * @returns every contract of that file by name.
  */
-export async function compile(file: string): Promise<Readonly<Record<string, Compiled>>> {
-  const content = await readFile(join(root, file), 'utf8');
+export async function compile(file: string, packages = root): Promise<Readonly<Record<string, Compiled>>> {
   const input = JSON.stringify({
     language: 'Solidity',
-    sources: { [file]: { content } },
+    sources: await sourcesOf(file),
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 200 },
@@ -71,7 +77,7 @@ export async function compile(file: string): Promise<Readonly<Record<string, Com
   const lock = await readFile(join(root, 'package-lock.json'), 'utf8');
   const kept = join(cache, `${createHash('sha256').update(input).update(lock).digest('hex')}.json`);
   const known = await readFile(kept, 'utf8').catch(() => undefined);
-  const text = known ?? (await compilerOutput(input));
+  const text = known ?? (await compilerOutput(input, packages));
   const output: CompilerOutput = JSON.parse(text);
   const errors = output.errors ?? [];
   if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join('\n'));

@@ -79,7 +79,7 @@ describe('the vectors of receipts: what the example contract says', () => {
 
   before(async () => {
     contracts = {
-      ...(await compile('examples/contracts/SignedDataVerifier.sol')),
+      ...(await compile('verify/contracts/SignedDataVerifier.sol')),
       ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
     };
     chain = await startChain(31337, ['--timestamp', '1767225600']);

@@ -57,7 +57,7 @@ function compile(): void {
 /** The compiler takes no file that is JavaScript already, no data, and not what is to stay TypeScript. */
 function copyRest(): void {
   const needed = (file: string) =>
-    (/\.(?:m?js|d\.mts)$/.test(file) && file !== SOURCE_ONLY) ||
+    (/\.(?:m?js|d\.mts|sol)$/.test(file) && file !== SOURCE_ONLY) ||
     (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
   for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
     if (needed(file) || file.startsWith(TEMPLATE)) copy(file);

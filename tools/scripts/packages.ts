@@ -66,37 +66,59 @@ function dependenciesOf(base: string, files: readonly string[], manifest: Manife
   };
 }
 
-/** @param dist the built package. @param sources has a folder for each package: its README and what is its own in its manifest. */
-export function writePackages(dist: string, sources: string, manifest: Manifest): void {
-  const { version, license, type, engines } = manifest;
-  for (const name of readdirSync(sources)) {
-    const own: Manifest = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'));
-    const exports = Object.entries(own.exports).map(([path, module]): [string, string] => [path, String(module)]);
-    const files = reached(
-      dist,
-      exports.map(([, module]) => join('.', module)),
-    );
-    const target = join(dist, 'packages', name);
-    for (const file of files) {
-      mkdirSync(dirname(join(target, file)), { recursive: true });
-      cpSync(join(dist, file), join(target, file));
-    }
-    cpSync(join(sources, name, 'README.md'), join(target, 'README.md'));
-    cpSync(join(dist, 'LICENSE'), join(target, 'LICENSE'));
-    const { name: published, description, keywords, ...rest } = own;
-    const built = {
-      name: published,
-      version,
-      description,
-      keywords,
-      license,
-      type,
-      engines,
-      ...rest,
+/** What all of them have, and what each says of itself. */
+function heading({ version, license, type, engines }: Manifest, own: Manifest): Record<string, unknown> {
+  const { name, description, keywords, ...rest } = own;
+  return { name, version, description, keywords, license, type, engines, ...rest };
+}
+
+/** What a package holds, and what its manifest says of that. */
+interface Contents {
+  /** Where each file comes from, by where it goes. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly says: Readonly<Record<string, unknown>>;
+}
+
+/** Modules, and all that they lead to. */
+function modulesOf(dist: string, own: Manifest, manifest: Manifest): Contents {
+  const exports = Object.entries(own.exports).map(([path, module]): [string, string] => [path, String(module)]);
+  const files = reached(
+    dist,
+    exports.map(([, module]) => join('.', module)),
+  );
+  return {
+    files: new Map(files.map((file) => [file, file])),
+    says: {
       exports: Object.fromEntries(exports.map(([path, module]) => [path, typed(module)])),
       files: [...new Set(files.map((file) => file.split('/')[0]))],
       dependencies: dependenciesOf(dist, files, manifest),
-    };
+    },
+  };
+}
+
+/** A folder of Solidity, whose files stand at the top: `import "name/File.sol"`. Without `exports`, tools of that language find them. */
+function contractsOf(dist: string, folder: string): Contents {
+  const names = readdirSync(join(dist, folder)).filter((name) => name.endsWith('.sol'));
+  return {
+    files: new Map(names.map((name) => [name, join(folder, name)])),
+    says: { type: undefined, engines: undefined, contracts: undefined, files: names },
+  };
+}
+
+/** @param dist the built package. @param sources has a folder for each package: its README and what is its own in its manifest. */
+export function writePackages(dist: string, sources: string, manifest: Manifest): void {
+  for (const name of readdirSync(sources)) {
+    const own: Manifest = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'));
+    const { files, says } =
+      typeof own.contracts === 'string' ? contractsOf(dist, own.contracts) : modulesOf(dist, own, manifest);
+    const target = join(dist, 'packages', name);
+    for (const [to, from] of files) {
+      mkdirSync(dirname(join(target, to)), { recursive: true });
+      cpSync(join(dist, from), join(target, to));
+    }
+    cpSync(join(sources, name, 'README.md'), join(target, 'README.md'));
+    cpSync(join(dist, 'LICENSE'), join(target, 'LICENSE'));
+    const built = { ...heading(manifest, own), ...says };
     writeFileSync(join(target, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
   }
 }

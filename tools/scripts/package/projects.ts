@@ -61,6 +61,17 @@ export function makeVerifyProject(folder: string, tarball: string): string {
   return path;
 }
 
+/** Compiles the contract of its page against the package, as found in `node_modules`. */
+export function compileShown(folder: string, tarball: string): void {
+  const path = project(folder, 'contracts', tarball, 'solc');
+  for (const [name, text] of filesOf(read('tools', 'packages', 'contracts', 'README.md')))
+    writeFileSync(join(path, name), text);
+  const places = ['--base-path', '.', '--include-path', 'node_modules'];
+  run(path, join(path, 'node_modules', '.bin', 'solcjs'), 'Consumer.sol', '--bin', ...places);
+  const made = readFileSync(join(path, 'Consumer_sol_Consumer.bin'), 'utf8');
+  if (!/^60[0-9a-f]{1000,}$/.test(made)) fail(`solc made ${made.slice(0, 20)}… of Consumer.sol`);
+}
+
 /** Plugins of the SDK's page and of the tests, with nothing of the service but the SDK. */
 export function makePluginProject(folder: string, tarball: string): string {
   const path = project(folder, 'plugin', tarball, 'typescript', 'tsx', '@types/node');

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
+import {SignedData} from "./SignedData.sol";
+
 /// @title Delivers answers of a signed-data proxy to consumer contracts
 /// @notice Anyone may deliver any answer of any signer to any contract, once. The verifier proves one thing to the
 /// callback: that `node` signed `endpointId`, `timestamp` and `data`. Whether that signer, that endpoint and that moment
@@ -28,9 +30,6 @@ contract SignedDataVerifier {
         address callback,
         bytes4 selector
     );
-
-    /// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
-    uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     /// Deliveries made, by the hash of digest, signer, callback and selector. The signature is not part of it: a signer
     /// can make many for one digest, and all of them are the same delivery.
@@ -77,24 +76,21 @@ contract SignedDataVerifier {
 
     /// @notice What a signer signs, as an EIP-191 personal message of 32 bytes.
     function digestOf(bytes32 endpointId, uint256 timestamp, bytes calldata data) public pure returns (bytes32) {
-        // Only the last member has no fixed length, so no two answers pack to the same bytes.
-        return keccak256(abi.encodePacked(endpointId, timestamp, data));
+        return SignedData.digest(endpointId, timestamp, data);
     }
 
     function _deliveryOf(bytes32 digest, address node, address callback, bytes4 selector) private pure returns (bytes32) {
         return keccak256(abi.encode(digest, node, callback, selector));
     }
 
-    /// Never the zero address, which `ecrecover` returns for what is no signature.
-    function _signerOf(bytes32 digest, bytes calldata signature) private pure returns (address signer) {
-        require(signature.length == 65, "Invalid signature length");
-        bytes32 r = bytes32(signature[0:32]);
-        bytes32 s = bytes32(signature[32:64]);
-        uint8 v = uint8(signature[64]);
-        require(v == 27 || v == 28, "Invalid signature v");
-        require(uint256(s) <= MAX_S, "Invalid signature s");
-        signer = ecrecover(keccak256(abi.encodePacked("\x19Ethereum Signed Message:\n32", digest)), v, r, s);
-        require(signer != address(0), "Invalid signature");
+    /// Never the zero address.
+    function _signerOf(bytes32 digest, bytes calldata signature) private pure returns (address) {
+        (address signer, SignedData.Fault fault) = SignedData.tryRecover(digest, signature);
+        require(fault != SignedData.Fault.Length, "Invalid signature length");
+        require(fault != SignedData.Fault.V, "Invalid signature v");
+        require(fault != SignedData.Fault.S, "Invalid signature s");
+        require(fault == SignedData.Fault.None, "Invalid signature");
+        return signer;
     }
 
     /// Reverts with just the bytes that the callback reverted with. What it returns on success is not even copied, so
