@@ -123,9 +123,9 @@ function configLoader(file: string, own: readonly Definition[], signers: Signers
 function warnOfVariables(env: Environment, log: Log): void {
   if (env.SERVICE_MNEMONIC && env.SERVICE_PRIVATE_KEY)
     log.warn('SERVICE_MNEMONIC and SERVICE_PRIVATE_KEY are both set: the mnemonic wins');
-  // Node reads it before anything else runs.
-  if (env.NODE_EXTRA_CA_CERTS && !process.env.NODE_EXTRA_CA_CERTS)
-    log.warn('NODE_EXTRA_CA_CERTS counts only as a variable of the process, not in a file');
+  // Node and the library of OpenTelemetry read them by themselves.
+  for (const name of ['NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'])
+    if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
 
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */

@@ -26,15 +26,19 @@ export function leaveOut(name: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
 }
 
-/** What a module writes to stdout where a package is not installed, or to stderr if nothing; it runs in the project's folder. */
-export function outputWithout(name: string, program: string): string {
+/** Words for node's command line by which a package cannot be imported, as if it were not installed. */
+export function notInstalled(name: string): string[] {
   const hook = `export async function resolve(name, context, next) {
     if (name === ${JSON.stringify(name)}) throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
     return next(name, context);
   }`;
   const url = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
-  const register = `import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`;
-  const words = ['--import', 'tsx', '--import', url(register), '--input-type=module', '-e', program];
+  return ['--import', url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`)];
+}
+
+/** What a module writes to stdout where a package is not installed, or to stderr if nothing; it runs in the project's folder. */
+export function outputWithout(name: string, program: string): string {
+  const words = ['--import', 'tsx', ...notInstalled(name), '--input-type=module', '-e', program];
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
   const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', cwd, timeout: 300_000 });
   return stdout || stderr;

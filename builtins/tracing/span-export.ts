@@ -1,0 +1,116 @@
+import type { Tracer } from '@opentelemetry/api';
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
+import type { Log } from '../../plugins-sdk/index.ts';
+import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
+import { checkVariables } from './variables.ts';
+
+const INSTALL =
+  'npm install @opentelemetry/api@1.9 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/resources@2 @opentelemetry/sdk-trace-base@2';
+
+/** Milliseconds that a stop waits for the collector. */
+const FLUSH_TIMEOUT_MS = 3000;
+
+/** What makes spans. */
+export interface Tracing {
+  readonly api: typeof import('@opentelemetry/api');
+  readonly tracer: Tracer;
+}
+
+interface Exporting extends Tracing {
+  flush(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+interface ExportOptions {
+  /** The variable that asks for spans. */
+  readonly variable: string;
+  readonly version: string;
+  readonly log: Log;
+}
+
+/** Sends the spans of this process to a collector, over all reloads. Variables of OpenTelemetry say how: the library reads them. */
+export class SpanExport {
+  readonly #options: ExportOptions;
+  #started: Promise<Exporting> | undefined;
+
+  constructor(options: ExportOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Error with the command that installs what is missing, or the variable that is wrong. */
+  start(): Promise<Tracing> {
+    checkVariables(process.env, this.#options.variable);
+    this.#started ??= load(this.#options);
+    return this.#started;
+  }
+
+  /** Sends what has not been sent yet, in bounded time. */
+  async flush(): Promise<void> {
+    const late = () => this.#options.log.warn('spans were lost: the collector did not take them in time');
+    const exporting = await this.#started?.catch(() => undefined);
+    await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve(exporting?.flush()), late);
+  }
+
+  /** What is to be waited for was flushed. */
+  close(): void {
+    void this.#started?.then((exporting) => exporting.close()).catch(() => undefined);
+  }
+}
+
+async function load({ variable, version, log }: ExportOptions): Promise<Exporting> {
+  const missing = `${variable} is set, and needs packages that are not installed: ${INSTALL}`;
+  const [api, { OTLPTraceExporter }, resources, sdk] = await optionalPackage(
+    () =>
+      Promise.all([
+        import('@opentelemetry/api'),
+        import('@opentelemetry/exporter-trace-otlp-proto'),
+        import('@opentelemetry/resources'),
+        import('@opentelemetry/sdk-trace-base'),
+      ]),
+    missing,
+  );
+  // The library says only in this way that it has replaced a variable's value by a default.
+  const { diag } = api;
+  const said = (message: string) => log.warn(`OpenTelemetry: ${message}`);
+  const nothing = () => undefined;
+  const logger = { error: said, warn: said, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const exporter = telling(new OTLPTraceExporter(), log);
+  const own = { 'service.name': 'signed-data-proxy', 'service.version': version, 'process.pid': process.pid };
+  const resource = resources
+    .defaultResource()
+    .merge(resources.resourceFromAttributes(own))
+    .merge(resources.detectResources({ detectors: [resources.envDetector] }));
+  const provider = new sdk.BasicTracerProvider({ resource, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] });
+  diag.disable();
+  return {
+    api,
+    tracer: provider.getTracer('signed-data-proxy', version),
+    // The provider does not wait for a batch that is on its way already.
+    flush: () => Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]),
+    close: () => provider.shutdown(),
+  };
+}
+
+/** Says when spans begin to be lost, and when they are taken again; the library would not. */
+function telling(exporter: SpanExporter, log: Log): SpanExporter {
+  let lost = 0;
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        const isTaken = result.code === 0;
+        if (isTaken && lost > 0) log.info('spans are exported again', { lost });
+        if (!isTaken && lost === 0) log.warn('spans are not exported', { error: errorText(result.error) });
+        lost = isTaken ? 0 : lost + spans.length;
+        done(result);
+      }),
+    forceFlush: async () => exporter.forceFlush?.(),
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+/** Of several addresses that refuse a connection Node makes an error without a message; of a status there is a number alone. */
+function errorText(error: (Error & { readonly code?: unknown }) | undefined): string {
+  return [error?.code, error?.message].filter(Boolean).join(' ') || 'the collector is busy';
+}

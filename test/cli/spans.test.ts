@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { type Collector, startCollector } from '../support/collector.ts';
+import { notInstalled } from '../support/hide.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { folderWith, launch, PACKAGE_ROOT, type Running } from './run.ts';
+import { configText, endpointId, KEY, specifications } from './service-config.ts';
+import { urlOf } from './started.ts';
+
+const INSTALL =
+  'npm install @opentelemetry/api@1.9 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/resources@2 @opentelemetry/sdk-trace-base@2';
+
+/** So long that nothing is sent before the end. */
+const LONG = { OTEL_BSP_SCHEDULE_DELAY: '600000' };
+
+describe('spans of a service that is started by the command line', () => {
+  let collector: Collector;
+  let upstream: Upstream;
+
+  before(async () => {
+    collector = await startCollector();
+    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+  });
+  after(() => Promise.all([upstream.close(), collector.close()]));
+
+  /** Starts the service with these variables; in a `.env` beside the config those of `file`. */
+  async function start(t: TestContext, env: Readonly<Record<string, string>>, words: string[] = [], file = '') {
+    const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url), '.env': file });
+    const args = [...words, `${PACKAGE_ROOT}/cli/bin.js`, 'start', '-c', 'c.yaml'];
+    return launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+  }
+
+  async function ask(running: Running): Promise<number> {
+    const id = endpointId(specifications(upstream.url).eth);
+    const headers = { 'Content-Type': 'application/json' };
+    return (await fetch(`${await urlOf(running)}/endpoints/${id}`, { method: 'POST', headers, body: '{}' })).status;
+  }
+
+  async function stop({ child, ended }: Running) {
+    child.kill('SIGTERM');
+    const { code, stdout, stderr } = await ended;
+    assert.deepEqual([code, stderr], [0, '']);
+    return stdout;
+  }
+
+  for (const name of ['api', 'exporter-trace-otlp-proto', 'resources', 'sdk-trace-base'])
+    it(`names the packages to install where @opentelemetry/${name} is missing`, async (t) => {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+      const { code, stderr } = await (await start(t, env, notInstalled(`@opentelemetry/${name}`))).ended;
+      const text = `plugin "tracing" cannot start: OTEL_EXPORTER_OTLP_ENDPOINT is set, and needs packages that are not installed: ${INSTALL}\n`;
+      assert.deepEqual([code, stderr.slice(-text.length)], [1, text]);
+    });
+
+  const off: Readonly<Record<string, Record<string, string>>> = {
+    'no variable is set': {},
+    'the variable is empty': { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
+    'OTEL_SDK_DISABLED is true': { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_SDK_DISABLED: 'True' },
+    'OTEL_TRACES_EXPORTER is none': { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_TRACES_EXPORTER: 'none' },
+  };
+  for (const [why, env] of Object.entries(off))
+    it(`imports nothing where ${why}`, async (t) => {
+      const words = ['api', 'exporter-trace-otlp-proto', 'resources', 'sdk-trace-base'].flatMap((name) =>
+        notInstalled(`@opentelemetry/${name}`),
+      );
+      const running = await start(t, env, words);
+      const asked = upstream.requests.length;
+      assert.equal(await ask(running), 200);
+      assert.equal(upstream.requests[asked]?.headers.traceparent, undefined);
+      await stop(running);
+    });
+
+  const endpoint = 'OTEL_EXPORTER_OTLP_ENDPOINT';
+  const traces = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
+  const must = 'must be an http or https URL such as http://127.0.0.1:4318';
+  const one = (name: string, of: string) =>
+    `${name} must be http/protobuf, the one protocol that spans are sent by: set it so, and ${of} to that port of the collector (4318)`;
+  const wrong: readonly (readonly [Record<string, string>, string])[] = [
+    [{ [endpoint]: 'collector:4318' }, `${endpoint} ${must}`],
+    [{ [endpoint]: 'http://a', [traces]: 'nowhere' }, `${traces} ${must}`],
+    [{ [endpoint]: 'http://a', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, one('OTEL_EXPORTER_OTLP_PROTOCOL', endpoint)],
+    [
+      { [traces]: 'http://a', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' },
+      one('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', traces),
+    ],
+  ];
+  for (const [env, text] of wrong)
+    it(`does not start with ${JSON.stringify(env)}`, async (t) => {
+      const { code, stderr } = await (await start(t, env)).ended;
+      const line = `plugin "tracing" cannot start: ${text}\n`;
+      assert.deepEqual([code, stderr.slice(-line.length)], [1, line]);
+    });
+
+  it('says that the variable counts for nothing in a file, and what the library makes of a wrong one', async (t) => {
+    const inFile = await start(t, {}, [], 'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9\n');
+    await urlOf(inFile);
+    assert.match(
+      await stop(inFile),
+      / WARN OTEL_EXPORTER_OTLP_ENDPOINT counts only as a variable of the process, not in a file\n/,
+    );
+    const odd = await start(t, { [endpoint]: collector.url, OTEL_TRACES_SAMPLER: 'some' });
+    await urlOf(odd);
+    assert.match(
+      await stop(odd),
+      / WARN OpenTelemetry: OTEL_TRACES_SAMPLER value "some" invalid, defaulting to "parentbased_always_on"\.\n/,
+    );
+  });
+
+  it('flushes at a stop, compressed if a variable says so, and to the path of the variable for traces', async (t) => {
+    const env = { [traces]: `${collector.url}/of/traces`, OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip', ...LONG };
+    const running = await start(t, { ...env, OTEL_SERVICE_NAME: 'flushed' });
+    assert.equal(await ask(running), 200);
+    const before = collector.requests.length;
+    await stop(running);
+    const spans = collector.spans.filter(({ resource }) => resource['service.name'] === 'flushed');
+    assert.equal(spans.filter(({ kind }) => kind === 'server').length, 1);
+    assert.deepEqual(
+      collector.requests.slice(before).map(({ path, headers }) => [path, headers['content-encoding']]),
+      [['/of/traces', 'gzip']],
+    );
+  });
+
+  it('stops in time, and says so, where the collector does not answer', async (t) => {
+    const silent = await startUpstream({ '*': faults.hang() });
+    t.after(() => silent.close());
+    const running = await start(t, { [endpoint]: silent.url, ...LONG });
+    assert.equal(await ask(running), 200);
+    assert.match(await stop(running), / WARN spans were lost: the collector did not take them in time\n/);
+  });
+
+  it('has the sampler of the variables decide what is recorded', async (t) => {
+    const running = await start(t, { [endpoint]: collector.url, OTEL_TRACES_SAMPLER: 'always_off', ...LONG });
+    const [asked, before] = [upstream.requests.length, collector.requests.length];
+    assert.equal(await ask(running), 200);
+    assert.match(String(upstream.requests[asked]?.headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
+    await stop(running);
+    assert.equal(collector.requests.length, before);
+  });
+});

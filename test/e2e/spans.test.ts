@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { finished, submitted } from '../support/async.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const OTHER = '0af7651916cd43dd8448eb211c80319c';
+
+const encoding = { type: 'uint256', path: '$.value' };
+const endpoints = {
+  plain: { encoding, parameters: [{ name: 'q' }] },
+  failing: { encoding },
+  broken: { encoding: { type: 'uint256', path: '$.nothing' } },
+  retried: { encoding },
+  async: { encoding, mode: 'async' },
+  cached: { encoding, cache: { maxAge: 600_000 }, parameters: [{ name: 'q' }] },
+  locked: { encoding, auth: { type: 'apiKey', keys: [{ name: 'me', key: 'of-the-client' }] } },
+};
+
+/** Asks the upstream again once, where it said no. */
+const RETRY = `
+export default {
+  name: 'retry',
+  setup: () => ({
+    hooks: { callApi: (request, exchange, { next }) => next().catch(() => next()) },
+  }),
+};`;
+
+describe('spans of requests go to a collector', () => {
+  let collector: Collector;
+  let upstream: Upstream;
+  let service: RunningService;
+  let traces = 0;
+
+  before(async () => {
+    collector = await startCollector();
+    const { url } = collector;
+    const more = {
+      OTEL_BSP_SCHEDULE_DELAY: '20',
+      OTEL_SERVICE_NAME: 'prices',
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%3Db',
+    };
+    Object.assign(process.env, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,team=data',
+      ...more,
+    });
+    upstream = await startUpstream({ '*': faults.json({ value: 7 }), '/failing': faults.serverError() });
+    service = await startTestService(
+      oneApi(upstream.url, endpoints, { settings: { plugins: [{ source: './retry.mjs', timeout: 5000 }] } }),
+      { files: { 'retry.mjs': RETRY } },
+    );
+  });
+  after(async () => {
+    await service.stop();
+    await Promise.all([upstream.close(), collector.close()]);
+  });
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+
+  /** The spans of a trace once the request's own is there, by the order in which they began. */
+  async function traceOf(id: string): Promise<{ root: CollectedSpan; children: CollectedSpan[] }> {
+    const of = (spans: readonly CollectedSpan[]) => spans.filter(({ traceId }) => traceId === id);
+    const spans = of(await collector.until((all) => of(all).some(({ kind }) => kind === 'server')));
+    const [root, ...more] = spans.filter(({ kind }) => kind === 'server');
+    assert.ok(root !== undefined && more.length === 0, 'one server span');
+    const children = spans.filter((span) => span !== root);
+    return { root, children: children.toSorted((a, b) => Number(a.start - b.start)) };
+  }
+
+  /** Begins a trace of its own for a request. */
+  function newTrace(): { id: string; traceparent: string } {
+    traces += 1;
+    const id = TRACE.slice(0, -4) + String(traces).padStart(4, '0');
+    return { id, traceparent: `00-${id}-00f067aa0ba902b7-01` };
+  }
+
+  it('makes a server span, a child for each stage that did something, and one for the upstream call', async () => {
+    const { id, traceparent } = newTrace();
+    const response = await service.post('api/plain', { q: 'secret-value' }, { traceparent, 'X-Request-Id': 'mine' });
+    assert.equal(response.status, 200);
+    const { root, children } = await traceOf(id);
+    const { name, parentId, attributes, isError } = root;
+    const endpointId = service.ids['api/plain'];
+    const endpoint = { 'sdp.api': 'api', 'sdp.endpoint': 'plain', 'sdp.endpoint_id': endpointId, 'sdp.mode': 'sync' };
+    assert.deepEqual(
+      { name, parentId, attributes, isError },
+      {
+        name: 'POST /endpoints/:endpointId',
+        parentId: '00f067aa0ba902b7',
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': '/endpoints/:endpointId',
+          'http.response.status_code': 200,
+          ...endpoint,
+        },
+        isError: false,
+      },
+    );
+    for (const { parentId: parent, traceId } of children) assert.deepEqual([parent, traceId], [root.spanId, id]);
+    const stages = children.filter(({ kind }) => kind === 'internal');
+    assert.deepEqual(new Set(stages.map((span) => span.name)).size, stages.length, 'one span for a stage');
+    for (const stage of ['resolve', 'authenticate', 'validate', 'prepare', 'answer', 'callApi', 'encode', 'sign'])
+      assert.ok(
+        stages.some((span) => span.name === stage),
+        `${stage} did something`,
+      );
+    for (const stage of ['encrypt', 'onBeforeSign', 'onHttpRequest'])
+      assert.ok(!stages.some((span) => span.name === stage), `${stage} did nothing`);
+    const calls = children.filter(({ kind }) => kind === 'client');
+    assert.deepEqual(
+      calls.map((call) => [call.name, call.attributes]),
+      [['GET api/plain', { 'http.request.method': 'GET', ...endpoint, 'http.response.status_code': 200 }]],
+    );
+    const [call] = calls;
+    assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
+    assert.equal(upstream.requests[0]?.headers['x-client-request-id'], 'mine');
+  });
+
+  it('nests the times: every child of an answered request lies within its parent', async () => {
+    const { id, traceparent } = newTrace();
+    await (await service.post('api/plain', {}, { traceparent })).text();
+    const { root, children } = await traceOf(id);
+    for (const { name, start, end } of children)
+      assert.ok(root.start <= start && start <= end && end <= root.end, `${name} is within the request`);
+    const at = (name: string) => children.find((span) => span.name === name) ?? assert.fail(name);
+    const [stage, call] = [at('callApi'), at('GET api/plain')];
+    // A clock in floating-point milliseconds of the epoch is exact to a quarter of a microsecond.
+    const slack = 1000n;
+    assert.ok(stage.start - slack <= call.start && call.end <= stage.end + slack, 'the call is within its stage');
+  });
+
+  it('has no value, key, parameter, header or tracestate in them', async () => {
+    const { id, traceparent } = newTrace();
+    const headers = {
+      traceparent,
+      tracestate: 'vendor=hidden-state',
+      'X-Request-Id': 'hidden-id',
+      'X-Api-Key': 'of-the-client',
+    };
+    const response = await service.post('api/locked', { q: 'hidden-parameter' }, headers);
+    const { data } = (await response.json()) as { readonly data: string };
+    const { root, children } = await traceOf(id);
+    const text = JSON.stringify([root, ...children], (_, value) => (typeof value === 'bigint' ? '' : value));
+    for (const hidden of ['hidden-', 'of-the-client', data, upstream.url]) assert.ok(!text.includes(hidden), hidden);
+    assert.deepEqual(new Set([root, ...children].map(({ traceState }) => traceState)), new Set(['']));
+    assert.equal(upstream.requests[0]?.headers.tracestate, 'vendor=hidden-state');
+  });
+
+  it('says what the process is by the standard variables, and authenticates by them', async () => {
+    const { id, traceparent } = newTrace();
+    await service.post('api/plain', {}, { traceparent });
+    const { root } = await traceOf(id);
+    const { 'service.name': name, 'deployment.environment.name': place, team, 'process.pid': pid } = root.resource;
+    assert.deepEqual({ name, place, team, pid }, { name: 'prices', place: 'test', team: 'data', pid: process.pid });
+    assert.equal(root.scope, 'signed-data-proxy');
+    const [request] = collector.requests;
+    assert.deepEqual(
+      [request?.path, request?.headers['content-type'], request?.headers['x-key']],
+      ['/v1/traces', 'application/x-protobuf', 'a=b'],
+    );
+  });
+
+  it('begins a trace for a client that has none, and says it to the upstream', async () => {
+    await (await service.post('api/plain', {}, {})).text();
+    const sent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(String(upstream.requests[0]?.headers.traceparent));
+    assert.ok(sent !== null, 'the upstream gets a traceparent');
+    const { root, children } = await traceOf(sent[1] ?? '');
+    assert.equal(root.parentId, '');
+    assert.equal(children.find(({ kind }) => kind === 'client')?.spanId, sent[2]);
+  });
+
+  it("keeps to the client's word that it is not sampled", async () => {
+    const response = await service.post('api/plain', {}, { traceparent: `00-${OTHER}-b7ad6b7169203331-00` });
+    await response.text();
+    assert.match(String(upstream.requests[0]?.headers.traceparent), new RegExp(`^00-${OTHER}-[0-9a-f]{16}-00$`));
+    const { id, traceparent } = newTrace();
+    await service.post('api/plain', {}, { traceparent });
+    await traceOf(id);
+    assert.ok(!collector.spans.some(({ traceId }) => traceId === OTHER));
+  });
+
+  it('has a span for each call of a plugin that asks again, with the class of its failure', async () => {
+    const { id, traceparent } = newTrace();
+    assert.equal((await service.post('api/failing', {}, { traceparent })).status, 502);
+    const { root, children } = await traceOf(id);
+    assert.deepEqual(
+      [root.attributes['http.response.status_code'], root.attributes['error.type'], root.isError],
+      [502, 'status_5xx', true],
+    );
+    const calls = children.filter(({ kind }) => kind === 'client');
+    assert.deepEqual(
+      calls.map(({ attributes, isError }) => [
+        attributes['http.response.status_code'],
+        attributes['error.type'],
+        isError,
+      ]),
+      [
+        [500, 'status_5xx', true],
+        [500, 'status_5xx', true],
+      ],
+    );
+    assert.deepEqual(
+      upstream.requests.map(({ headers }) => String(headers.traceparent).split('-')[2]),
+      calls.map(({ spanId }) => spanId),
+    );
+    const refused = children
+      .filter(({ attributes }) => attributes['sdp.outcome'] === 'refused')
+      .map(({ name }) => name);
+    assert.ok(refused.includes('callApi') && refused.includes('answer'), refused.join());
+  });
+
+  it('names the class of a failure behind the call on the request alone', async () => {
+    const { id, traceparent } = newTrace();
+    assert.equal((await service.post('api/broken', {}, { traceparent })).status, 502);
+    const { root, children } = await traceOf(id);
+    assert.equal(root.attributes['error.type'], 'encode');
+    const call = children.find(({ kind }) => kind === 'client');
+    assert.deepEqual([call?.attributes['http.response.status_code'], call?.isError], [200, false]);
+  });
+
+  it('tells refusals of a client from failures', async () => {
+    const { id, traceparent } = newTrace();
+    assert.equal((await service.post('api/locked', {}, { traceparent })).status, 401);
+    const { root, children } = await traceOf(id);
+    assert.deepEqual([root.attributes['error.type'], root.isError], [undefined, false]);
+    assert.deepEqual(root.attributes['http.response.status_code'], 401);
+    assert.equal(children.find(({ name }) => name === 'authenticate')?.attributes['sdp.outcome'], 'refused');
+    assert.ok(!children.some(({ kind }) => kind === 'client'));
+  });
+
+  it('has the call of a shared or cached answer in the trace of the request that made it', async () => {
+    const [first, second] = [newTrace(), newTrace()];
+    await (await service.post('api/cached', {}, { traceparent: first.traceparent })).text();
+    await (await service.post('api/cached', {}, { traceparent: second.traceparent })).text();
+    const calls = async (id: string) => (await traceOf(id)).children.filter(({ kind }) => kind === 'client').length;
+    assert.deepEqual([await calls(first.id), await calls(second.id)], [1, 0]);
+    assert.equal(upstream.requests[0]?.headers.traceparent?.slice(3, 35), first.id);
+  });
+
+  it('has what async mode does later under the request that asked for it', async () => {
+    const { id, traceparent } = newTrace();
+    const response = await service.post('api/async', {}, { traceparent });
+    assert.equal((await finished(service, await submitted(response))).status, 'complete');
+    await collector.until((spans) => spans.some(({ traceId, name }) => traceId === id && name === 'sign'));
+    const { root, children } = await traceOf(id);
+    assert.equal(root.attributes['http.response.status_code'], 202);
+    const call = children.find(({ kind }) => kind === 'client');
+    assert.equal(call?.parentId, root.spanId);
+    assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
+  });
+
+  it('has a span for what no endpoint serves, and none for the probes', async () => {
+    const [lost, probe, last] = [newTrace(), newTrace(), newTrace()];
+    await fetch(`${service.url}/secret/path`, { headers: { traceparent: lost.traceparent } });
+    await fetch(`${service.url}/health`, { headers: { traceparent: probe.traceparent } });
+    await service.post('api/plain', {}, { traceparent: last.traceparent });
+    const { root } = await traceOf(lost.id);
+    assert.deepEqual([root.name, root.attributes['http.response.status_code']], ['GET (no route)', 404]);
+    await traceOf(last.id);
+    assert.ok(!collector.spans.some(({ traceId }) => traceId === probe.id));
+  });
+
+  it('says once that a collector does not take spans, goes on, and says when it does again', async () => {
+    collector.answer(400);
+    const said = () =>
+      service.logs
+        .filter(({ message }) => /^spans are/.test(message))
+        .map(({ level, message, fields }) => [level, message, fields]);
+    const asked = collector.requests.length;
+    for (const count of [1, 2]) {
+      assert.equal((await service.post('api/plain', {})).status, 200);
+      await collector.until(() => collector.requests.length >= asked + count);
+    }
+    collector.answer(200);
+    const { id, traceparent } = newTrace();
+    await service.post('api/plain', {}, { traceparent });
+    await traceOf(id);
+    while (said().length < 2) await new Promise(setImmediate);
+    const [[level, message, fields] = [], again, ...rest] = said();
+    assert.deepEqual([level, message, fields], ['warn', 'spans are not exported', { error: '400 Bad Request' }]);
+    assert.deepEqual([again?.[0], again?.[1], rest], ['info', 'spans are exported again', []]);
+  });
+});
