@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { it } from 'node:test';
+import { faults, startUpstream } from '../support/upstream.ts';
+import { folderWith, launchCli, runCli } from './run.ts';
+import { configText, endpointId, KEY, specifications } from './service-config.ts';
+import { urlOf } from './started.ts';
+
+it('several workers share an audit record, rename it in turns, and tear and lose no line', async (t) => {
+  const upstream = await startUpstream({ '/eth': faults.json({ price: 7 }) });
+  t.after(() => upstream.close());
+  const settings = 'settings: { audit: { path: audit.jsonl, maxSize: 20000 } }';
+  const cwd = await folderWith(t, {
+    'c.yaml': configText(upstream.url, settings).replace('port: 0', 'port: 0, rateLimit: { max: 100000 }'),
+  });
+  const words = ['start', '-c', 'c.yaml', '--workers', '3'];
+  const running = launchCli(t, words, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  const url = `${await urlOf(running)}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
+  await running.output(/3 workers are ready/);
+  const asked: string[] = [];
+  const client = async () => {
+    for (let i = 0; i < 60; i++) {
+      // Each connection may go to another worker.
+      const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+      const response = await fetch(url, { method: 'POST', headers, body: '{}' });
+      assert.equal(response.status, 200, await response.text());
+      asked.push(response.headers.get('x-request-id') ?? '');
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, client));
+  running.child.kill('SIGTERM');
+  const { code, stdout } = await running.ended;
+  assert.equal(code, 0, stdout);
+  assert.ok(new Set([...stdout.matchAll(/ 200 .*worker=(\d)/g)].map(([, worker]) => worker)).size > 1);
+  const files = (await readdir(cwd)).filter((name) => name.startsWith('audit.jsonl'));
+  assert.ok(files.length > 3, files.join(' '));
+  const found = await runCli(t, ['audit', 'find', '-c', 'c.yaml'], { cwd });
+  assert.deepEqual([found.code, found.stderr], [0, '']);
+  const lines = found.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).requestId);
+  assert.deepEqual(lines.toSorted(), asked.toSorted());
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { startAudited, withoutLimits } from '../cli/audited.ts';
+import { folderWith, runCli } from '../cli/run.ts';
+import { until } from '../cli/started.ts';
+import { oneApi } from '../support/answers.ts';
+import { untilAudited } from '../support/audit.ts';
+import { foundInLog, queryOf } from '../support/incidents.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+it('a disk that is full: the log has the file and the reason, and says how many lines are lost', {
+  skip: withoutLimits,
+}, async (t) => {
+  const { file, start } = await startAudited(t, '{ path: audit.jsonl, values: true }');
+  const running = await start();
+  await running.small();
+  await untilAudited(file, 1);
+  running.limit((await stat(file)).size);
+  await running.small();
+  await until(() => running.logged('the audit record cannot be written').length > 0);
+  assert.equal((await running.scrape()).value('audit_failing'), 1);
+  assert.deepEqual(await foundInLog('`AuditRecordFails` or `AuditLinesLost` fires', running.log()), [
+    { path: file, error: 'EFBIG', waiting: 1 },
+  ]);
+
+  for (let i = 0; i < 12; i++) await running.large(900_000);
+  await until(() => running.logged('no more of them can wait').length > 0);
+  const { lost } = (await running.scrape()).table('audit_lines_total');
+  running.limit('unlimited');
+  await until(() => running.logged('the audit record is written again').length > 0);
+  const missing = await foundInLog('Lines are missing in the audit record: how many, until when?', running.log());
+  assert.deepEqual(
+    missing.map((line) =>
+      Object.entries(line as object).map(([name, value]) => [name, name === 'lost' ? value : typeof value]),
+    ),
+    [
+      [
+        ['time', 'string'],
+        ['lost', lost],
+      ],
+    ],
+  );
+});
+
+it('an answer that somebody shows: the record has its request', async (t) => {
+  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+  t.after(() => upstream.close());
+  const settings = { audit: { path: 'audit.jsonl' } };
+  const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings }));
+  t.after(() => service.stop());
+  const response = await service.post('api/plain');
+  const cwd = await folderWith(t, { 'answer.json': await response.text() });
+  await untilAudited(join(service.folder, 'audit.jsonl'), 1);
+  const verified = await runCli(t, ['verify', 'answer.json'], { cwd });
+  const [, digest = ''] = /^Digest: (0x\w+)$/m.exec(verified.stdout) ?? [];
+  const query = await queryOf('Somebody shows an answer: did we sign it, and for whom?');
+  const [program, ...words] = query.replace('DIGEST', digest).split(' ');
+  assert.equal(program, 'signed-data-proxy');
+  const found = await runCli(t, words, { cwd: service.folder });
+  assert.deepEqual([found.code, found.stderr], [0, '']);
+  assert.equal(JSON.parse(found.stdout).requestId, response.headers.get('x-request-id'));
+});
