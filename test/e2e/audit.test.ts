@@ -169,6 +169,28 @@ describe('the audit record', () => {
     assert.deepEqual([line?.requestId, line?.given, more], [response.headers.get('x-request-id'), false, []]);
   });
 
+  it('has what was signed when its mode had given up', async (t) => {
+    const source = `
+      let [goOn, reach] = [];
+      const reached = new Promise((resolve) => { reach = resolve; });
+      globalThis.testGoOn = () => goOn();
+      export default { name: 'hasty', modes: ['hasty'], setup: () => ({ hooks: {
+        attest: () => new Promise((resolve) => { goOn = resolve; reach(); }),
+        present: { hasty: async (run) => { run().catch(() => undefined); await reached; throw new Error('too slow'); } },
+      } }) };`;
+    const { files, plugins } = pluginFiles({ hasty: source });
+    const { service, recorded } = await setUp(
+      t,
+      { plain: { encoding, mode: 'hasty' } },
+      { files, settings: { plugins } },
+    );
+    const response = await service.post('api/plain');
+    assert.equal(response.status, 500);
+    Reflect.get(globalThis, 'testGoOn')();
+    const [line, ...more] = await recorded();
+    assert.deepEqual([line?.requestId, line?.given, more], [response.headers.get('x-request-id'), false, []]);
+  });
+
   it('names all signers, and is of the answers that plugins sign, too', async (t) => {
     const { files, plugins } = pluginFiles({ kept: signerPlugin('audit') });
     const settings = { plugins, signer: { type: 'environment', next: { type: 'kept', key: SECOND.privateKey } } };
@@ -258,7 +280,7 @@ describe('the file of the audit record', () => {
     const before = await answerOf(await service.post('api/plain'));
     assert.ok((await reload(service, config({ path: other }))).done);
     const after = await answerOf(await service.post('api/plain'));
-    assert.ok((await reload(service, config({ path: other, values: true }))).done);
+    assert.ok((await reload(service, config({ path: other, values: true, sync: true }))).done);
     const last = await answerOf(await service.post('api/plain'));
     await stop();
     const digests = async (file: string) => (await auditLines(file)).map(({ digest }) => digest);
@@ -281,6 +303,11 @@ describe('the file of the audit record', () => {
       `${cannot} ${at('none/audit')} cannot be used (ENOENT): its directory does not exist: create it, or change path`,
     );
     assert.equal(await refused(at('directory')), `${cannot} ${at('directory')} is a directory: add the name of a file`);
+    // Not even root may write there.
+    assert.match(
+      (await refused('/sys/audit.jsonl')) ?? '',
+      /: \/sys\/audit\.jsonl cannot be used \((EACCES|EPERM|EROFS)\): /,
+    );
     assert.equal(await refused('/dev/null'), `${cannot} /dev/null is no regular file: change path`);
     await answerOf(await service.post('api/plain'));
     await assert.rejects(startTestService(config({ path: at('none/audit') })), {
