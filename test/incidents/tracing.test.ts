@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { folderWith, launchCli } from '../cli/run.ts';
+import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
+import { until, urlOf } from '../cli/started.ts';
+import { startCollector } from '../support/collector.ts';
+import { JSON_HEADERS } from '../support/http.ts';
+import { foundInLog } from '../support/incidents.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+describe('an incident', () => {
+  let upstream: Upstream;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+  });
+  after(() => upstream.close());
+
+  /** A service with its log as operators have it. */
+  async function start(t: TestContext, env: Readonly<Record<string, string>> = {}) {
+    const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
+    const more = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...env };
+    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: more });
+    let log = '';
+    running.child.stdout?.on('data', (text: string) => (log += text));
+    const endpoint = `${await urlOf(running)}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
+    const ask = (headers: Record<string, string> = {}) =>
+      fetch(endpoint, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body: '{}' });
+    return { ask, log: () => log };
+  }
+
+  it('of traces that do not arrive', async (t) => {
+    const collector = await startCollector();
+    t.after(() => collector.close());
+    collector.answer(401);
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '20' };
+    const { ask, log } = await start(t, env);
+    for (const asked of [1, 2]) {
+      assert.equal((await ask()).status, 200);
+      await collector.until(() => collector.requests.length >= asked);
+    }
+    await until(() => log().includes('spans are not exported'));
+    const found = (await foundInLog('Traces do not arrive at the collector', log())) as Record<string, unknown>[];
+    assert.deepEqual(
+      found.map(({ msg, error }) => ({ msg, error })),
+      [{ msg: 'spans are not exported', error: '401 Unauthorized' }],
+    );
+  });
+});
