@@ -20,12 +20,20 @@ const endpoints = {
   locked: { encoding, auth: { type: 'apiKey', keys: [{ name: 'me', key: 'of-the-client' }] } },
 };
 
-/** Asks the upstream again once, where it said no. */
+/** Asks the upstream again once, where it said no, and logs what the line of each request is to have. */
 const RETRY = `
+import { ContextKey } from 'signed-data-proxy/plugins-sdk';
 export default {
   name: 'retry',
-  setup: () => ({
+  setup: ({ log }) => ({
     hooks: { callApi: (request, exchange, { next }) => next().catch(() => next()) },
+    observe: {
+      response: (exchange) => {
+        const fields = {};
+        ContextKey.addLogged(exchange, fields);
+        log.info('facts', fields);
+      },
+    },
   }),
 };`;
 
@@ -172,6 +180,8 @@ describe('spans of requests go to a collector', () => {
     const { root, children } = await traceOf(sent[1] ?? '');
     assert.equal(root.parentId, '');
     assert.equal(children.find(({ kind }) => kind === 'client')?.spanId, sent[2]);
+    const logged = service.logs.filter(({ message, fields }) => message === 'facts' && fields.traceId === sent[1]);
+    assert.equal(logged.length, 1, 'the line of the request has the id of the trace');
   });
 
   it("keeps to the client's word that it is not sampled", async () => {

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { until } from '../cli/started.ts';
+import { oneApi } from '../support/answers.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const OTHER = '0af7651916cd43dd8448eb211c80319c';
+const parentOf = (trace: string) => `00-${trace}-00f067aa0ba902b7-01`;
+
+const encoding = { type: 'uint256', path: '$.value' };
+const endpoints = {
+  cached: { encoding, cache: { maxAge: 600_000 } },
+  later: { encoding, mode: 'async' },
+  locked: { encoding, auth: { type: 'apiKey', keys: [{ name: 'me', key: 'secret-0001' }] } },
+};
+
+/** Logs what the line of each request is to have, by the door that every plugin has. */
+const TELLING = `
+import { ContextKey } from 'signed-data-proxy/plugins-sdk';
+export default {
+  name: 'telling',
+  setup: ({ log }) => ({
+    observe: {
+      response: (exchange, status) => {
+        const fields = {};
+        ContextKey.addLogged(exchange, fields);
+        log.info('facts', { requestId: exchange.requestId, status, ...fields });
+      },
+    },
+  }),
+};`;
+
+describe('the trace of a client reaches the line of its request', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ value: 7 }) });
+    const settings = { plugins: [{ source: './telling.mjs' }] };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings }), {
+      files: { 'telling.mjs': TELLING },
+    });
+  });
+  after(() => Promise.all([service.stop(), upstream.close()]));
+
+  /** The two ids in the line of a request, and its status. */
+  async function idsOf(response: Response): Promise<unknown[]> {
+    await response.text();
+    const requestId = response.headers.get('x-request-id');
+    const find = () =>
+      service.logs.find(({ message, fields }) => message === 'facts' && fields.requestId === requestId);
+    await until(() => find() !== undefined);
+    const { status, traceId, clientRequestId } = find()?.fields ?? {};
+    return [status, traceId, clientRequestId];
+  }
+
+  it('has nothing of a client that says nothing, and of what is invalid', async () => {
+    assert.deepEqual(await idsOf(await service.post('api/cached')), [200, undefined, undefined]);
+    const headers = { traceparent: `ff-${TRACE}-00f067aa0ba902b7-01`, 'X-Request-Id': 'no such\tid' };
+    assert.deepEqual(await idsOf(await service.post('api/cached', {}, headers)), [200, undefined, undefined]);
+  });
+
+  it('is the own one of each request, also where the answer is from the cache or one call is shared', async () => {
+    const ask = (trace: string, id: string) =>
+      service.post('api/cached', {}, { traceparent: parentOf(trace), 'X-Request-Id': id });
+    const responses = await Promise.all([ask(TRACE, 'first'), ask(OTHER, 'second')]);
+    assert.deepEqual(await Promise.all(responses.map(idsOf)), [
+      [200, TRACE, 'first'],
+      [200, OTHER, 'second'],
+    ]);
+    assert.deepEqual(await idsOf(await ask(OTHER, 'third')), [200, OTHER, 'third']);
+  });
+
+  for (const [what, path, status] of [
+    ['that is refused', 'api/locked', 401],
+    ['whose answer comes later', 'api/later', 202],
+  ] as const)
+    it(`is there for a request ${what}`, async () => {
+      const headers = { traceparent: parentOf(TRACE), 'X-Request-Id': 'mine' };
+      assert.deepEqual(await idsOf(await service.post(path, {}, headers)), [status, TRACE, 'mine']);
+    });
+
+  it('is there for what no endpoint serves', async () => {
+    const headers = { traceparent: parentOf(TRACE), 'X-Request-Id': 'mine' };
+    assert.deepEqual(await idsOf(await fetch(`${service.url}/nothing`, { headers })), [404, TRACE, 'mine']);
+  });
+});
