@@ -203,4 +203,22 @@ describe('the trace of a client goes upstream (W3C Trace Context)', () => {
     const asked = JSON.parse(gateway.requests[0]?.body ?? '{}') as { readonly headers?: unknown };
     assert.deepEqual(asked.headers, { accept: 'application/json', 'user-agent': 'signed-data-proxy' });
   });
+
+  it('hands them on beside an isolated plugin, which sees them at onHttpRequest and changes what is asked', async () => {
+    const source = `export default { name: 'p', hooks: {
+      onHttpRequest: ({ headers }) => headers.traceparent === '${PARENT}' ? undefined : { status: 400, message: 'none' },
+      onBeforeApiCall: () => ({ parameters: { q: 'changed' } }),
+    } };`;
+    const plain = { plain: { encoding, parameters: [{ name: 'q' }] } };
+    const settings = { plugins: [{ source: './p.mjs', isolate: true, timeout: 60_000 }] };
+    const isolated = await startTestService(oneApi(upstream.url, plain, { settings }), { files: { 'p.mjs': source } });
+    try {
+      const headers = { traceparent: PARENT, tracestate: 'a=1', 'X-Request-Id': 'mine' };
+      const expected = { traceparent: PARENT, tracestate: 'a=1', 'x-client-request-id': 'mine' };
+      assert.deepEqual(await sent(headers, 'plain', isolated), expected);
+      assert.equal(upstream.requests[0]?.path, '/plain?q=changed');
+    } finally {
+      await isolated.stop();
+    }
+  });
 });
