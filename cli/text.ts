@@ -1,4 +1,4 @@
-import { describe } from '../kernel/refusal.ts';
+import { errorForLog } from '../kernel/refusal.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 /** Quick to look for, and nearly never there. */
@@ -29,5 +29,5 @@ export function codeOf(error: unknown): string {
 
 /** Text of what was thrown, without a stack where there is a message. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : describe(error);
+  return error instanceof Error ? error.message : errorForLog(error);
 }

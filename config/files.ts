@@ -8,7 +8,7 @@ import { ConfigErrors, errorAt } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 /** Milliseconds. */
-const DEADLINE = 5000;
+const READ_TIMEOUT_MS = 5000;
 
 /** Why a file could not be read, in words; its `code` is that of the file system. */
 export class UnreadableFile extends ConfigErrors {
@@ -37,8 +37,8 @@ const reasons: Readonly<Record<string, string>> = {
 export async function readBounded(file: string): Promise<Buffer> {
   const stop = new AbortController();
   try {
-    return await withTimeout(DEADLINE, read(file, stop.signal), () => {
-      throw new ConfigErrors([errorAt(file, `was not read to its end within ${DEADLINE} ms`)]);
+    return await withTimeout(READ_TIMEOUT_MS, read(file, stop.signal), () => {
+      throw new ConfigErrors([errorAt(file, `was not read to its end within ${READ_TIMEOUT_MS} ms`)]);
     });
   } finally {
     stop.abort();

@@ -4,9 +4,9 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { fdOf, setQueue } from './socket-internals.ts';
 
 /** Milliseconds between two looks into the queue. */
-const LOOK = 20;
+const POLL_INTERVAL_MS = 20;
 /** Milliseconds that a server goes on accepting at most, while connections wait in the system's queue. */
-const PATIENCE = 10_000;
+const ACCEPT_TIMEOUT_MS = 10_000;
 /** Connections that wait at most, as node has it by default. */
 const LENGTH = 511;
 /** Looks at a queue in which nobody waits: handshakes of clients who are gone must not hold up a stop. */
@@ -28,7 +28,7 @@ export function closeListener(server: Server): void {
  * @param hold has requests wait: as long as clients are answered who then connect again, the queue might never be empty.
  */
 export async function closeWhenEmpty(server: Server, hold: (isHeld: boolean) => void): Promise<void> {
-  const last = performance.now() + PATIENCE;
+  const last = performance.now() + ACCEPT_TIMEOUT_MS;
   for (let looks = 0; ; looks++) {
     setQueue(server, LENGTH);
     hold(true);
@@ -37,7 +37,7 @@ export async function closeWhenEmpty(server: Server, hold: (isHeld: boolean) => 
     if (looks === MOST_LOOKS || performance.now() >= last || (await isPlugged(server))) break;
     setQueue(server, LENGTH);
     hold(false);
-    await setTimeout(LOOK * (1 + Math.random()));
+    await setTimeout(POLL_INTERVAL_MS * (1 + Math.random()));
   }
   closeListener(server);
   hold(false);

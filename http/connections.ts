@@ -8,7 +8,7 @@ import { askBeforeEach } from './socket-internals.ts';
 import { putBack } from './upgrade.ts';
 
 /** Milliseconds between two looks at how late the event loop is. */
-const LOOK = 100;
+const POLL_INTERVAL_MS = 100;
 
 /** A request whose turn has come. */
 export interface IncomingRequest {
@@ -102,12 +102,12 @@ export class Connections {
   }
 
   #watchLateness(): void {
-    let due = this.#now() + LOOK;
+    let due = this.#now() + POLL_INTERVAL_MS;
     const timer = setInterval(() => {
       const now = this.#now();
       this.#lateness = now - due;
-      due = now + LOOK;
-    }, LOOK).unref();
+      due = now + POLL_INTERVAL_MS;
+    }, POLL_INTERVAL_MS).unref();
     this.#server.once('close', () => clearInterval(timer));
   }
 

@@ -1,6 +1,6 @@
 import { createAbortController } from './abort.ts';
 import { type AbortSource, onAbort } from './client-signal.ts';
-import type { Call } from './values.ts';
+import type { CallContext } from './values.ts';
 
 /** What a function has used of a budget. */
 export interface Spending {
@@ -17,7 +17,7 @@ const ownClock: Clock = () => performance.now();
  * How much time one plugin has left in one request, shared by all its hooks of that request. Plugins may look at it; only
  * {@link charging}, which they do not have, changes it.
  */
-export class Budget implements Call {
+export class Budget implements CallContext {
   /** Milliseconds at the beginning of the request. */
   readonly total: number;
   readonly #client: AbortSource | undefined;

@@ -8,10 +8,10 @@ import type { Inner, TappedFunction } from './hooks.ts';
 import type { CallEvent } from './observer.ts';
 import { endCall, hasAsked, OnionCall } from './onion-call.ts';
 import { accepted, called, promiseOf, unchargedRest } from './plugin-function.ts';
-import { asRefusal, describe, type Refusal, refusals } from './refusal.ts';
+import { asRefusal, errorForLog, type Refusal, refusals } from './refusal.ts';
 import { type StageName, stageOf, WrongShape } from './stages.ts';
 import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunction, type Tap } from './tap.ts';
-import type { ApiResponse, Call } from './values.ts';
+import type { ApiResponse, CallContext } from './values.ts';
 
 /** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
 class Exhausted extends Error {
@@ -23,7 +23,7 @@ class Exhausted extends Error {
 }
 
 /** For functions that watch without a budget: it never aborts. */
-const unhurried: Call = Object.freeze({
+const unhurried: CallContext = Object.freeze({
   get signal() {
     return new AbortController().signal;
   },
@@ -121,7 +121,7 @@ class Invocation {
 
   #call(): unknown {
     const { fn, row, contract, options, plugin } = this.#tap;
-    const call: Call = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
+    const call: CallContext = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
     if (contract.context !== undefined) {
       this.#context = contract.context(this.#args, call, options.hidden, plugin);
       return fn(this.#context);
@@ -137,7 +137,7 @@ class Invocation {
       : fn(...this.#args.map((arg) => unchargedRest(arg, charge)), call);
   }
 
-  #layered(call: Call, inner: Inner): OnionCall {
+  #layered(call: CallContext, inner: Inner): OnionCall {
     const charge = this.#charge;
     const [tap, value, exchange] = [this.#tap, this.#args[0], this.#exchange];
     const again = (other: Tap, fork: Exchange) => new Invocation(other, [value, fork], inner).run();
@@ -221,7 +221,7 @@ class Invocation {
     // In a public hook a refusal is a drop like any other failure; what an inner stage refuses is what its plugin has to say.
     const isPublic = contract.context !== undefined;
     let outcome: CallEvent['outcome'] = 'done';
-    const refusal = asRefusal(isPublic ? describe(error) : error, stage, (reason) => {
+    const refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
       outcome = 'failed';
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });

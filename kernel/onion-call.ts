@@ -2,7 +2,7 @@ import type { Charge } from './charge.ts';
 import type { Exchange } from './exchange.ts';
 import type { Inner } from './hooks.ts';
 import type { Tap } from './tap.ts';
-import type { ApiResponse, Call } from './values.ts';
+import type { ApiResponse, CallContext } from './values.ts';
 
 /** One layer of an onion, as it was asked. */
 export interface Layer {
@@ -10,7 +10,7 @@ export interface Layer {
   readonly value: unknown;
   readonly exchange: Exchange;
   readonly inner: Inner;
-  readonly call: Call;
+  readonly call: CallContext;
   readonly charge: Charge | undefined;
   /** Calls the layer once more: with another function, and on another exchange. */
   again(tap: Tap, exchange: Exchange): unknown;

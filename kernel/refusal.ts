@@ -131,9 +131,9 @@ function refusalOf(error: unknown, unlike: (reason: string) => Refusal): Refusal
   try {
     if (isRefusal(error)) return read(error);
   } catch (fault) {
-    return settled(unlike(`${describe(error)} (thrown as a refusal, and none: ${describe(fault, 'message')})`));
+    return settled(unlike(`${errorForLog(error)} (thrown as a refusal, and none: ${errorForLog(fault, 'message')})`));
   }
-  return settled(unlike(describe(error)));
+  return settled(unlike(errorForLog(error)));
 }
 
 /** @throws Refusal */
@@ -142,7 +142,7 @@ export function refuse(stage: string, refusal: Refusal): never {
 }
 
 /** Text of anything that was thrown, for the log; what is thrown may be hostile to being read. */
-export function describe(error: unknown, shown: 'stack' | 'message' = 'stack'): string {
+export function errorForLog(error: unknown, shown: 'stack' | 'message' = 'stack'): string {
   try {
     if (isRefusal(error)) return String(error.reason ?? error.message);
     return error instanceof Error ? String(error[shown] ?? error.message) : String(error);

@@ -5,7 +5,7 @@ import { Hooks, type TapDescription } from './hooks.ts';
 import type { Observer } from './observer.ts';
 import { type Hidden, type StageName, stageNames, stageOf, stages } from './stages.ts';
 import type { GuardOptions, PluginFunction } from './tap.ts';
-import type { Awaitable, Call, HttpResponse, RouteRequest } from './values.ts';
+import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
 /** A path of the service that a plugin answers at. */
 export interface Route {
@@ -16,7 +16,7 @@ export interface Route {
   readonly admit: boolean;
   /** Bytes of a body that are read at most before the handler is called; default none. A longer one is refused with 413. */
   readonly maxBody?: number;
-  handle(request: RouteRequest, exchange: Exchange, call: Call): Awaitable<HttpResponse>;
+  handle(request: RouteRequest, exchange: Exchange, call: CallContext): Awaitable<HttpResponse>;
 }
 
 /** What the kernel runs of a plugin. */
@@ -25,7 +25,7 @@ export interface Plugin {
   readonly hooks?: Readonly<Record<string, unknown>> | undefined;
   readonly routes?: readonly Route[] | undefined;
   /** A text by which it varies the answers of a question. */
-  vary?(exchange: Exchange, call: Call): Awaitable<string | undefined>;
+  vary?(exchange: Exchange, call: CallContext): Awaitable<string | undefined>;
   /** Told of what happens in every request. */
   readonly observe?: Observer | undefined;
   /** Timers, pools and workers begin here: nothing runs before. */
@@ -96,7 +96,9 @@ export class Registry {
     for (const route of plugin.routes ?? [])
       this.#tap(registration, 'route', routeKey(route), (...args) => route.handle(...(args as Handled)));
     if (plugin.vary !== undefined)
-      this.#tap(registration, 'vary', '', (_, exchange, call) => plugin.vary?.(exchange as Exchange, call as Call));
+      this.#tap(registration, 'vary', '', (_, exchange, call) =>
+        plugin.vary?.(exchange as Exchange, call as CallContext),
+      );
     this.#registrations.push(registration);
   }
 

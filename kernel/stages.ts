@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts';
-import type { ApiResponse, Awaitable, Call, Values } from './values.ts';
+import type { ApiResponse, Awaitable, CallContext, Values } from './values.ts';
 
 type ValueName = keyof Values;
 
@@ -91,7 +91,7 @@ type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
 /** What a function of an onion gets beside the stage's arguments. */
-export interface AroundCall<V, R> extends Call {
+export interface AroundCall<V, R> extends CallContext {
   /**
    * Asks the rest of the chain, as often as wanted. Its time is charged to nobody.
    * @param value in place of the one that the function got.
@@ -109,14 +109,14 @@ export interface AroundCall<V, R> extends Call {
 }
 
 /** What shared work is done with. */
-export interface Flight<V, R> extends Call {
+export interface Flight<V, R> extends CallContext {
   /** As the one who began it: same input, endpoint, parameters and context values, and budgets of its own. */
   readonly exchange: Exchange;
   next(value?: V): Promise<R>;
 }
 
 /** What a stage's functions get last: what tells them to stop, and in an onion the rest of the chain. */
-export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : Call;
+export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<AroundValue<N>, ResultOf<N>> : CallContext;
 
 /** A function of an inner stage: the stage's arguments, and its call. */
 export type StageFn<N extends StageName> = (
@@ -142,7 +142,7 @@ export type Hidden = Pick<ReadonlySet<string>, 'has'>;
 /** What plugins of a context stage see, and how what they return is read. */
 export interface ContextContract<N extends StageName> {
   /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: Call, hidden: Hidden, plugin: string): unknown;
+  context(args: ArgsOf<N>, call: CallContext, hidden: Hidden, plugin: string): unknown;
   /** @throws WrongShape */
   accept(value: unknown, args: ArgsOf<N>, plugin: string): Reading<ResultOf<N> | undefined>;
   /** Looks at what a function that has ended well left in its context. @throws WrongShape */

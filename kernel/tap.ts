@@ -2,7 +2,7 @@ import type { Clock } from './budget.ts';
 import type { Flights } from './flights.ts';
 import type { Observer } from './observer.ts';
 import { type Contracts, type Hidden, type Stage, type StageName, stageOf } from './stages.ts';
-import type { Call } from './values.ts';
+import type { CallContext } from './values.ts';
 import type { WaitGroup } from './wait-group.ts';
 
 /** Who is called and with how much time: what the guard knows of a plugin. */
@@ -34,7 +34,7 @@ export type Args = readonly unknown[];
 
 /** A stage's contract with its type erased; {@link contractOf} looked it up by the stage's name. */
 interface Contract {
-  context?(args: Args, call: Call, hidden: Hidden, plugin: string): unknown;
+  context?(args: Args, call: CallContext, hidden: Hidden, plugin: string): unknown;
   ended?(context: unknown, args: Args, plugin: string): void;
   accept?(value: unknown, args: Args, plugin: string): unknown;
   /** Reads what a function of an onion hands to the next one. */

@@ -157,7 +157,7 @@ export type Outcome =
   | { readonly kind: 'abandoned' };
 
 /** What a plugin's function may use to learn that it should stop. */
-export interface Call {
+export interface CallContext {
   /** Aborts when the plugin's budget ends or the client disconnects. */
   readonly signal: AbortSignal;
 }

@@ -5,7 +5,7 @@ import type { FormerStage, formerStages } from './former-stages.ts';
 import type { PublicHooks } from './hooks/contexts.ts';
 import type {
   Awaitable,
-  Call,
+  CallContext,
   ContextStage,
   Endpoint,
   Exchange,
@@ -64,7 +64,7 @@ export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
    * A text that becomes part of every question's key, so that answers are shared only where it is the same: for whoever changes
    * the outgoing request, or the answer, by something that the parameters do not say. It runs after `validate`.
    */
-  vary?(exchange: Exchange, call: Call): Awaitable<string | undefined>;
+  vary?(exchange: Exchange, call: CallContext): Awaitable<string | undefined>;
 }
 
 /** The six members of a hashed endpoint specification. */

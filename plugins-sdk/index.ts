@@ -23,7 +23,7 @@ export type {
 export {
   type ApiResponse,
   type AuthMethod,
-  type Call,
+  type CallContext,
   ContextKey,
   type Encoded,
   type Endpoint,

@@ -27,7 +27,7 @@ export type {
   AuthMethod,
   Awaitable,
   BodyStream,
-  Call,
+  CallContext,
   CheckedJson,
   Encoded,
   Endpoint,

@@ -135,4 +135,4 @@ export const receiptKey = configKey(
 );
 
 /** Milliseconds of an upstream call when the API names no timeout. */
-export const DEFAULT_TIMEOUT = 10_000;
+export const DEFAULT_TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 import { Check } from 'typebox/value';
 import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
+import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 import { encodedHeader, offered } from './offer.ts';
 import { type Accept, secondsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
@@ -49,7 +49,7 @@ function isZero(address: string): boolean {
 
 function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
-  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT;
+  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
   const short = secondsOf(accept) * 1000 <= timeout;
   const late = `is not longer than the "timeout" of the API (${timeout} ms): a late answer finds its payment expired, and is not shown`;
   return [

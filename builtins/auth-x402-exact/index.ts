@@ -3,7 +3,7 @@ import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   type Behaviour,
-  type Call,
+  type CallContext,
   ContextKey,
   createHttpClient,
   definePlugin,
@@ -33,7 +33,7 @@ const NAME = 'auth-x402-exact';
 const HEADER = 'payment-signature';
 
 /** Milliseconds per request for this plugin. */
-const BUDGET = 60_000;
+const BUDGET_MS = 60_000;
 /** The parts of the budget for the facilitator: what is left lets this plugin refuse in its own words before its budget ends. */
 const VERIFY_PART = 1 / 6;
 const SETTLE_PART = 2 / 3;
@@ -71,7 +71,7 @@ function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 export const authX402Exact = definePlugin({
   name: NAME,
-  budget: BUDGET,
+  budget: BUDGET_MS,
   auth: { [TYPE]: TermsSchema },
   keys: attempts.keys,
   // The public client libraries send the second one by mistake: without leave a browser would not send the request.
@@ -150,7 +150,7 @@ function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
 function behaviour(services: Services): Behaviour {
   const { states, shared, debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
-  const budget = services.budget === 'none' ? BUDGET : services.budget;
+  const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const means = meansOf(services, loadCore(boundedFetch(client)), budget);
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
@@ -196,7 +196,7 @@ function behaviour(services: Services): Behaviour {
 }
 
 function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
-  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: Call): Promise<void> => {
+  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: CallContext): Promise<void> => {
     if ('refusal' in claim) throw claim.refusal;
     const offer = means.offer(exchange.endpoint);
     // Another method of the endpoint has its turn.
@@ -212,7 +212,7 @@ function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchang
       throw error;
     }
   };
-  return async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
+  return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
     const text = exchange.headers[HEADER];
     if (text === undefined)

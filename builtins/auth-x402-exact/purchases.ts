@@ -41,9 +41,9 @@ export interface Sale {
 }
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
-const MARGIN = 900_000;
+const CLOCK_MARGIN_MS = 900_000;
 /** Milliseconds that a hold lasts from the beginning of a settlement, though its process may die. */
-const SETTLING = 60_000;
+const SETTLEMENT_HOLD_MS = 60_000;
 
 const USED = 'invalid_exact_evm_nonce_already_used';
 const UNKNOWN = 'it is not known whether a payment was settled';
@@ -115,7 +115,7 @@ export class Purchases {
     const { holds, counted, now } = this.#options;
     try {
       if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
-      if (!(await holds.payments.renew(ticket, SETTLING))) throw offer.busy();
+      if (!(await holds.payments.renew(ticket, SETTLEMENT_HOLD_MS))) throw offer.busy();
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
@@ -170,7 +170,7 @@ export class Purchases {
 
   /** For which it is remembered: until nobody can settle it any more. */
   #life({ endsAt }: Payment): number {
-    return Math.max(endsAt - this.#options.now(), 0) + MARGIN;
+    return Math.max(endsAt - this.#options.now(), 0) + CLOCK_MARGIN_MS;
   }
 
   /** Three times: each costs an upstream call and a settlement that may never come about. */

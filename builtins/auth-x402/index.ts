@@ -2,7 +2,7 @@ import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
   type Behaviour,
-  type Call,
+  type CallContext,
   ContextKey,
   createHttpClient,
   definePlugin,
@@ -40,7 +40,7 @@ const attempts = new Attempts({
 });
 
 /** Milliseconds per request for this plugin. */
-const BUDGET = 30_000;
+const BUDGET_MS = 30_000;
 /** Milliseconds that a node has for all questions about one payment. */
 const LOOKUP_TIMEOUT_MS = 10_000;
 /** The part of the budget for waiting for nodes: what is left lets this plugin refuse in its own words before its budget ends. */
@@ -72,7 +72,12 @@ function lookUpTimeout({ endpoint }: Exchange, budget: number): number {
 }
 
 /** @throws Refusal 401 */
-async function lookUp({ terms, rpc }: Accepted, { txHash }: PaymentProof, timeout: number, call: Call): Promise<Mined> {
+async function lookUp(
+  { terms, rpc }: Accepted,
+  { txHash }: PaymentProof,
+  timeout: number,
+  call: CallContext,
+): Promise<Mined> {
   try {
     const mined = await findMined(rpc, terms, txHash, { timeout, signal: call.signal });
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
@@ -107,7 +112,7 @@ const redeemed = new ContextKey<Redeemed>('x402Payment');
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
   name: NAME,
-  budget: BUDGET,
+  budget: BUDGET_MS,
   auth: { x402: TermsSchema },
   keys: attempts.keys,
   credentials: ['X-Payment-Proof'],
@@ -162,7 +167,7 @@ function redemptionsIn(
 
 function behaviour(services: Services, area: StateArea): Behaviour {
   const { node, now, endpoints, debts } = services;
-  const budget = services.budget === 'none' ? BUDGET : services.budget;
+  const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const draw = attempts.in(services);
   const client = createHttpClient();
   const accepted = perMethod(endpoints, 'x402', TermsSchema, (terms): Accepted => {
@@ -170,7 +175,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
   });
   const redemptions = redemptionsIn(services, area, accepted);
   const reports = new Reports(services, (method) => accepted(method).terms);
-  const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: Call): Promise<void> => {
+  const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
     const signer = signerOf(proof, node, exchange.endpoint.id);
     // Only the payer can confirm a payment. With the signer in the name, others can't even reserve it against him.
     const name = `${proof.txHash}:${signer}`;
@@ -190,7 +195,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     paidBy.set(exchange, { network, payer: signer, transaction: proof.txHash });
     reports.payment(payment, exchange, 'redeemed');
   };
-  const authenticate = async (method: AuthMethod, exchange: Exchange, call: Call): Promise<true> => {
+  const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];
     if (text === undefined) {
       redemptions.look();

@@ -13,7 +13,7 @@ export interface PaymentProof {
 const MAX_PROOF_TEXT = 4096;
 
 /** Milliseconds that a proof may be valid from now on. */
-export const LONGEST_VALIDITY = 600_000;
+export const LONGEST_VALIDITY_MS = 600_000;
 
 /** @throws Refusal 401 unless the text is a proof; whether it proves anything is another question. */
 export function parseProof(text: string): PaymentProof {
@@ -42,7 +42,7 @@ export function parseProof(text: string): PaymentProof {
 export function checkWindow({ expiresAt }: PaymentProof, now: number): void {
   const end = expiresAt * 1000;
   if (end <= now) throw new Refusal(401, 'Payment proof expired');
-  if (end > now + LONGEST_VALIDITY) throw new Refusal(401, 'Payment proof valid for too long');
+  if (end > now + LONGEST_VALIDITY_MS) throw new Refusal(401, 'Payment proof valid for too long');
 }
 
 /** The proof was not signed by the account that sent the transaction. */

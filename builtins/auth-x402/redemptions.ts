@@ -28,9 +28,9 @@ export interface RedemptionsOptions {
 }
 
 /** Milliseconds that clocks of replicas may differ, with some more. */
-const MARGIN = 900_000;
+const CLOCK_MARGIN_MS = 900_000;
 /** Milliseconds between two looks whether the ledger is still there. */
-const LOOK = 1000;
+const LEDGER_CHECK_INTERVAL_MS = 1000;
 
 function alreadyUsed(): Refusal {
   return new Refusal(401, 'Payment already used');
@@ -65,7 +65,7 @@ export class Redemptions {
    */
   look(): void {
     const { shared, ledger } = this.#options;
-    if (shared === undefined || performance.now() - this.#lookedAt < LOOK) return;
+    if (shared === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
     ledger.terms().catch(() => undefined);
   }
@@ -105,7 +105,7 @@ export class Redemptions {
     const { holds, ledger } = this.#options;
     let given = true;
     const refund = async () => {
-      given = await holds.payments.refund(ticket, (await ledger.terms()).life + MARGIN, counts);
+      given = await holds.payments.refund(ticket, (await ledger.terms()).life + CLOCK_MARGIN_MS, counts);
     };
     await holds.end(ticket, refund, lost);
     return given;
@@ -123,6 +123,6 @@ export class Redemptions {
 
   /** Nothing is forgotten while any endpoint could still accept it. */
   #remaining(minedAt: number, { life }: LedgerTerms): number {
-    return Math.max(minedAt - this.#options.now(), 0) + life + MARGIN;
+    return Math.max(minedAt - this.#options.now(), 0) + life + CLOCK_MARGIN_MS;
   }
 }

@@ -2,7 +2,7 @@ import { Check } from 'typebox/value';
 import { authPath, checkAddress, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
-import { LONGEST_VALIDITY } from './proof.ts';
+import { LONGEST_VALIDITY_MS } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
 export const TermsSchema = Type.Object(
@@ -26,12 +26,12 @@ export const TermsSchema = Type.Object(
 export type Terms = Static<typeof TermsSchema>;
 
 /** Milliseconds that a client has to pay where the terms name no `expiry`. */
-const DEFAULT_EXPIRY = 300_000;
+const DEFAULT_EXPIRY_MS = 300_000;
 
 /** Milliseconds that are added to a client's time to pay: the sum is how old a payment may be. */
 const EXTRA_AGE_MS = 600_000;
 
-/** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK}. */
+/** Milliseconds between two blocks by chain id; other chains count as {@link SLOW_BLOCK_MS}. */
 const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
   [10, 2000], // OP Mainnet
   [56, 3000], // BNB Smart Chain
@@ -43,13 +43,13 @@ const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** Milliseconds between two blocks of Ethereum. */
-const SLOW_BLOCK = 12_000;
+const SLOW_BLOCK_MS = 12_000;
 
 const UINT256_BITS = 256n;
 
 /** Milliseconds that a client has to pay. */
 export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
-  return expiry ?? DEFAULT_EXPIRY;
+  return expiry ?? DEFAULT_EXPIRY_MS;
 }
 
 /** Milliseconds from the block of a payment to the end of its use. */
@@ -71,14 +71,14 @@ function checkUrl(path: string, text: string): Finding[] {
 /** Warns of more confirmations than a payment can have before it is too old: nobody would ever get an answer. */
 function checkConfirmations(at: string, terms: Terms): Finding[] {
   const { confirmations = 1, network } = terms;
-  const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK;
+  const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK_MS;
   const needed = (confirmations - 1) * blockTime;
   const age = greatestAge(terms);
   if (needed < age) return [];
   const most = (milliseconds: number) => Math.ceil(milliseconds / blockTime);
   const more =
-    expiryOf(terms) < LONGEST_VALIDITY
-      ? `, or for ${most(EXTRA_AGE_MS + LONGEST_VALIDITY)} with an "expiry" of ${LONGEST_VALIDITY}`
+    expiryOf(terms) < LONGEST_VALIDITY_MS
+      ? `, or for ${most(EXTRA_AGE_MS + LONGEST_VALIDITY_MS)} with an "expiry" of ${LONGEST_VALIDITY_MS}`
       : '';
   const message = `is never reached in time: with a block every ${blockTime / 1000} s it takes ${needed / 1000} s, and a payment is too old after ${age / 1000} s, which is 10 minutes and "expiry": ask for ${most(age)} at most${more}`;
   return [warning(`${at}.confirmations`, message)];
@@ -95,7 +95,7 @@ function checkTerms(at: string, terms: Terms): Finding[] {
       ? [error(`${at}.recipient`, 'is the zero address: payments would be lost')]
       : []),
     ...(expiryOf(terms) < 10_000 ? [warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay')] : []),
-    ...(expiryOf(terms) > LONGEST_VALIDITY
+    ...(expiryOf(terms) > LONGEST_VALIDITY_MS
       ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
       : []),
     ...checkConfirmations(at, terms),

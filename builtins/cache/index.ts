@@ -97,7 +97,7 @@ function lookupsIn(meters: Meters) {
 }
 
 /** Milliseconds for which this process holds an answer of another one: only the engine knows for certain when it ends. */
-const BORROWED = 1000;
+const BORROWED_MS = 1000;
 
 interface CacheOptions {
   readonly replicas: ReplicaAnswers | undefined;
@@ -138,7 +138,7 @@ function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups)
     const { found, lock } = await others.search(key, ttl, miss.question, flight.exchange);
     if (found !== undefined) {
       lookups.hit(exchange, found.ttl);
-      keep(key, found.value, found.ttl, BORROWED);
+      keep(key, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
     let isStored = false;

@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Exchange, type Question, randomId, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
-import { DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
+import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { requireAnswer, type Wanted } from '../../plugins-sdk/results/answers.ts';
 import type { Found } from './entries.ts';
 
 /** Milliseconds after which the lock of a process that died is free, and between two renewals of one that lives. */
-const LEASE = 1000;
-const RENEWAL = 300;
+const LEASE_MS = 1000;
+const RENEWAL_INTERVAL_MS = 300;
 /** Milliseconds between two looks whether another process has the answer. */
-const LOOK = 50;
+const POLL_INTERVAL_MS = 50;
 /** Bytes of answers that this process has in the engine at most: it is not only theirs. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
@@ -59,7 +59,7 @@ export class ReplicaAnswers {
     { requestHash }: Pick<Question, 'requestHash'>,
     { endpoint, client }: Asking,
   ): Promise<Search> {
-    const longestWait = WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
+    const longestWait = WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
     const began = performance.now();
     const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, requestHash });
     try {
@@ -69,7 +69,7 @@ export class ReplicaAnswers {
         const lock = await this.#lock(key);
         if (lock !== undefined) return await again(look, lock);
         if (performance.now() - began >= longestWait || client.aborted) return {};
-        await setTimeout(LOOK);
+        await setTimeout(POLL_INTERVAL_MS);
       }
     } catch {
       return {};
@@ -79,9 +79,12 @@ export class ReplicaAnswers {
   async #lock(key: string): Promise<Lock | undefined> {
     const token = randomId();
     const [area, name] = [this.#area, lockOf(key)];
-    if ((await area.swap(name, undefined, token, { ttl: LEASE })) !== undefined) return undefined;
+    if ((await area.swap(name, undefined, token, { ttl: LEASE_MS })) !== undefined) return undefined;
     const ignore = () => undefined;
-    const renewing = setInterval(() => void area.swap(name, token, token, { ttl: LEASE }).catch(ignore), RENEWAL);
+    const renewing = setInterval(
+      () => void area.swap(name, token, token, { ttl: LEASE_MS }).catch(ignore),
+      RENEWAL_INTERVAL_MS,
+    );
     renewing.unref();
     const release = () => {
       clearInterval(renewing);

@@ -8,7 +8,7 @@ import {
   RequestFailure,
   StateKey,
 } from '../../plugins-sdk/index.ts';
-import { baseUrl, DEFAULT_TIMEOUT, keys } from '../../plugins-sdk/keys.ts';
+import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
@@ -78,7 +78,7 @@ export const callApi = definePlugin({
     const limits = limitsOf(endpoints, config);
     const pool = slotsFor(limits, states);
     const measured = instruments(meters, pool);
-    const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT);
+    const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
     const hostOf = perEndpoint(endpoints, (endpoint) => new URL(baseUrl(endpoint)).host);
     const clocks = states.keep(keptClocks, '', () => new UpstreamClocks(now, log));
     clockMeters(meters, clocks);

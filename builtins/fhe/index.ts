@@ -77,7 +77,7 @@ const relayerKey = configKey(
   ),
 );
 
-const DEFAULT_TIMEOUT = 60_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 
 function failed(reason: string): Refusal {
   return new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
@@ -229,7 +229,7 @@ export const fhe = definePlugin({
         if (relayer === undefined) return;
         requireSdk();
         const connection = connectionOf(relayer);
-        const timeout = relayer.timeout ?? DEFAULT_TIMEOUT;
+        const timeout = relayer.timeout ?? DEFAULT_TIMEOUT_MS;
         pool = new Pool({ ...Parse(OwnSchema, own), timeout, spawn: () => spawnWorker(connection) });
       },
       stop: () => pool?.stop(),

@@ -11,8 +11,8 @@ export interface PoolWorkerOptions {
 }
 
 /** Milliseconds until the first replacement after a failure; the time doubles with each further failure in a row. */
-const FIRST_BACKOFF = 250;
-const LONGEST_BACKOFF = 30_000;
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 30_000;
 
 /** Milliseconds after a job's deadline until its process counts as stuck. */
 const OVERTIME_MS = 100;
@@ -127,7 +127,7 @@ export class PoolWorker {
   #fail(reason: string): void {
     this.#discard();
     this.#failures += 1;
-    const backoff = Math.min(FIRST_BACKOFF * 2 ** (this.#failures - 1), LONGEST_BACKOFF);
+    const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** (this.#failures - 1), LONGEST_BACKOFF_MS);
     clearTimeout(this.#backoff);
     this.#backoff = setTimeout(() => {
       this.#backoff = undefined;

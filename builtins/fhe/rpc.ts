@@ -16,7 +16,7 @@ export interface Rpc extends Eip1193Provider {
 }
 
 /** Milliseconds for one call. */
-const TIMEOUT = 10_000;
+const CALL_TIMEOUT_MS = 10_000;
 
 /** Bytes of an answer: a few addresses are all that is asked for. */
 const LARGEST = 256 * 1024;
@@ -73,7 +73,14 @@ async function post(
   body: string,
 ): Promise<Buffer> {
   try {
-    const answer = await client.request({ method: 'POST', url, headers, body, timeout: TIMEOUT, maxBytes: LARGEST });
+    const answer = await client.request({
+      method: 'POST',
+      url,
+      headers,
+      body,
+      timeout: CALL_TIMEOUT_MS,
+      maxBytes: LARGEST,
+    });
     if (answer.status !== 200) throw new Error(`status ${answer.status}`);
     return answer.body;
   } catch (error) {

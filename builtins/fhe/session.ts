@@ -34,7 +34,7 @@ const put: Readonly<Record<Bits, (input: Input, value: bigint) => unknown>> = {
 };
 
 /** Milliseconds of waiting, in which dead sockets and a cancellation that came during the proof are noticed. */
-const BREATH = 10;
+const BREATH_MS = 10;
 
 /** Fetches keys and signers. It has no timeout of its own, and can hang: whoever calls must bound it. */
 export async function openSession(connection: Connection): Promise<Session> {
@@ -61,7 +61,7 @@ async function encrypt(
   const input = instance.createEncryptedInput(contract, verifier);
   put[bits](input, value);
   const proof = ZKProof.fromComponents(input.generateZKProof());
-  await setTimeout(BREATH);
+  await setTimeout(BREATH_MS);
   signal.throwIfAborted();
   const { handles, inputProof } = await instance.requestZKProofVerification(proof, { timeout, signal });
   const [handle] = FhevmHandle.fromZKProof(proof);

@@ -3,7 +3,7 @@ import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObs
 import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Milliseconds between two looks at the event loop. */
-const RESOLUTION = 20;
+const RESOLUTION_MS = 20;
 
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 5];
 const GC_KINDS = new Map<unknown, string>([
@@ -82,10 +82,10 @@ function observeFiles(gauge: MakeGauge): void {
 }
 
 function observeEventLoop(gauge: MakeGauge): () => void {
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION });
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
   // It measures the time from one look to the next.
-  const lag = (nanoseconds: number) => Math.max(nanoseconds / 1e9 - RESOLUTION / 1000, 0);
+  const lag = (nanoseconds: number) => Math.max(nanoseconds / 1e9 - RESOLUTION_MS / 1000, 0);
   const about = 'of the delays of the event loop since the metrics were last asked for';
   gauge('nodejs_eventloop_lag_p50_seconds', `Median ${about}`, () => lag(delays.percentile(50)), 'average');
   gauge('nodejs_eventloop_lag_p99_seconds', `99th percentile ${about}`, () => lag(delays.percentile(99)), 'max');

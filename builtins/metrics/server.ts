@@ -5,7 +5,7 @@ import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-con
 import { type Address, listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
-const QUIET = 60_000;
+const QUIET_MS = 60_000;
 
 /** What is served at a path. */
 export type Pages = Readonly<Record<string, () => HttpResponse | Promise<HttpResponse>>>;
@@ -71,7 +71,7 @@ export class MetricsServer {
     this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] });
     setTimeout(() => {
       this.#isQuiet = false;
-    }, QUIET).unref();
+    }, QUIET_MS).unref();
   }
 
   async #answer({ url = '', method }: IncomingMessage): Promise<HttpResponse> {

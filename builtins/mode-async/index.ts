@@ -81,7 +81,7 @@ const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
 const keptOwn = new StateKey<AsyncStore<true>>('own async records');
 
 /** Milliseconds between two sweeps of expired records. */
-const SWEEP = 10_000;
+const SWEEP_INTERVAL_MS = 10_000;
 
 /** Answers where to poll, while the work goes on. */
 function presentTo(store: Records, told: Told) {
@@ -138,7 +138,7 @@ export const modeAsync = definePlugin({
     return {
       // Answers may be large, and no later request may come to drop them.
       start: () => {
-        sweeping = setInterval(() => own.dropExpired(), SWEEP).unref();
+        sweeping = setInterval(() => own.dropExpired(), SWEEP_INTERVAL_MS).unref();
       },
       stop: () => {
         clearInterval(sweeping);

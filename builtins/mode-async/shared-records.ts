@@ -4,14 +4,14 @@ import { type SharedState, StateUnreadable } from '../../plugins-sdk/state/area.
 import type { AsyncRecord, AsyncRecords, AsyncStore, Headers } from './store.ts';
 
 /** Milliseconds after which a request whose process died is gone, and between two renewals of one that lives. */
-const LEASE = 30_000;
-const RENEWAL = 10_000;
+const LEASE_MS = 30_000;
+const RENEWAL_INTERVAL_MS = 10_000;
 /** Milliseconds that a result is kept from its completion or failure. */
-const FINISHED = 60_000;
+const FINISHED_TTL_MS = 60_000;
 /** Milliseconds between two tries to write what could not be written. */
-const RETRY = 1000;
+const RETRY_DELAY_MS = 1000;
 /** Milliseconds from a failure of the engine in which what is not there may be written again by whoever works on it. */
-const DOUBT = 5000;
+const DOUBT_MS = 5000;
 /** Tries to write where another value stands than was expected. */
 const TRIES = 5;
 
@@ -67,9 +67,9 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   async reserve(id: string, owner: string): Promise<boolean> {
     if (!this.#own.reserve(id, owner)) return false;
     try {
-      if ((await this.#area.swap(this.#key(id), undefined, 'pending', { ttl: LEASE })) === undefined) {
+      if ((await this.#area.swap(this.#key(id), undefined, 'pending', { ttl: LEASE_MS })) === undefined) {
         this.#written.set(id, 'pending');
-        if (this.#renewing === undefined) this.#renewIn(RENEWAL);
+        if (this.#renewing === undefined) this.#renewIn(RENEWAL_INTERVAL_MS);
         return true;
       }
     } catch (error) {
@@ -82,7 +82,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
 
   async processing(id: string): Promise<boolean> {
     const moved = this.#own.processing(id);
-    if (moved) await this.#write(id, 'processing', LEASE).catch(() => undefined);
+    if (moved) await this.#write(id, 'processing', LEASE_MS).catch(() => undefined);
     return moved;
   }
 
@@ -101,7 +101,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     // The lease of what is under way may have ended while the engine was away: it is there again soon.
     const text = kept ?? (own && this.#written.get(id));
     if (text === undefined) {
-      if (this.#shared.sinceFailure() < DOUBT) throw new StateUnavailable('the engine was away until a moment ago');
+      if (this.#shared.sinceFailure() < DOUBT_MS) throw new StateUnavailable('the engine was away until a moment ago');
       return undefined;
     }
     try {
@@ -126,13 +126,13 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     let failure: StateUnavailable | undefined;
     while (this.#own.get(id)?.status === 'processing') {
       try {
-        await this.#write(id, text, FINISHED);
+        await this.#write(id, text, FINISHED_TTL_MS);
         this.#written.delete(id);
         return true;
       } catch (error) {
         if (!(error instanceof StateUnavailable)) throw error;
         failure = error;
-        await new Promise((done) => setTimeout(done, RETRY).unref());
+        await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
       }
     }
     if (failure !== undefined) throw failure;
@@ -144,7 +144,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     this.#renewing = setTimeout(async () => {
       // What an engine that was away has forgotten is there again soon after its return.
       const isDone = await this.#renew();
-      this.#renewIn(isDone ? RENEWAL : RETRY);
+      this.#renewIn(isDone ? RENEWAL_INTERVAL_MS : RETRY_DELAY_MS);
     }, delay).unref();
   }
 
@@ -152,7 +152,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   async #renew(): Promise<boolean> {
     const renewals = [...this.#written].map(async ([id, text]) => {
       if (this.#own.get(id) === undefined) this.#written.delete(id);
-      else await this.#write(id, text, LEASE);
+      else await this.#write(id, text, LEASE_MS);
     });
     const results = await Promise.allSettled(renewals);
     return results.every(({ status }) => status === 'fulfilled');

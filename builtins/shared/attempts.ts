@@ -22,7 +22,7 @@ export interface AttemptsOptions {
 }
 
 /** Milliseconds in which a client has its attempts, where the config does not say. */
-const WINDOW = 60_000;
+const DEFAULT_WINDOW_MS = 60_000;
 
 /** A limit, by client address, of what costs work before it is known who asks: one draw per request, however often it is asked for. */
 export class Attempts {
@@ -37,7 +37,7 @@ export class Attempts {
     const window = configKey(
       'server',
       `${path}.window`,
-      Type.Optional(millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${WINDOW}`)),
+      Type.Optional(millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${DEFAULT_WINDOW_MS}`)),
     );
     const description = `Payment ${what} per window; default ${most}`;
     const max = configKey(
@@ -46,7 +46,7 @@ export class Attempts {
       Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description })),
     );
     this.keys = [window, max];
-    this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? WINDOW });
+    this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS });
     this.#name = name;
     this.#refusal = refusal;
     this.#kept = new StateKey(`${name} buckets`);

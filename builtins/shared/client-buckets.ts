@@ -3,7 +3,7 @@ import type { BucketLimit, SharedState, StateArea } from '../../plugins-sdk/stat
 import type { Workers } from '../../plugins-sdk/workers.ts';
 
 /** Milliseconds between two merges. */
-const PERIOD = 100;
+const MERGE_INTERVAL_MS = 100;
 /** Clients that are merged at once; more wait for their turn. */
 const BATCH = 1000;
 /** Clients whose spending may wait to be merged; that of others counts in this process only. */
@@ -64,7 +64,7 @@ export class MergedBuckets implements ClientBuckets {
     const owed = this.#spent.get(key);
     if (owed === undefined && this.#spent.size >= MOST_WAITING) return;
     this.#spent.set(key, (owed ?? 0) + tokens);
-    this.#timer ??= setTimeout(() => this.#turn(), PERIOD).unref();
+    this.#timer ??= setTimeout(() => this.#turn(), MERGE_INTERVAL_MS).unref();
   }
 
   /** Requests that come while one is asked for are asked for together. */
@@ -96,7 +96,7 @@ export class MergedBuckets implements ClientBuckets {
 
   async #turn(): Promise<void> {
     await this.#merge();
-    this.#timer = this.#spent.size > 0 ? setTimeout(() => this.#turn(), PERIOD).unref() : undefined;
+    this.#timer = this.#spent.size > 0 ? setTimeout(() => this.#turn(), MERGE_INTERVAL_MS).unref() : undefined;
   }
 
   async #merge(): Promise<void> {

@@ -4,10 +4,10 @@ import type { DebtLine, Debts } from '../../plugins-sdk/state/debts.ts';
 import { Payments, refusalOf, type Taken, type Ticket, ticketFor } from './payments.ts';
 
 /** Milliseconds after which a payment is free again whose process died, and between two renewals by one that lives. */
-const LEASE = 30_000;
-const RENEWAL = 10_000;
+const LEASE_MS = 30_000;
+const RENEWAL_INTERVAL_MS = 10_000;
 /** Milliseconds between two tries to end a hold, and how often it is tried. */
-const RETRY = 1000;
+const RETRY_DELAY_MS = 1000;
 const RETRIES = 120;
 
 export interface HoldsOptions {
@@ -44,14 +44,14 @@ export class Holds {
     // An engine that is away is sent nothing, so that there is nothing to give back.
     const isAsked = this.#options.shared?.available() ?? true;
     try {
-      const taken = await this.payments.reserve(ticket, LEASE);
+      const taken = await this.payments.reserve(ticket, LEASE_MS);
       if (taken !== undefined) return taken;
     } catch (error) {
       if (isAsked) await this.release(ticket);
       throw refusalOf(error);
     }
     this.#held.add(ticket);
-    this.#renewing ??= setInterval(() => this.#renew(), RENEWAL).unref();
+    this.#renewing ??= setInterval(() => this.#renew(), RENEWAL_INTERVAL_MS).unref();
     return ticket;
   }
 
@@ -83,7 +83,7 @@ export class Holds {
     const { debts, log } = this.#options;
     const end = debts.owe(lost);
     for (let tries = 0; tries < RETRIES; tries += 1) {
-      await new Promise((done) => setTimeout(done, RETRY).unref());
+      await new Promise((done) => setTimeout(done, RETRY_DELAY_MS).unref());
       const isDone = await how().then(
         () => true,
         () => false,
@@ -103,6 +103,6 @@ export class Holds {
 
   /** What cannot be renewed now is soon; what was lost is found out by its request. */
   #renew(): void {
-    for (const ticket of this.#held) this.payments.renew(ticket, LEASE).catch(() => undefined);
+    for (const ticket of this.#held) this.payments.renew(ticket, LEASE_MS).catch(() => undefined);
   }
 }

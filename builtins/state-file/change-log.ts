@@ -6,9 +6,9 @@ import { inUse, lockFile } from './lock.ts';
 import { type Change, replay } from './record.ts';
 
 /** Milliseconds after the last change. */
-const SEAL_AFTER = 100;
+const SEAL_DELAY_MS = 100;
 /** Milliseconds between two attempts to write a file that failed. */
-const HEAL_EVERY = 1000;
+const HEAL_INTERVAL_MS = 1000;
 /** Bytes; a smaller file is never worth being written anew. */
 const COMPACT_FROM = 1 << 20;
 /** How many times as large as when it was last written anew a file may be. */
@@ -130,7 +130,7 @@ export class ChangeLog {
   async #heal(broken: StateUnavailable): Promise<void> {
     const { now, log, path } = this.#options;
     const elapsed = now() - this.#healedAt;
-    if (elapsed >= 0 && elapsed < HEAL_EVERY) throw broken;
+    if (elapsed >= 0 && elapsed < HEAL_INTERVAL_MS) throw broken;
     this.#healedAt = now();
     await this.#rewrite().catch((error) => {
       throw this.#unavailable(error);
@@ -170,7 +170,7 @@ export class ChangeLog {
     if (this.#writing.some(({ durable }) => durable)) await file.sync();
     for (const waiting of this.#writing) waiting.resolve();
     this.#writing = [];
-    this.#sealing = this.#sealing?.refresh() ?? setTimeout(() => this.#sealNow(), SEAL_AFTER).unref();
+    this.#sealing = this.#sealing?.refresh() ?? setTimeout(() => this.#sealNow(), SEAL_DELAY_MS).unref();
   }
 
   #sealNow(): Promise<void> {

@@ -9,9 +9,9 @@ const MISSING = 'settings.state needs a package that is not installed: npm insta
 /** Milliseconds in which a connection must be there, and in which something must come back while an answer is awaited. */
 const SILENCE_TIMEOUT_MS = 3000;
 /** Milliseconds of silence after which the system asks whether the other side is still there. */
-const KEEP_ALIVE = 10_000;
+const KEEP_ALIVE_MS = 10_000;
 /** Milliseconds for the server to end a connection from its side. */
-const DISCONNECT = 500;
+const DISCONNECT_TIMEOUT_MS = 500;
 
 /** Whether a reply says that the server is no primary any more: then its name may lead to another one by now. */
 function isReadOnly({ message }: Error): boolean {
@@ -44,8 +44,8 @@ export async function createClient(
     ...{
       connectTimeout: SILENCE_TIMEOUT_MS,
       socketTimeout: SILENCE_TIMEOUT_MS,
-      keepAlive: KEEP_ALIVE,
-      disconnectTimeout: DISCONNECT,
+      keepAlive: KEEP_ALIVE_MS,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     },
   });
 }

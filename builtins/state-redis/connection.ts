@@ -7,11 +7,11 @@ import type { Script } from './scripts.ts';
 import { nameOf, type RedisTarget } from './target.ts';
 
 /** Milliseconds between two attempts to connect: at first, and at most. */
-const DELAY = { first: 50, most: 1000 };
+const RECONNECT_DELAY_MS = { first: 50, most: 1000 };
 /** Milliseconds for the server to say goodbye. */
-const GOODBYE = 500;
+const GOODBYE_TIMEOUT_MS = 500;
 /** Milliseconds between two looks at what a server says of itself, which its operator may have changed. */
-const LOOK = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 
 /** A connection that heals by itself, to a server that is looked at each time before it is used. */
 export class Connection {
@@ -60,7 +60,7 @@ export class Connection {
       throw new Error(`settings.state: ${message}${hint(this.#target, message)}`);
     }
     client.on('ready', () => this.#examineAgain(client));
-    const looking = setInterval(() => this.#isGood && this.#examineAgain(client), LOOK).unref();
+    const looking = setInterval(() => this.#isGood && this.#examineAgain(client), CHECK_INTERVAL_MS).unref();
     client.once('end', () => clearInterval(looking));
   }
 
@@ -84,7 +84,7 @@ export class Connection {
     this.#isClosed = true;
     const client = this.#client;
     if (client === undefined) return;
-    const timer = setTimeout(() => client.disconnect(), GOODBYE);
+    const timer = setTimeout(() => client.disconnect(), GOODBYE_TIMEOUT_MS);
     await client.quit().catch(() => client.disconnect());
     clearTimeout(timer);
   }
@@ -143,6 +143,6 @@ export class Connection {
   /** Nothing is tried again before the first examination, nor in the end. */
   #delay(): number | null {
     if (this.#isClosed || !this.#wasGood) return null;
-    return Math.min(DELAY.first * 2 ** this.#attempts++, DELAY.most);
+    return Math.min(RECONNECT_DELAY_MS.first * 2 ** this.#attempts++, RECONNECT_DELAY_MS.most);
   }
 }

@@ -53,7 +53,7 @@ export class NoProof extends Error {
 }
 
 /** Seconds that a claim's timestamp may be off, either way. */
-const TOLERANCE = 600;
+const TOLERANCE_SECONDS = 600;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -68,7 +68,10 @@ export function checkProof(answer: unknown, { request, attestors, now }: Expecta
   const { claim: claimed, signatures: given } = membersOf(answer, 'the answer');
   const claim = claimOf(claimed);
   const signatures = signaturesOf(given);
-  ensure(Math.abs(now / 1000 - claim.timestampS) <= TOLERANCE, 'the timestamp of the claim is not within 10 minutes');
+  ensure(
+    Math.abs(now / 1000 - claim.timestampS) <= TOLERANCE_SECONDS,
+    'the timestamp of the claim is not within 10 minutes',
+  );
   const attestor = signatures.attestorAddress.toLowerCase();
   ensure(attestors === undefined || attestors.has(attestor), 'the attestor is none of settings.proof.attestors');
   ensure(claim.identifier === identifierOf(claim), 'the identifier is not that of the claim');

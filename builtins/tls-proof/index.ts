@@ -57,7 +57,7 @@ const proofKey = configKey(
   ),
 );
 
-const DEFAULT_TIMEOUT = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
 function isRegExp(text: string): boolean {
   try {
@@ -152,7 +152,7 @@ export const tlsProof = definePlugin({
   setup({ endpoints, config, log, now, meters }) {
     const proof = proofKey.in(config) ?? 'none';
     if (proof === 'none') return {};
-    const { gatewayUrl, timeout = DEFAULT_TIMEOUT, attestors } = proof;
+    const { gatewayUrl, timeout = DEFAULT_TIMEOUT_MS, attestors } = proof;
     const client = createHttpClient();
     const known = attestors && new Set(attestors.map((address) => address.toLowerCase()));
     const prove = prover({ client, url: gatewayUrl, timeout }, known, now);

@@ -10,7 +10,7 @@ import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.t
 import { readWorkerIdentity } from '../workers/worker-identity.ts';
 
 /** Milliseconds between looks at a watched file. */
-const LOOK = 300;
+const WATCH_INTERVAL_MS = 300;
 
 /**
  * Starts the service; resolves with the exit code once SIGTERM or SIGINT has stopped it. SIGHUP, and with `--watch` every
@@ -106,7 +106,7 @@ class Reloads {
 
 /** Tells of changes of a file, which need not be there yet, and may be replaced or a link to another. */
 function watch(path: string, changed: () => void): void {
-  watchFile(path, { interval: LOOK, persistent: false }, (now: Stats, before: Stats) => {
+  watchFile(path, { interval: WATCH_INTERVAL_MS, persistent: false }, (now: Stats, before: Stats) => {
     // The first call also comes for a file that is not there.
     if (now.ino !== 0 || before.ino !== 0) changed();
   });

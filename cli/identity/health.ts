@@ -3,7 +3,7 @@ import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for the whole answer. */
-const DEADLINE = 5000;
+const ANSWER_TIMEOUT_MS = 5000;
 /** Bytes; the record takes less than a hundred. */
 const LARGEST = 4096;
 
@@ -30,7 +30,12 @@ export function healthUrl(url: string): string {
 export async function signerAt(url: string): Promise<Address> {
   const client = createHttpClient();
   try {
-    const { status, body } = await client.request({ method: 'GET', url, timeout: DEADLINE, maxBytes: LARGEST });
+    const { status, body } = await client.request({
+      method: 'GET',
+      url,
+      timeout: ANSWER_TIMEOUT_MS,
+      maxBytes: LARGEST,
+    });
     if (status !== 200) throw new Error(`${url}: answers with status ${status}, not 200`);
     const node = nodeOf(body.toString());
     if (!isAddress(node))

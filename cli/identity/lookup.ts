@@ -4,7 +4,7 @@ import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for a lookup, retries included. */
-const DEADLINE = 5000;
+const LOOKUP_TIMEOUT_MS = 5000;
 
 /** What the codes of c-ares mean to somebody who looks for a record. */
 const EXPLANATIONS = new Map([
@@ -47,8 +47,8 @@ export function readNameServer(text: string | undefined): NameServer {
  * @throws Error which names the name, and says why there are none.
  */
 export function lookUpTxt(name: string, { address }: NameServer): Promise<string[][]> {
-  return withTimeout(DEADLINE, ask(name, address), () => {
-    throw new Error(`${name}: no answer within ${DEADLINE} ms`);
+  return withTimeout(LOOKUP_TIMEOUT_MS, ask(name, address), () => {
+    throw new Error(`${name}: no answer within ${LOOKUP_TIMEOUT_MS} ms`);
   });
 }
 

@@ -11,7 +11,7 @@ const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
 
 /** Seconds that resolvers may keep the record: a rotation is known everywhere after this time. */
-const TTL = 300;
+const TTL_SECONDS = 300;
 
 const OPTION = 'option -d, --domain <domain>';
 
@@ -55,7 +55,7 @@ function notADomain(): UsageError {
 
 /** The record in the form of a zone file (RFC 1035, section 5.1). */
 export function zoneLine(name: string, address: Address): string {
-  return `${name}. ${TTL} IN TXT "${address}"`;
+  return `${name}. ${TTL_SECONDS} IN TXT "${address}"`;
 }
 
 /** What TXT records say. */

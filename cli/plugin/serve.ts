@@ -13,7 +13,7 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
-import { DRAIN_TIME } from '../service/drain.ts';
+import { DRAIN_TIME_MS } from '../service/drain.ts';
 import { Generation } from '../service/generation.ts';
 import { definitions } from '../service/index.ts';
 import { openState } from '../service/shared-state.ts';
@@ -81,10 +81,10 @@ async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, l
   const stop = async () => {
     phase = 'stopping';
     generation.endStreams();
-    await withTimeout(DRAIN_TIME, generation.drained());
+    await withTimeout(DRAIN_TIME_MS, generation.drained());
     generation.tell();
     connections.closeAll();
-    await generation.stop(DRAIN_TIME);
+    await generation.stop(DRAIN_TIME_MS);
     await letGo();
     server.close();
   };

@@ -1,4 +1,4 @@
-import { describe, isRefusal, type Refusal } from '../../kernel/refusal.ts';
+import { errorForLog, isRefusal, type Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { difference } from './difference.ts';
@@ -77,7 +77,7 @@ function innerStep(stage: StageName, { calls, faults, spent, refusal }: Trace, i
   const told = (text: string, fault = false) => ({ name: stage, spent: spent.get(stage) ?? 0, text, fault });
   const { thrown } = call;
   if (isRefusal(thrown?.error)) return told(`refused: ${line(thrown.error)}`);
-  const reason = faults.get(stage) || (thrown && describe(thrown.error)) || refusal?.reason;
+  const reason = faults.get(stage) || (thrown && errorForLog(thrown.error)) || refusal?.reason;
   if (faults.has(stage)) return told(`failed: ${reasonOf(reason)}`, true);
   return told(outcomeOf(stage, call));
 }

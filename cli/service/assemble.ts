@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { type LoadedConfig, type PluginChoice, signingHooks } from '../../config/index.ts';
-import { describe as errorForLog } from '../../kernel/refusal.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';

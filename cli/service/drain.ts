@@ -7,15 +7,15 @@ import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
 
 /** Milliseconds that work in flight has to finish after a signal, and that it has while somebody is owed for it. */
-export const DRAIN_TIME = 25_000;
-export const LONGEST_DRAIN = 45_000;
+export const DRAIN_TIME_MS = 25_000;
+export const LONGEST_DRAIN_MS = 45_000;
 /** Milliseconds for an answer to get out once nothing is owed for it any more. */
-const LAST_WORDS = 1000;
+const LAST_WORDS_MS = 1000;
 
 /** Milliseconds between two looks at what is open. */
-const LOOK = 20;
+const POLL_INTERVAL_MS = 20;
 /** Milliseconds that a client who has connected has to send something: one that is new may be slow, on a busy machine. */
-const FIRST_BYTE = 1000;
+const FIRST_BYTE_TIMEOUT_MS = 1000;
 
 /**
  * Stops a server without a reset for anybody who has sent a request. It accepts for a while longer, since connections wait
@@ -44,8 +44,8 @@ async function sweepUntil(closed: Promise<unknown>, connections: Connections): P
     const before = performance.now();
     await setImmediate();
     // What clients have sent was read, unless this turn of the event loop took long.
-    if (performance.now() - before < LOOK) connections.closeIdle(FIRST_BYTE);
-    await Promise.race([ended, setTimeout(LOOK)]);
+    if (performance.now() - before < POLL_INTERVAL_MS) connections.closeIdle(FIRST_BYTE_TIMEOUT_MS);
+    await Promise.race([ended, setTimeout(POLL_INTERVAL_MS)]);
   }
 }
 
@@ -56,16 +56,16 @@ async function sweepUntil(closed: Promise<unknown>, connections: Connections): P
  * @returns whether the work ended; what is owed beyond it is for the debts to tell.
  */
 export async function drained(work: Promise<unknown>, debts: Debts, delay: number): Promise<boolean> {
-  const last = performance.now() + LONGEST_DRAIN + delay;
+  const last = performance.now() + LONGEST_DRAIN_MS + delay;
   let isOver = false;
   const ended = work.then(() => {
     isOver = true;
     return debts.paid();
   });
-  let isDone = (await withTimeout(DRAIN_TIME + delay, ended)) !== LATE;
+  let isDone = (await withTimeout(DRAIN_TIME_MS + delay, ended)) !== LATE;
   while (!isDone && debts.size > 0 && performance.now() < last) {
     await withTimeout(last - performance.now(), Promise.race([ended, debts.paid()]));
-    isDone = (await withTimeout(Math.min(LAST_WORDS, Math.max(last - performance.now(), 0)), ended)) !== LATE;
+    isDone = (await withTimeout(Math.min(LAST_WORDS_MS, Math.max(last - performance.now(), 0)), ended)) !== LATE;
   }
   return isOver;
 }

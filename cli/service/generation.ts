@@ -2,7 +2,7 @@ import type { LoadedConfig } from '../../config/index.ts';
 import type { IncomingRequest } from '../../http/connections.ts';
 import { HttpHandler } from '../../http/handler.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
-import { describe } from '../../kernel/refusal.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, RegistrationError } from '../../kernel/registry.ts';
 import type { Runtime } from '../../kernel/request-lifecycle.ts';
 import { WaitGroup } from '../../kernel/wait-group.ts';
@@ -23,10 +23,10 @@ import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
 
 /** Milliseconds that plugins have to stop. */
-const STOP_TIME = 5000;
+const STOP_TIMEOUT_MS = 5000;
 
 /** Milliseconds that a plugin has to start. */
-const START_TIME = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
 /** How the last reload went. */
 export interface LastReload {
@@ -78,7 +78,7 @@ export class Generation {
     measureReloads(this.#meters, lastReload);
     const failed = failureLog(this.#log, loaded.hide);
     this.#background = new Background((plugin, error) =>
-      this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(describe(error)) }),
+      this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
     );
     try {
       const plugins = assemble(loaded, {
@@ -123,10 +123,10 @@ export class Generation {
     for (const { name, plugin } of this.#plugins.plugins) {
       try {
         started.push(name);
-        const ready = await withTimeout(START_TIME, Promise.resolve(plugin.start?.()));
-        if (ready === LATE) throw new Error(`is not ready after ${START_TIME} ms`);
+        const ready = await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+        if (ready === LATE) throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
       } catch (error) {
-        this.#stopped = this.#stopPlugins(STOP_TIME, started);
+        this.#stopped = this.#stopPlugins(STOP_TIMEOUT_MS, started);
         await this.#stopped;
         throw new RegistrationError(`plugin "${name}" cannot start: ${this.loaded.hide(messageOf(error))}`);
       }
@@ -166,7 +166,7 @@ export class Generation {
 
   /** Stops the plugins, once. @param patience milliseconds that they have. */
   stop(patience: number): Promise<void> {
-    this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIME));
+    this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
     return this.#stopped;
   }
 
@@ -176,7 +176,7 @@ export class Generation {
       const states = [...others].map((other) => other.#states);
       await Promise.all([this.#states.closeAllBut(states), this.#release()]);
     } catch (error) {
-      this.#log.error('state of a plugin cannot be closed', { error: describe(error) });
+      this.#log.error('state of a plugin cannot be closed', { error: errorForLog(error) });
     }
   }
 
@@ -187,7 +187,7 @@ export class Generation {
         const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
         if (stopped === LATE) this.#log.error(`plugin "${name}" did not stop in time`);
       } catch (error) {
-        this.#log.error(`plugin "${name}" failed to stop`, { error: describe(error) });
+        this.#log.error(`plugin "${name}" failed to stop`, { error: errorForLog(error) });
       }
     });
     await Promise.all(stops);

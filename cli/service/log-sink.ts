@@ -2,11 +2,11 @@ import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { codeOf } from '../text.ts';
 
 /** Milliseconds that a line waits for others to be written with. */
-const DELAY = 100;
+const BATCH_DELAY_MS = 100;
 /** Milliseconds between attempts while a reader does not keep up. */
-const RETRY = 10;
+const RETRY_DELAY_MS = 10;
 /** Milliseconds between attempts while there is no room on the disk. */
-const RETRY_FULL = 500;
+const FULL_DISK_RETRY_DELAY_MS = 500;
 /** Milliseconds that the end of the process waits for a reader, in all. */
 const SLOW_READER_TIMEOUT_MS = 1000;
 /** Characters at which a batch is written without waiting. */
@@ -55,21 +55,22 @@ export class LogSink {
     if (this.#pending.length + this.#begun.length + line.length > MAX_PENDING) this.#lost += 1;
     else this.#pending += line;
     if (this.#pending.length >= EAGER && this.#obstacle === undefined) this.#turn();
-    else this.#timer ??= setTimeout(() => this.#turn(), DELAY).unref();
+    else this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
   /** Writes everything now; gives up when the reader takes nothing for a second, or there is no room. */
   flushSync(): void {
-    while (!this.#attempt() && this.#mayWait()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY);
+    while (!this.#attempt() && this.#mayWait())
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_DELAY_MS);
   }
 
   /** Resolves once everything is written, or when {@link flushSync} would give up. */
   async drain(): Promise<void> {
-    while (!this.#attempt() && this.#mayWait()) await new Promise((done) => setTimeout(done, RETRY));
+    while (!this.#attempt() && this.#mayWait()) await new Promise((done) => setTimeout(done, RETRY_DELAY_MS));
   }
 
   #mayWait(): boolean {
-    this.#timeLeft -= RETRY;
+    this.#timeLeft -= RETRY_DELAY_MS;
     return this.#timeLeft >= 0 && SLOW.has(this.#obstacle ?? '');
   }
 
@@ -80,7 +81,7 @@ export class LogSink {
       this.#timeLeft = SLOW_READER_TIMEOUT_MS;
       return;
     }
-    const delay = SLOW.has(this.#obstacle ?? '') ? RETRY : RETRY_FULL;
+    const delay = SLOW.has(this.#obstacle ?? '') ? RETRY_DELAY_MS : FULL_DISK_RETRY_DELAY_MS;
     this.#timer = setTimeout(() => this.#turn(), delay).unref();
   }
 

@@ -3,9 +3,9 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import { hasDescriptor } from './descriptors.ts';
 
 /** Milliseconds in which one thing is said once. */
-const QUIET = 60_000;
+const QUIET_MS = 60_000;
 /** Milliseconds between two looks at file descriptors. */
-const LOOK = 1000;
+const POLL_INTERVAL_MS = 1000;
 
 /** Says that connections are refused: at once, and then how many, a line a minute. */
 export class RefusedConnections {
@@ -23,7 +23,7 @@ export class RefusedConnections {
     this.#counts.set(limit, (count ?? 0) + 1);
     if (count !== undefined) return;
     this.#tell(limit);
-    setTimeout(() => this.#sum(limit), QUIET).unref();
+    setTimeout(() => this.#sum(limit), QUIET_MS).unref();
   }
 
   #sum(limit: ConnectionLimit): void {
@@ -42,11 +42,11 @@ export class RefusedConnections {
 export function watchDescriptors(log: Log, connections: () => number): () => void {
   let saidAt = Number.NEGATIVE_INFINITY;
   const timer = setInterval(() => {
-    if (performance.now() - saidAt < QUIET || hasDescriptor()) return;
+    if (performance.now() - saidAt < QUIET_MS || hasDescriptor()) return;
     saidAt = performance.now();
     log.error('no file descriptor is left (EMFILE): new connections and upstream calls fail', {
       connections: connections(),
     });
-  }, LOOK).unref();
+  }, POLL_INTERVAL_MS).unref();
   return () => clearInterval(timer);
 }

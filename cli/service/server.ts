@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../../config/index.ts';
 import { Connections } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
-import { describe } from '../../kernel/refusal.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
@@ -11,7 +11,7 @@ import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
 import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
-import { DRAIN_TIME, drain, drained, LONGEST_DRAIN } from './drain.ts';
+import { DRAIN_TIME_MS, drain, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
@@ -22,7 +22,7 @@ import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
-const LEAVE_DELAY = 250;
+const LEAVE_DELAY_MS = 250;
 
 type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 
@@ -56,7 +56,7 @@ export class Server {
     this.#state = state;
     this.#link = link;
     this.#meters = new MeterRegistry(({ name }, error) =>
-      log.error('the metrics sink failed: measurements are lost', { instrument: name, error: describe(error) }),
+      log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
     const limits = () => this.#current.connectionLimits;
     const refused = new RefusedConnections(log, limits);
@@ -99,7 +99,7 @@ export class Server {
   }
 
   stopTime(): number {
-    return LONGEST_DRAIN + drainDelayOf(this.#current.loaded.config);
+    return LONGEST_DRAIN_MS + drainDelayOf(this.#current.loaded.config);
   }
 
   reload(variables: ReadVariables): Promise<boolean> {
@@ -211,9 +211,9 @@ export class Server {
   async #retire(old: Generation): Promise<void> {
     old.endStreams();
     await old.served();
-    await withTimeout(DRAIN_TIME, old.drained());
+    await withTimeout(DRAIN_TIME_MS, old.drained());
     old.tell();
-    await this.#remove(old, LONGEST_DRAIN);
+    await this.#remove(old, LONGEST_DRAIN_MS);
   }
 
   /** Stops a generation, and closes the state that no other generation uses. */
@@ -228,7 +228,7 @@ export class Server {
     const generations = [...this.#generations];
     for (const generation of generations) generation.endStreams();
     const delay = drainDelayOf(this.#current.loaded.config);
-    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY) : delay, others);
+    const closed = drain(this.#server, this.#connections, others ? Math.min(delay, LEAVE_DELAY_MS) : delay, others);
     let isServed = false;
     const served = closed.then(() => Promise.all(generations.map((generation) => generation.served())));
     const ended = served.then(() => {

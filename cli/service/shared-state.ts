@@ -19,17 +19,17 @@ import { messageOf } from '../text.ts';
 import type { Measured } from './state-meters.ts';
 
 /** Milliseconds that a command may take. */
-const TIMEOUT = 250;
+const COMMAND_TIMEOUT_MS = 250;
 /** Failures in a row after which the engine is away: nobody waits for it any more. */
 const FAILURES = 5;
 /** Milliseconds between two looks at an engine. */
-const LOOK = 1000;
+const PROBE_INTERVAL_MS = 1000;
 /** Milliseconds between two looks at one that has failed just now. */
-const DOUBT = 200;
+const DOUBT_INTERVAL_MS = 200;
 /** Milliseconds that an engine has to let go of everything. */
-const STOP_TIME = 5000;
+const STOP_TIMEOUT_MS = 5000;
 /** Milliseconds that an engine has to start: a file may be long. */
-const START_TIME = 60_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** What is needed to use an engine with care. */
 interface EngineInUse {
@@ -69,8 +69,8 @@ export class StateClient implements SharedState {
   /** @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
-      const ready = await withTimeout(START_TIME, this.#use.engine.start());
-      if (ready === LATE) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIME} ms`);
+      const ready = await withTimeout(START_TIMEOUT_MS, this.#use.engine.start());
+      if (ready === LATE) throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIMEOUT_MS} ms`);
     } catch (error) {
       throw new Error(this.#use.hide(messageOf(error)));
     }
@@ -79,7 +79,7 @@ export class StateClient implements SharedState {
     await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
       throw new Error(`settings.state: ${this.#use.hide(messageOf(error))}`);
     });
-    this.#look(LOOK);
+    this.#look(PROBE_INTERVAL_MS);
   }
 
   available(): boolean {
@@ -110,7 +110,7 @@ export class StateClient implements SharedState {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     const { engine, log } = this.#use;
-    if ((await withTimeout(STOP_TIME, engine.close())) === LATE)
+    if ((await withTimeout(STOP_TIMEOUT_MS, engine.close())) === LATE)
       log.error('the engine of settings.state did not stop in time', { engine: this.engine });
   }
 
@@ -156,7 +156,7 @@ export class StateClient implements SharedState {
   }
 
   async #withTimeout<T>(answer: Promise<T>): Promise<T> {
-    const { timeout = TIMEOUT } = this.#use.type;
+    const { timeout = COMMAND_TIMEOUT_MS } = this.#use.type;
     if (timeout === 'none') return answer;
     const first = await withTimeout(timeout, answer);
     if (first !== LATE) return first;
@@ -178,7 +178,7 @@ export class StateClient implements SharedState {
     this.#failedAt = performance.now();
     if (this.#failures === FAILURES)
       this.#use.log.error('the engine of settings.state is away', { engine: this.engine, error });
-    if (this.#failures === 1) this.#look(DOUBT);
+    if (this.#failures === 1) this.#look(DOUBT_INTERVAL_MS);
   }
 
   /**
@@ -191,7 +191,7 @@ export class StateClient implements SharedState {
     this.#timer = setTimeout(async () => {
       const next = this.processes === 'many' || this.#failures > 0 ? '' : undefined;
       await this.#ask('swap', () => this.#write(next), hasWritten(next)).catch(() => undefined);
-      this.#look(this.#failures > 0 && this.available() ? DOUBT : LOOK);
+      this.#look(this.#failures > 0 && this.available() ? DOUBT_INTERVAL_MS : PROBE_INTERVAL_MS);
     }, delay).unref();
   }
 

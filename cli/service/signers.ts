@@ -21,11 +21,11 @@ import { signerAddressOf } from './assemble.ts';
 /** What a config has that names no signer. */
 export const ENVIRONMENT = 'environment';
 /** Milliseconds for a signature, and signatures at once, where the config does not say. */
-const TIMEOUT = 5000;
+const SIGNATURE_TIMEOUT_MS = 5000;
 const CONCURRENCY = 16;
 /** Milliseconds that a signer has to open, and to let go of everything. */
-const OPEN_TIME = 30_000;
-const CLOSE_TIME = 5000;
+const OPEN_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 5000;
 
 type Config = LoadedConfig['config'];
 
@@ -138,7 +138,12 @@ export class Signers implements Signing {
   }
 
   async #openOne(
-    { type: name, timeout = TIMEOUT, concurrency = CONCURRENCY, ...config }: Readonly<Record<string, unknown>>,
+    {
+      type: name,
+      timeout = SIGNATURE_TIMEOUT_MS,
+      concurrency = CONCURRENCY,
+      ...config
+    }: Readonly<Record<string, unknown>>,
     role: SignerRole,
     { plugins, hide }: LoadedConfig,
   ): Promise<SignerInUse> {
@@ -158,16 +163,16 @@ export class Signers implements Signing {
 
   async #openWithTimeout(type: SignerType, config: unknown, role: SignerRole) {
     const opening = Promise.resolve(type.open(config, { ...this.#services, role }));
-    const signer = await withTimeout(OPEN_TIME, opening);
+    const signer = await withTimeout(OPEN_TIMEOUT_MS, opening);
     if (signer !== LATE) return signer;
     // It may come yet, with connections and sessions that nobody else would end.
     opening.then((late) => late.close?.()).catch(() => undefined);
-    throw new Error(`is not ready after ${OPEN_TIME} ms`);
+    throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
   }
 
   async #close({ current, next }: SignerSet): Promise<void> {
     for (const { signer, type } of [current, ...(next ? [next] : [])]) {
-      const closed = await withTimeout(CLOSE_TIME, (async () => signer.close?.())()).catch(() => LATE);
+      const closed = await withTimeout(CLOSE_TIMEOUT_MS, (async () => signer.close?.())()).catch(() => LATE);
       if (closed === LATE) this.#services.log.error(`the signer "${type}" did not close`);
     }
   }

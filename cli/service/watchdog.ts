@@ -5,7 +5,7 @@ import { crash, placeIn } from './crash.ts';
 import { createLog, type LogSettings, type ProcessLog } from './log.ts';
 
 /** Milliseconds between the event loop's signs of life. */
-const PERIOD = 500;
+const BEAT_INTERVAL_MS = 500;
 /** What {@link STALLED} is emitted by. */
 const STALLED = 'signed-data-proxy:stalled';
 /** Members of the memory shared with the thread. */
@@ -55,10 +55,16 @@ export function startWatchdog(seconds: number, settings: LogSettings, log: Proce
     Atomics.store(shared, DEBUGGED, inspector?.url() === undefined ? 0 : 1);
   };
   beat();
-  setInterval(beat, PERIOD).unref();
+  setInterval(beat, BEAT_INTERVAL_MS).unref();
   const worker = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
     name: 'watchdog',
-    workerData: { shared, event: STALLED, limit: seconds * 1000, period: PERIOD, line: lineOf(reason, settings) },
+    workerData: {
+      shared,
+      event: STALLED,
+      limit: seconds * 1000,
+      period: BEAT_INTERVAL_MS,
+      line: lineOf(reason, settings),
+    },
     env: {},
     argv: [],
     execArgv: [],

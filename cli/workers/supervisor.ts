@@ -11,7 +11,7 @@ import { WorkerQueries } from './worker-queries.ts';
 import { WorkerSlot } from './worker-slot.ts';
 
 /** Milliseconds for a signal that goes to all processes to arrive here, too. */
-const SAME_SIGNAL = 100;
+const SAME_SIGNAL_MS = 100;
 
 export interface SupervisorOptions {
   readonly count: number;
@@ -101,7 +101,7 @@ export class Supervisor {
     else if (message.kind === 'ready') this.#ready(worker, message.stopTime, handle);
     else if (message.kind === 'failed') worker.fault = message.lines;
     else if (message.kind === 'committed') worker.stopTime = message.stopTime;
-    else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL);
+    else if (message.kind === 'leaving') setTimeout(() => this.#leave(worker, message.signal), SAME_SIGNAL_MS);
     else if (message.kind === 'gather') void this.#gather(worker, message.id, message.topic);
     else if (message.kind === 'take') void this.#take(worker, message);
     else if (message.kind === 'answer') this.#queries.answered(worker, message.id, message.value);

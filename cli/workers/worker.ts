@@ -15,7 +15,7 @@ import type { Prepared, WorkerLink } from './worker-link.ts';
 /** Milliseconds that the primary has to say what a signal to this process means. */
 const PRIMARY_TIMEOUT_MS = 5000;
 /** Milliseconds that a config which was prepared has to stop, once the service has. */
-const LAST_STEPS = 1000;
+const LAST_STEPS_TIMEOUT_MS = 1000;
 
 export interface WorkerOptions extends ServiceOptions {
   readonly identity: WorkerIdentity;
@@ -38,7 +38,7 @@ export async function work(options: WorkerOptions): Promise<number> {
   if (others) log.info('stopping', { signal });
   const dropped = worker.dropPrepared();
   await service.stop(others);
-  await withTimeout(LAST_STEPS, dropped);
+  await withTimeout(LAST_STEPS_TIMEOUT_MS, dropped);
   if (others) log.info('stopped');
   return 0;
 }

@@ -28,7 +28,7 @@ import { isPackage, moduleUrl } from './source.ts';
 
 export type { PluginChoice };
 
-const DEFAULT_BUDGET = 1000;
+const DEFAULT_BUDGET_MS = 1000;
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
 const FULL_FACTORY =
@@ -111,7 +111,7 @@ class Loading {
     );
     return {
       definition,
-      budget: entry?.timeout ?? definition.budget ?? DEFAULT_BUDGET,
+      budget: entry?.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS,
       config: config?.value,
       source: `${PREFIX}${definition.name}`,
       operator: false,
@@ -130,7 +130,7 @@ class Loading {
       this.#remember(definition.name, path);
       if (!isolated && isPackage(entry.source, this.#request.configFile))
         this.#findings.push(warningAt(path, trusting(definition.name)));
-      const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET;
+      const budget = entry.timeout ?? definition.budget ?? DEFAULT_BUDGET_MS;
       const { source } = entry;
       this.#operators.push({ definition, budget, clock, config, source, path, operator: true, isolated });
     } catch (error) {

@@ -1,5 +1,5 @@
 import { isRecord } from '../../kernel/plain-json.ts';
-import { type Call, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
+import { type CallContext, type CheckedJson, ContextKey, type Exchange } from '../kernel.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
@@ -35,13 +35,19 @@ class Context {
   readonly api: string | undefined;
   readonly endpoint: string | undefined;
   readonly #exchange: Exchange;
-  readonly #call: Call;
+  readonly #call: CallContext;
   readonly #plugin: string;
   readonly #sent: CheckedJson | undefined;
   #memo: Memo | undefined;
   #answer: SignedAnswer | undefined;
 
-  constructor(exchange: Exchange, { id, api, name }: Names, call: Call, plugin: string, sent: CheckedJson | undefined) {
+  constructor(
+    exchange: Exchange,
+    { id, api, name }: Names,
+    call: CallContext,
+    plugin: string,
+    sent: CheckedJson | undefined,
+  ) {
     this.requestId = exchange.requestId;
     this.endpointId = id;
     this.api = api;
@@ -109,7 +115,7 @@ type Lazy = 'signal' | 'memo' | 'answer';
  */
 export function contextOf<C extends HookContext>(
   exchange: Exchange,
-  call: Call,
+  call: CallContext,
   plugin: string,
   own: Omit<C, keyof HookContext | Lazy>,
   sent?: CheckedJson,
@@ -118,7 +124,7 @@ export function contextOf<C extends HookContext>(
 }
 
 /** The same where there may be no endpoint. @param id as sent */
-export function errorContextOf(exchange: Exchange, id: string, call: Call, plugin: string, own: object): object {
+export function errorContextOf(exchange: Exchange, id: string, call: CallContext, plugin: string, own: object): object {
   const names = exchange.resolved ?? { id, api: undefined, name: undefined };
   const context = Object.assign(new Context(exchange, names, call, plugin, undefined), own);
   return Object.freeze(Object.defineProperty(context, 'signal', { get: () => call.signal, enumerable: true }));

@@ -1,9 +1,9 @@
-import type { Awaitable, Call, Json, Parameters } from '../kernel.ts';
+import type { Awaitable, CallContext, Json, Parameters } from '../kernel.ts';
 import type { Hex } from '../lib/eth/hex.ts';
 import type { Memo } from './memo.ts';
 
 /** What every public hook gets. Frozen, but for the memo; the only way to change something is to return it. */
-export interface HookContext extends Call {
+export interface HookContext extends CallContext {
   /**
    * What this plugin keeps of this request: what a hook leaves in it, its next hooks find. It is read once, when the hook has ended
    * well, and has to be JSON of at most 4,096 bytes.

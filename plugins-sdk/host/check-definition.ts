@@ -77,12 +77,12 @@ type Check = readonly [(value: unknown) => boolean, string];
 const aFunction: Check = [isFunction, 'a function'];
 
 /** Milliseconds that a timer can hold. */
-const MAX_TIMER = 2_147_483_647;
+const MAX_TIMER_MS = 2_147_483_647;
 
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
 const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
-  budget: [isBudget, `"none" or whole milliseconds from 1 to ${MAX_TIMER}`],
+  budget: [isBudget, `"none" or whole milliseconds from 1 to ${MAX_TIMER_MS}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
@@ -161,7 +161,9 @@ function isFunction(value: unknown): boolean {
 }
 
 function isBudget(value: unknown): boolean {
-  return value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMER);
+  return (
+    value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMER_MS)
+  );
 }
 
 function isModes(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { describe } from '../../kernel/refusal.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import { type BodyStream, isRefusal, Refusal } from '../kernel.ts';
 
 export function isStream(body: unknown): body is AsyncIterable<unknown> {
@@ -32,7 +32,7 @@ export class CheckedStream implements BodyStream {
       return await work();
     } catch (error) {
       if (isRefusal(error)) throw error;
-      throw new Refusal(500, 'Internal server error', { reason: `plugin "${this.#plugin}": ${describe(error)}` });
+      throw new Refusal(500, 'Internal server error', { reason: `plugin "${this.#plugin}": ${errorForLog(error)}` });
     }
   }
 }

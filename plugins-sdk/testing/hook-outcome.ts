@@ -1,5 +1,5 @@
 import { inspect, types } from 'node:util';
-import { describe, isRefusal, type Refusal } from '../../kernel/refusal.ts';
+import { errorForLog, isRefusal, type Refusal } from '../../kernel/refusal.ts';
 import type { Complaint, Outcome } from './inputs.ts';
 
 export function changed<T>(value: T | undefined, given: unknown): Outcome<T> {
@@ -20,5 +20,5 @@ export function complaint(hook: string, requestId: string, detail: string): Comp
 
 export function errorText(error: unknown): string {
   if (isRefusal(error)) return error.reason ?? error.message;
-  return types.isNativeError(error) ? describe(error) : inspect(error);
+  return types.isNativeError(error) ? errorForLog(error) : inspect(error);
 }

@@ -26,7 +26,7 @@ import { type Subject, TestRequest } from './request.ts';
 import type { Serve, ServeOptions, ServiceConfig, TestService } from './service.ts';
 import { servicesOf, testEndpoint } from './services.ts';
 
-const DEFAULT_BUDGET = 1000;
+const DEFAULT_BUDGET_MS = 1000;
 
 export interface HarnessOptions {
   /** Milliseconds per request for all hooks together, as `timeout` sets them in the config; default the plugin's, else 1000. */
@@ -60,7 +60,7 @@ export async function createHarness(
   });
   const behaviour = checkBehaviour(definition.setup(services, config), (message) => services.log.warn(message));
   const { name, credentials } = definition;
-  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET;
+  const budget = options.budget ?? definition.budget ?? DEFAULT_BUDGET_MS;
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(

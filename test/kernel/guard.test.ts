@@ -5,7 +5,7 @@ import type { Hooks } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, Registry } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
-import type { Call, HttpResponse, RouteRequest } from '../../kernel/values.ts';
+import type { CallContext, HttpResponse, RouteRequest } from '../../kernel/values.ts';
 import type {
   AfterApiCallContext,
   BeforeApiCallContext,
@@ -249,7 +249,7 @@ describe('the budget', () => {
   for (const stage of [...dropping, ...closedInner]) {
     it(`ends ${stage} when the function never answers, with its signal aborted`, async () => {
       let signal: AbortSignal | undefined;
-      const fn = (...args: Call[]) => {
+      const fn = (...args: CallContext[]) => {
         signal = args.at(-1)?.signal;
         return never();
       };
@@ -1200,9 +1200,13 @@ describe('the handler of a route', () => {
   const reply = (body: string) => ({ status: 200, body });
 
   // What a handler returns is checked: tests make it return anything.
-  async function handled(fn: (call: Call) => unknown, budget: number | 'none' = PLENTY, exchange = newExchange()) {
+  async function handled(
+    fn: (call: CallContext) => unknown,
+    budget: number | 'none' = PLENTY,
+    exchange = newExchange(),
+  ) {
     const registry = new Registry({ contracts, complain: () => undefined });
-    const handle = (_: RouteRequest, __: Exchange, call: Call) => fn(call) as HttpResponse;
+    const handle = (_: RouteRequest, __: Exchange, call: CallContext) => fn(call) as HttpResponse;
     registry.register({ name: 'p', budget, plugin: { routes: [{ method: 'GET', path: '/', admit: false, handle }] } });
     const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
     try {
@@ -1240,7 +1244,7 @@ describe('the handler of a route', () => {
   it('draws from the budget of its plugin', async () => {
     const exchange = newExchange();
     let signal: AbortSignal | undefined;
-    const hanging = (given: Call) => {
+    const hanging = (given: CallContext) => {
       signal = given.signal;
       return never();
     };
@@ -1253,7 +1257,7 @@ describe('the handler of a route', () => {
   it('has, without a budget, the signal of the client', async () => {
     const exchange = newExchange();
     let seen: AbortSignal | undefined;
-    const look = (given: Call) => {
+    const look = (given: CallContext) => {
       seen = given.signal;
       return reply('');
     };

@@ -15,7 +15,7 @@ const VALUES = `
 `;
 
 const TYPES = `
-  Address AfterApiCallContext ApiResponse AskedResponse AuthMethod BeforeApiCallContext BeforeSignContext Behaviour Call
+  Address AfterApiCallContext ApiResponse AskedResponse AuthMethod BeforeApiCallContext BeforeSignContext Behaviour CallContext
   CheckContext Definition Encoded Endpoint EndpointDraft ErrorContext Exchange Finding Hex HttpClient HttpRequestContext
   HttpResponse HttpSignerConfig Json Log OpenSigner OutgoingRequest Parameters Question ResponseSentContext Route RouteRequest
   Run Services SignRequest Signed SimplePlugin StageFn StateArea StateEngine Statement Static Taps Wanted

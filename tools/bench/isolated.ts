@@ -13,8 +13,8 @@ import { comparison } from './table.ts';
 
 const SPINS = 10;
 /** Milliseconds from one spin to the next. */
-const PERIOD = 2500;
-const BUDGET = 500;
+const PERIOD_MS = 2500;
+const BUDGET_MS = 500;
 
 const [requests = '3000', rounds = '9'] = process.argv.slice(2);
 const headers = { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' };
@@ -46,7 +46,7 @@ async function spins(service: Service): Promise<void> {
   };
   const working = Array.from({ length: 8 }, work);
   for (let i = 0; i < SPINS; i += 1) {
-    await new Promise((resolve) => setTimeout(resolve, PERIOD));
+    await new Promise((resolve) => setTimeout(resolve, PERIOD_MS));
     const at = performance.now();
     spun.push({ ...(await ask(service, { 'x-spin': '1' })), at });
   }
@@ -58,7 +58,7 @@ async function spins(service: Service): Promise<void> {
   const times = meanwhile.map(({ took }) => took).sort((a, b) => a - b);
   const answered = spun.map(({ took }) => took).sort((a, b) => a - b);
   const refused = meanwhile.filter(({ status }) => status !== 200).length;
-  print(`\n| ${SPINS} spins at a budget of ${BUDGET} ms | |\n|---|---|`);
+  print(`\n| ${SPINS} spins at a budget of ${BUDGET_MS} ms | |\n|---|---|`);
   print(`| refused after, ms: first, last | ${answered[0]?.toFixed(0)}, ${answered.at(-1)?.toFixed(0)} |`);
   print(`| others meanwhile, refused | ${meanwhile.length}, ${refused} |`);
   print(`| their p99, ms | ${times[Math.floor(times.length * 0.99)]?.toFixed(0)} |`);
@@ -79,6 +79,6 @@ await Bench.run({ requests: Number(requests), rounds: Number(rounds) }, async (b
   ];
   print(comparison([await bench.measure(group)]));
   await Promise.all([here, beside, shared].map((server) => server.stop()));
-  const plugins = [{ source: join(root, 'tools/bench/spin.mjs'), isolate: true, timeout: BUDGET }];
+  const plugins = [{ source: join(root, 'tools/bench/spin.mjs'), isolate: true, timeout: BUDGET_MS }];
   await spins(await bench.startService('spinning', measuredConfig(url, { plugins }), { cores: '0,1' }));
 });

@@ -9,15 +9,15 @@ import { table } from './table.ts';
 
 /** What takes memory, and how much: differences of resident memory of new processes. */
 
-const IDLE = 3000;
+const IDLE_MS = 3000;
 const UNDER_WAY = 1000;
 const ENDPOINTS = 1000;
 const TRIES = 3;
 /** Milliseconds until a service has answered, or asked its upstream. */
-const REST = 1500;
+const REST_MS = 1500;
 const body = '{"parameters":{"symbol":"ETHUSD"}}';
 
-const many = { connections: { max: 2 * IDLE, perAddress: 2 * IDLE } };
+const many = { connections: { max: 2 * IDLE_MS, perAddress: 2 * IDLE_MS } };
 const patient = { maxConcurrentApiCalls: 2 * UNDER_WAY };
 
 /** Clients that each ask once and keep their connection. */
@@ -32,7 +32,7 @@ async function clients(url: string, count: number): Promise<Socket[]> {
     socket.resume().write(request);
     sockets.push(socket);
   }
-  await sleep(REST);
+  await sleep(REST_MS);
   return sockets;
 }
 
@@ -83,7 +83,7 @@ export async function memoryTable(bench: Bench, upstream: string, warmUp: number
     [
       ['a service at rest', `${await typical(() => rest(measuredConfig(upstream)))} MiB`],
       ['the same under full load, small answers', `${await typical(busy)} MiB`],
-      ['an idle connection', `${await typical(client('encoded', IDLE))} KiB`],
+      ['an idle connection', `${await typical(client('encoded', IDLE_MS))} KiB`],
       ['a request under way, with its connection', `${await typical(client('never', UNDER_WAY))} KiB`],
       ['an endpoint', `${await typical(each)} KiB`],
     ],

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Bytes that each connection sends. */
 const BYTES = 64 * 1024;
 /** Milliseconds for which others are asked meanwhile. */
-const DURATION = 5000;
+const DURATION_MS = 5000;
 /** Milliseconds until an answer is given up. */
-const LATEST = 30_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 
 export interface FloodOptions {
   readonly connections: number;
@@ -43,7 +43,7 @@ function askHealth(url: string): Promise<readonly [number, boolean]> {
   const begin = performance.now();
   return new Promise((resolve) => {
     const done = (isWell: boolean) => resolve([performance.now() - begin, isWell]);
-    const options = { agent: false, localAddress: '127.0.0.100', signal: AbortSignal.timeout(LATEST) };
+    const options = { agent: false, localAddress: '127.0.0.100', signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) };
     get(`${url}/health`, options, (response) => {
       response.resume().on('end', () => done(response.statusCode === 200));
     }).on('error', () => done(false));
@@ -86,7 +86,7 @@ export async function floodPipelined(url: string, pid: number, options: FloodOpt
 }
 
 async function askOthers(url: string): Promise<Pick<Flood, 'slowest' | 'failures'>> {
-  const end = performance.now() + DURATION;
+  const end = performance.now() + DURATION_MS;
   let slowest = 0;
   let failures = 0;
   while (performance.now() < end) {

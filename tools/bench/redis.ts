@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { OTHERS } from './rounds.ts';
 
-const START_TIME = 1000;
+const START_TIMEOUT_MS = 1000;
 
 export interface Redis {
   readonly url: string;
@@ -27,7 +27,7 @@ export async function startRedis(folder: string): Promise<Redis | undefined> {
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
   const words = ['redis-server', '--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
   const child = spawn('taskset', ['-c', OTHERS, ...words], { stdio: 'ignore' });
-  await sleep(START_TIME);
+  await sleep(START_TIMEOUT_MS);
   if (child.exitCode !== null) throw new Error('redis-server does not run');
   const stop = async () => {
     const gone = once(child, 'exit');

@@ -52,14 +52,14 @@ export interface RoundOptions {
   readonly warmUp?: number;
 }
 
-const WARM_UP = 5000;
+const WARM_UP_MS = 5000;
 
 /** The options that all comparisons have on the command line. */
 export function roundOptions(requests: number, rounds: number) {
   return {
     requests: { type: 'string', default: String(requests) },
     rounds: { type: 'string', default: String(rounds) },
-    'warm-up': { type: 'string', default: String(WARM_UP) },
+    'warm-up': { type: 'string', default: String(WARM_UP_MS) },
   } as const;
 }
 
@@ -135,7 +135,7 @@ export class Bench {
    * and all have the same pauses: V8 gives up memory and code in them.
    */
   async measure(group: readonly Measured[]): Promise<Turns[]> {
-    const { requests, rounds, warmUp = WARM_UP } = this.#options;
+    const { requests, rounds, warmUp = WARM_UP_MS } = this.#options;
     for (const one of group) {
       await verified(one);
       await load({ ...one, requests: Math.ceil(warmUp * (one.part ?? 1)) });

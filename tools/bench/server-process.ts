@@ -30,7 +30,7 @@ export interface StartOptions {
 }
 
 /** Milliseconds that a program has to listen, such as one with a million payments on a machine that does other things too. */
-const START_TIME = 120_000;
+const START_TIMEOUT_MS = 120_000;
 
 /** Starts a program and waits for its line `listening on <url>`. Output goes to a file: a pipe that nobody reads blocks. */
 export async function startServer({ name, cores, args, env, folder }: StartOptions): Promise<ServerProcess> {
@@ -64,7 +64,7 @@ export async function startServer({ name, cores, args, env, folder }: StartOptio
 }
 
 async function listening(child: ChildProcess, log: string, name: string): Promise<string> {
-  const deadline = performance.now() + START_TIME;
+  const deadline = performance.now() + START_TIMEOUT_MS;
   while (child.exitCode === null && performance.now() < deadline) {
     const url = /listening on (http:[^\s"]+)/.exec(await readFile(log, 'utf8'))?.[1];
     if (url !== undefined) return url;

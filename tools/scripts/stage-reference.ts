@@ -51,15 +51,15 @@ function declaration(source: string, name: string): string {
   return text;
 }
 
-/** `sign(signRequest: SignRequest, exchange: Exchange, call: Call): Signed | undefined`. */
+/** `sign(signRequest: SignRequest, exchange: Exchange, call: CallContext): Signed | undefined`. */
 function signature(name: StageName, types: ReadonlyMap<string, string>): string {
   const { kind, takes, returns, context, variants } = stageOf(name);
   if (context) return `${name}(context)  // see "Hooks" in plugins.md`;
   const given = takes.map((value) => `${value}: ${types.get(value)}`);
   const result = returns === undefined ? 'void' : `${types.get(returns)} | undefined`;
-  if (name === 'vary') return 'vary(exchange: Exchange, call: Call): Awaitable<string | undefined>';
+  if (name === 'vary') return 'vary(exchange: Exchange, call: CallContext): Awaitable<string | undefined>';
   const value = types.get(takes[0] ?? '');
-  const call = kind === 'around' ? `AroundCall<${value}, ${types.get(returns ?? '')}>` : 'Call';
+  const call = kind === 'around' ? `AroundCall<${value}, ${types.get(returns ?? '')}>` : 'CallContext';
   const args = [...given, 'exchange: Exchange', `call: ${call}`].join(', ');
   const label = variants === undefined ? name : `${name}[${variants}]`;
   return `${label}(${args}): Awaitable<${result}>`;

@@ -21,8 +21,8 @@ export interface CallOutcome {
 }
 
 /** Milliseconds between two looks at an async request. */
-const FIRST_WAIT = 150;
-const LONGEST_WAIT = 2000;
+const FIRST_WAIT_MS = 150;
+const LONGEST_WAIT_MS = 2000;
 const GROWTH = 1.5;
 /** Milliseconds to wait after a 429 that does not say how long, and at most. */
 const DEFAULT_PAUSE_MS = 5000;
@@ -134,7 +134,7 @@ function priceOf(terms: unknown): string {
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {
-  for (let wait = FIRST_WAIT; ; wait = Math.min(wait * GROWTH, LONGEST_WAIT)) {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * GROWTH, LONGEST_WAIT_MS)) {
     await pause(wait, signal);
     const response = await fetch(url, { signal, cache: 'no-store', redirect: 'error' });
     const record = await read(response);

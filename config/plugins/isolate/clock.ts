@@ -1,7 +1,7 @@
 import type { ProcessStats } from './process-stats.ts';
 
 /** Milliseconds between two looks at what processes have waited. */
-const LOOK = 5;
+const SAMPLE_INTERVAL_MS = 5;
 /** Of any time a quarter counts: nobody waits for longer than four times a budget. */
 const LEAST_CHARGED = 0.25;
 
@@ -31,7 +31,7 @@ export class PluginClock {
   now(): number {
     const now = this.#time();
     const elapsed = now - this.#lookedAt;
-    if (elapsed >= LOOK) {
+    if (elapsed >= SAMPLE_INTERVAL_MS) {
       const before = this.#waited;
       this.#lookedAt = now;
       this.#waited = this.#total();

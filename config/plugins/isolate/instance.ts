@@ -1,9 +1,9 @@
 import { replaceMemo } from '../../../plugins-sdk/hooks/context.ts';
-import { type Call, RemoteError } from './call.ts';
 import { unpackMemo, unpackResult } from './odd-values.ts';
 import { Peer, type PeerOptions } from './peer.ts';
 import type { ProcessStats } from './process-stats.ts';
 import type { CallReport, Report } from './protocol.ts';
+import { type RemoteCall, RemoteError } from './remote-call.ts';
 import { StallWatch } from './stall.ts';
 import { ready } from './talk.ts';
 
@@ -23,7 +23,7 @@ export interface Owner {
   /** It gives signs of life, and has not answered any of its last calls. */
   silent(instance: Instance): void;
   /** Calls that were sent to it and have not begun: they may begin elsewhere. */
-  returned(calls: readonly Call[]): void;
+  returned(calls: readonly RemoteCall[]): void;
   ended(instance: Instance, reason: string): void;
 }
 
@@ -36,7 +36,7 @@ export class Instance {
   readonly #owner: Owner;
   readonly #stall: StallWatch | undefined;
   /** By id, in the order of the ids; those that nobody waits for any more, or that have moved, are `null`. */
-  readonly #owed = new Map<number, Call | null>();
+  readonly #owed = new Map<number, RemoteCall | null>();
   /** Calls that somebody waits for. */
   #live = 0;
   #lastId = 0;
@@ -101,7 +101,7 @@ export class Instance {
     return this.#peer.unsent;
   }
 
-  send(call: Call): void {
+  send(call: RemoteCall): void {
     this.#lastId += 1;
     const id = this.#lastId;
     this.#owed.set(id, call);
@@ -125,7 +125,7 @@ export class Instance {
   }
 
   /** Has no call begin any more; what has begun may end. @returns what has not begun. */
-  retire(): Call[] {
+  retire(): RemoteCall[] {
     this.#isRetired = true;
     this.#peer.claims.retire();
     const calls = this.#takeNotBegun();
@@ -158,9 +158,9 @@ export class Instance {
     };
   }
 
-  #takeNotBegun(): Call[] {
+  #takeNotBegun(): RemoteCall[] {
     const { begun } = this.#peer.claims;
-    const calls: Call[] = [];
+    const calls: RemoteCall[] = [];
     for (const [id, call] of this.#owed) {
       if (id <= begun || call === null) continue;
       calls.push(call);
@@ -188,7 +188,7 @@ export class Instance {
     else this.#settle(report, call);
   }
 
-  #settle(report: Exclude<CallReport, { readonly k: 'watch' }>, call: Call | null): void {
+  #settle(report: Exclude<CallReport, { readonly k: 'watch' }>, call: RemoteCall | null): void {
     if (report.k === 'skipped' && !this.#isRetired)
       throw new Error('it left a call to another process, and there is none');
     const result = report.k === 'done' && call !== null ? unpackResult(report) : undefined;
@@ -206,7 +206,7 @@ export class Instance {
   }
 
   /** @param call is nothing where its budget has ended meanwhile. */
-  #watchSignal(id: number, call: Call | null): void {
+  #watchSignal(id: number, call: RemoteCall | null): void {
     if (call === null) return;
     if (call.isWatched) throw new Error('it asked twice for the signal of a call');
     call.isWatched = true;

@@ -1,7 +1,7 @@
-import { Call } from './call.ts';
 import { PluginClock } from './clock.ts';
 import { Instance, type InstanceOptions, type Owner } from './instance.ts';
 import { LONGEST_FRAME } from './protocol.ts';
+import { RemoteCall } from './remote-call.ts';
 import { Restarts } from './restarts.ts';
 
 export interface IsolateOptions extends InstanceOptions {
@@ -15,7 +15,7 @@ const MOST_UNSENT = 64 * 1024 * 1024;
 /** Calls in a row without an answer, after which a process is replaced by the warm one. */
 const MOST_SILENCE = 3;
 /** Milliseconds from the end of a budget, when a call has been refused, until it is given up. */
-const GRACE = 10;
+const GRACE_MS = 10;
 
 /** An isolated plugin: one process that is called, and a warm one that takes over. */
 export class Isolate implements Owner {
@@ -28,9 +28,9 @@ export class Isolate implements Owner {
   readonly #present = new Set<Instance>();
   readonly #retired = new Set<Instance>();
   /** In the order of their deadlines. */
-  readonly #calls = new Set<Call>();
+  readonly #calls = new Set<RemoteCall>();
   /** Calls for which no process is ready. */
-  #waiting: Call[] = [];
+  #waiting: RemoteCall[] = [];
   #deadline: NodeJS.Timeout | undefined;
   #restart: NodeJS.Timeout | undefined;
   /** Doubled with each process that has not answered anything: another one may not do better. */
@@ -73,7 +73,7 @@ export class Isolate implements Owner {
   /** Calls a hook. @throws what it throws, and Error when it cannot be called */
   call(hook: string, context: Readonly<Record<string, unknown>>): Promise<unknown> {
     this.#options.count('calls');
-    const call = new Call(hook, context, this.now() + this.#options.budget, () => this.#calls.delete(call));
+    const call = new RemoteCall(hook, context, this.now() + this.#options.budget, () => this.#calls.delete(call));
     if (this.#calls.size >= MOST_CALLS) call.fail(new Error(`${MOST_CALLS} calls are in flight`));
     else if (call.length > LONGEST_FRAME) call.fail(new Error('the call is longer than 4 MiB'));
     else if ((this.#active?.unsent ?? 0) > MOST_UNSENT) call.fail(new Error('too much waits for the process'));
@@ -95,7 +95,7 @@ export class Isolate implements Owner {
     this.#takeOver();
   }
 
-  returned(calls: readonly Call[]): void {
+  returned(calls: readonly RemoteCall[]): void {
     this.#waiting = [...calls, ...this.#waiting];
     this.#dispatch();
   }
@@ -113,7 +113,7 @@ export class Isolate implements Owner {
     this.#replenish();
   }
 
-  #accept(call: Call): void {
+  #accept(call: RemoteCall): void {
     this.#calls.add(call);
     this.#watchDeadlines();
     if (this.#active === undefined) this.#waiting.push(call);
@@ -201,13 +201,13 @@ export class Isolate implements Owner {
         this.#deadline = undefined;
         const now = this.now();
         for (const call of this.#calls) {
-          if (call.deadline + GRACE > now) break;
+          if (call.deadline + GRACE_MS > now) break;
           call.fail(new Error(`no answer within ${this.#options.budget} ms`));
           call.forget();
         }
         this.#watchDeadlines();
       },
-      Math.max(1, first.deadline + GRACE - this.now()),
+      Math.max(1, first.deadline + GRACE_MS - this.now()),
     );
     timer.unref();
     this.#deadline = timer;

@@ -15,10 +15,10 @@ import { standIn } from './stand-in.ts';
 import { Talk } from './talk.ts';
 
 /** MiB of memory that the process of a plugin may take, where the config does not say. */
-const MEMORY = 128;
+const DEFAULT_MEMORY_MIB = 128;
 
 /** Milliseconds that a process that is started anew has to get ready. */
-const START_TIME = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -45,7 +45,7 @@ export class IsolatedPlugin {
 
   /** Makes a process to look at the plugin; to be closed. @throws PluginProblem */
   static async open(url: string, isolation: Isolation): Promise<IsolatedPlugin> {
-    return new IsolatedPlugin(await bundlePlugin(url), isolation === true ? MEMORY : isolation.memory);
+    return new IsolatedPlugin(await bundlePlugin(url), isolation === true ? DEFAULT_MEMORY_MIB : isolation.memory);
   }
 
   /** Milliseconds by the clock of what it is charged for, once it is set up. */
@@ -81,8 +81,8 @@ export class IsolatedPlugin {
         bundle: this.#bundle,
         memory: this.#memory,
         config,
-        budget: budget === 'none' ? START_TIME : budget,
-        patience: START_TIME,
+        budget: budget === 'none' ? START_TIMEOUT_MS : budget,
+        patience: START_TIMEOUT_MS,
         line: (text) => log.info(`plugin "${name}": ${text}`),
         log: (level, message) => log[level](`plugin "${name}": ${message}`),
         count,

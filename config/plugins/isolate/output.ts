@@ -4,11 +4,11 @@ import { clipped } from './clipped.ts';
 const LONGEST_LINE = 1000;
 /** Lines of a plugin that are logged within a second. */
 const MOST_LINES = 100;
-const SECOND = 1000;
+const SECOND_MS = 1000;
 /** Characters that are read within a second: more wait in the process. */
 const MOST_READ = 1024 * 1024;
 /** Milliseconds from one piece to the next, whatever its length: it may be a byte. */
-const REST = 10;
+const REST_MS = 10;
 
 /** What a plugin's process writes, line by line and bounded: the log is the service's. */
 export class Output {
@@ -33,7 +33,7 @@ export class Output {
       rest = (lines.pop() ?? '').slice(0, LONGEST_LINE + 1);
       for (const line of lines) this.#line(line);
       this.#characters += text.length;
-      if (!this.#isFinished) this.#pause(stream, this.#characters > MOST_READ ? SECOND : REST);
+      if (!this.#isFinished) this.#pause(stream, this.#characters > MOST_READ ? SECOND_MS : REST_MS);
     });
     stream.on('error', () => undefined);
     stream.on('end', () => {
@@ -53,7 +53,7 @@ export class Output {
     this.#paused.set(
       stream,
       setTimeout(() => {
-        if (milliseconds === SECOND) this.#characters = 0;
+        if (milliseconds === SECOND_MS) this.#characters = 0;
         this.#resume(stream);
       }, milliseconds),
     );
@@ -67,7 +67,7 @@ export class Output {
 
   #line(line: string): void {
     const now = performance.now();
-    if (now - this.#since > SECOND) {
+    if (now - this.#since > SECOND_MS) {
       this.#tellDropped();
       this.#since = now;
       this.#lines = 0;

@@ -21,7 +21,7 @@ export interface PeerOptions {
 }
 
 /** Milliseconds between two looks at how much memory a process takes. */
-const MEMORY_LOOK = 25;
+const MEMORY_POLL_INTERVAL_MS = 25;
 const MEBIBYTE = 1024 * 1024;
 /** Characters of what is said of its end. */
 const LONGEST_REASON = 1000;
@@ -53,7 +53,7 @@ export class Peer {
     this.#child = this.#own.child;
     const { pid } = this.#child;
     this.stats = pid === undefined ? undefined : new ProcessStats(pid);
-    this.#memory = setInterval(() => this.#lookAtMemory(memory), MEMORY_LOOK);
+    this.#memory = setInterval(() => this.#lookAtMemory(memory), MEMORY_POLL_INTERVAL_MS);
     this.#memory.unref();
     this.ended = this.#own.ended.then((how) => this.#end(how));
     // A process that has lost the way to the service is of no use.

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Milliseconds, more than from one of the system's looks at its processes to the next. */
-const TICK = 20;
+const TICK_MS = 20;
 
 /** What the system tells of a process. */
 export interface Look {
@@ -42,7 +42,7 @@ export class ProcessStats {
     // One that runs is told of with each tick of the system.
     if (times === undefined || times !== this.#times || this.look().rests) this.#since = now;
     this.#times = times;
-    return now - this.#since < TICK ? 0 : now - this.#since;
+    return now - this.#since < TICK_MS ? 0 : now - this.#since;
   }
 
   look(): Look {

@@ -18,7 +18,7 @@ const MUCH = 32 * 1024;
 /** How many times as long as it took to read reports nothing more is read: a process gets a quarter of the service's time. */
 const RESTS = 3;
 /** Milliseconds of rest that may be owed before it is taken. */
-const MOST_OWED = 10;
+const MOST_OWED_MS = 10;
 
 /** Reads what a process reports. It may report as much and as fast as it can: what that costs the service is bounded. */
 export class ReportReader {
@@ -63,7 +63,7 @@ export class ReportReader {
       // Whether others are to have a turn in any case.
       const yields = reports > 0 ? chunk.length >= MUCH : chunk.length < SMALL;
       // Only what has paused the process may wait: the next chunk comes at once.
-      if (yields || this.#owed >= MOST_OWED) await this.#rest();
+      if (yields || this.#owed >= MOST_OWED_MS) await this.#rest();
     } catch (error) {
       this.#isBroken = true;
       this.#broken(error instanceof SyntaxError ? 'it sent a frame that is no JSON' : String(Object(error).message));
@@ -97,7 +97,7 @@ export class ReportReader {
     const owed = this.#owed;
     this.#pause();
     // Of a frame that comes byte by byte many are read at once.
-    if (owed >= MOST_OWED || this.#splitter.isWithin) await setTimeout(Math.max(owed, 1));
+    if (owed >= MOST_OWED_MS || this.#splitter.isWithin) await setTimeout(Math.max(owed, 1));
     else await setImmediate();
   }
 

@@ -1,10 +1,10 @@
 import type { ProcessStats } from './process-stats.ts';
 
 /** Milliseconds after which a plugin's process that does not answer is waited for no longer, at most. */
-const PATIENCE = 50;
+const LONGEST_STALL_MS = 50;
 
 export function patienceFor(budget: number): number {
-  return Math.min(PATIENCE, budget / 4);
+  return Math.min(LONGEST_STALL_MS, budget / 4);
 }
 
 export interface Watched {
@@ -87,7 +87,7 @@ export class StallWatch {
   }
 
   #hangs(now: number): boolean {
-    if (now - (this.#pingedAt ?? now) < PATIENCE) return false;
+    if (now - (this.#pingedAt ?? now) < LONGEST_STALL_MS) return false;
     this.#rests = this.#stats.look().rests ? this.#rests + 1 : 0;
     return this.#rests >= 3;
   }

@@ -1,9 +1,9 @@
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import { withTimeout } from '../../../plugins-sdk/lib/time/with-timeout.ts';
-import { LONGEST_TEXT } from './call.ts';
 import { clipped } from './clipped.ts';
 import type { Peer } from './peer.ts';
 import type { Order, Report, Thrown } from './protocol.ts';
+import { LONGEST_TEXT } from './remote-call.ts';
 
 /** Asks a process one thing after the other while it gets ready. */
 export class Talk {

@@ -1,5 +1,5 @@
 /** Milliseconds: by then the port is open, if other plugins start fast, and perhaps nobody has called yet. */
-const WARM_UP = 100;
+const WARM_UP_DELAY_MS = 100;
 
 /**
  * Does soon after the start what the first request would have to wait for, such as loading a large library; the start does
@@ -15,5 +15,5 @@ export function warmUp(load: () => unknown): void {
       // No file descriptor is left, for one.
     }
   };
-  setTimeout(warm, WARM_UP).unref();
+  setTimeout(warm, WARM_UP_DELAY_MS).unref();
 }

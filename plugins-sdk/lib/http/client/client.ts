@@ -1,13 +1,13 @@
 import { undici } from '../../process/lazy.ts';
 import { borrowHostNames, returnHostNames } from '../host-names/index.ts';
-import { CALLER_ABORTED, Call, CLIENT_CLOSED } from './call.ts';
 import { Connection, type Means, meansWith } from './connection.ts';
+import { CALLER_ABORTED, CLIENT_CLOSED, PendingRequest } from './pending-request.ts';
 import { Pool } from './pool.ts';
 import { type HttpProxy, proxiesInForce } from './proxies.ts';
 import { type BoundedRequest, type BoundedResponse, failure, parseTarget, RequestFailure } from './request.ts';
 
 const DEFAULT_CONNECTIONS = 128;
-const DEFAULT_KEEP_ALIVE = 4000;
+const DEFAULT_KEEP_ALIVE_MS = 4000;
 
 /** Origins that are remembered without a connection, for what is known of them. */
 const MOST_POOLS = 1000;
@@ -53,7 +53,7 @@ export class PooledClient implements HttpClient {
   #means: Means | undefined;
   #closed = false;
 
-  constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE }: HttpClientOptions) {
+  constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS }: HttpClientOptions) {
     if (!Number.isSafeInteger(connections) || connections < 1) {
       throw new RangeError('connections must be a positive integer');
     }
@@ -72,7 +72,7 @@ export class PooledClient implements HttpClient {
       const url = parseTarget(request);
       if (this.#closed) throw failure('aborted', request.method, url.origin, CLIENT_CLOSED);
       if (request.signal?.aborted) throw failure('aborted', request.method, url.origin, CALLER_ABORTED);
-      const call = new Call(request, url, this.#poolOf(url), (outcome) => {
+      const call = new PendingRequest(request, url, this.#poolOf(url), (outcome) => {
         this.#calls.delete(call);
         if (outcome instanceof RequestFailure) reject(outcome);
         else resolve(outcome);
@@ -118,18 +118,18 @@ export class PooledClient implements HttpClient {
  * next: one that V8 has moved to its old generation keeps all that came later, until that is old too.
  */
 class Calls {
-  readonly #calls: Call[] = [];
+  readonly #calls: PendingRequest[] = [];
 
-  all(): readonly Call[] {
+  all(): readonly PendingRequest[] {
     return [...this.#calls];
   }
 
-  add(call: Call): void {
+  add(call: PendingRequest): void {
     call.place = this.#calls.length;
     this.#calls.push(call);
   }
 
-  delete({ place }: Call): void {
+  delete({ place }: PendingRequest): void {
     const last = this.#calls.pop();
     if (last === undefined || place === this.#calls.length) return;
     this.#calls[place] = last;

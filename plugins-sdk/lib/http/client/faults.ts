@@ -37,7 +37,7 @@ const EXPLANATIONS = new Map([
 ]);
 
 /** Says what happened by the error's code alone: the messages of undici and llhttp can quote what was sent. */
-export function describe(error: Error): string {
+export function faultText(error: Error): string {
   if (error instanceof ProxyFailure) return error.message;
   if (error instanceof undici().errors.HTTPParserError) return 'the answer is not valid HTTP';
   const code = codeOf(error);

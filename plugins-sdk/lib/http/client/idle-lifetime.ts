@@ -1,17 +1,17 @@
 /** Whoever relies on a connection counts on no more than this part of the time that the server was seen to keep one… */
 const PART = 1 / 2;
 /** …less the milliseconds by which either side may be late to notice what the other did. */
-const LAG = 10;
+const LAG_MS = 10;
 
 /** Milliseconds that any server is taken to keep a connection: enough to use it again right after an answer. */
-const ASSUMED = 30;
+const ASSUMED_LIFETIME_MS = 30;
 
 /**
  * How long a server was seen to keep idle connections. Few announce it, and a request that goes out while the server
  * closes its connection is lost: whether it was read, nobody can tell (RFC 9112, section 9.5).
  */
 export class IdleLifetime {
-  #seen = ASSUMED;
+  #seen = ASSUMED_LIFETIME_MS;
 
   /** A connection was still open after so many idle milliseconds. */
   survived(milliseconds: number): void {
@@ -25,6 +25,6 @@ export class IdleLifetime {
 
   /** Whether a connection that has been idle for so many milliseconds can be expected to stay open for now. */
   covers(milliseconds: number): boolean {
-    return milliseconds <= this.#seen * PART - LAG;
+    return milliseconds <= this.#seen * PART - LAG_MS;
   }
 }

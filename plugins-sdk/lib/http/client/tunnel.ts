@@ -1,11 +1,11 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
-import { describe, ProxyFailure } from './faults.ts';
+import { faultText, ProxyFailure } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 
 /** What kept a client from a proxy. */
 export function unreachable(error: Error): ProxyFailure {
-  return new ProxyFailure(`the proxy cannot be reached: ${describe(error)}`);
+  return new ProxyFailure(`the proxy cannot be reached: ${faultText(error)}`);
 }
 
 export const WRONG_CREDENTIALS = 'the proxy wants another user name and password (407)';
@@ -34,7 +34,7 @@ export function openTunnel(
   });
   // It is about the tunnel, which nobody wants to be closed.
   asked.removeHeader('connection');
-  asked.once('error', (error) => fail(`the proxy gave no answer: ${describe(error)}`));
+  asked.once('error', (error) => fail(`the proxy gave no answer: ${faultText(error)}`));
   asked.once('connect', ({ statusCode = 0 }, _socket, early: Buffer) => {
     // Whoever uses the tunnel listens later.
     socket.on('error', () => undefined);

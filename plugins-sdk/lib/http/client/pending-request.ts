@@ -12,7 +12,7 @@ import {
   NO_BYTES,
 } from './body.ts';
 import type { Connection } from './connection.ts';
-import { CLOSED_BY_PEER, codeOf, describe, isBodilessMismatch, isUnreadable } from './faults.ts';
+import { CLOSED_BY_PEER, codeOf, faultText, isBodilessMismatch, isUnreadable } from './faults.ts';
 import type { Pool } from './pool.ts';
 import {
   type BoundedRequest,
@@ -40,7 +40,7 @@ export type Outcome = BoundedResponse | RequestFailure;
  * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal, and hands
  * itself to the timer: a call costs one timer and, with a signal, one listener.
  */
-export class Call implements Dispatcher.DispatchHandler {
+export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Where it stands among the calls under way. */
   place = 0;
   readonly #request: BoundedRequest;
@@ -170,7 +170,7 @@ export class Call implements Dispatcher.DispatchHandler {
     if (this.#settled || !this.#connection) return;
     const { fault } = this.#connection;
     if (fault) {
-      this.fail('network', describe(fault));
+      this.fail('network', faultText(fault));
     } else {
       this.#pool.release(this.#connection);
       this.#connection = undefined;
@@ -188,7 +188,7 @@ export class Call implements Dispatcher.DispatchHandler {
     } else if (isBodilessMismatch(error, this.#status, this.#hasBody)) {
       this.#succeed(NO_BYTES);
     } else {
-      this.fail('network', describe(error), isUnreadable(error) ? 'answer' : undefined);
+      this.fail('network', faultText(error), isUnreadable(error) ? 'answer' : undefined);
     }
   }
 
@@ -234,6 +234,6 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 }
 
-function failLate(call: Call, timeout: number): void {
+function failLate(call: PendingRequest, timeout: number): void {
   call.fail('timeout', `${call.lack} within ${Math.round(timeout)} ms`);
 }

@@ -4,7 +4,7 @@ import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import { clipped } from './clipped.ts';
 
 /** One call of a hook, which may begin in one process only. */
-export class Call {
+export class RemoteCall {
   readonly context: Readonly<Record<string, unknown>>;
   /** The rest of the frame, behind the id. */
   readonly json: string;
