@@ -1,7 +1,7 @@
 import { SyncHook } from 'tapable';
 import type { Exchange } from './exchange.ts';
 import type { Observer, StageEvent } from './observer.ts';
-import { asRefusal, refusals } from './refusal.ts';
+import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type ArgsOf,
   type AroundStage,
@@ -192,12 +192,16 @@ export class Hooks {
   async #observed(hook: StageHook, stage: StageName, args: readonly unknown[], exchange: Exchange): Promise<unknown> {
     const started = performance.now();
     let outcome: StageEvent['outcome'] = 'refused';
+    let refusal: Refusal | undefined;
     try {
       const result = await hook.call(args);
       outcome = result === undefined ? 'silent' : 'answered';
       return result;
+    } catch (error) {
+      refusal = asRefusal(error, stage);
+      throw refusal;
     } finally {
-      this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome });
+      this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome, refusal });
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Budget } from './budget.ts';
 import type { Exchange } from './exchange.ts';
+import type { Refusal } from './refusal.ts';
 import type { StageName } from './stages.ts';
 
 export interface StageEvent {
@@ -8,6 +9,8 @@ export interface StageEvent {
   readonly milliseconds: number;
   /** Whether a plugin had something to say, none had, or the request ended here. */
   readonly outcome: 'answered' | 'silent' | 'refused';
+  /** With what it was refused, here or in a stage inside this one: `stage` says where. */
+  readonly refusal?: Refusal | undefined;
 }
 
 export interface CallEvent {

@@ -1,4 +1,4 @@
-import type { Refusal } from './kernel.ts';
+import { isRefusal, type Refusal } from './kernel.ts';
 import type { RequestFailure } from './lib/http/client/index.ts';
 
 /** Why the call of an upstream failed, or gave nothing that can be signed. */
@@ -13,12 +13,12 @@ export const upstreamClasses = [
   'encode',
 ] as const;
 
-const classes = [...upstreamClasses, 'busy', 'signer', 'plugin', 'engine'] as const;
+export const failureClasses = [...upstreamClasses, 'busy', 'signer', 'plugin', 'engine'] as const;
 
 export type UpstreamClass = (typeof upstreamClasses)[number];
-export type FailureClass = (typeof classes)[number];
+export type FailureClass = (typeof failureClasses)[number];
 
-const known: ReadonlySet<string> = new Set(classes);
+const known: ReadonlySet<string> = new Set(failureClasses);
 
 function isClass(text: string): text is FailureClass {
   return known.has(text);
@@ -33,8 +33,9 @@ export function failureClassOf({ failureClass = '', failure, fault }: Refusal): 
   return failure && fault ? 'plugin' : undefined;
 }
 
-export function isUpstreamClass(text: FailureClass | undefined): text is UpstreamClass {
-  return upstreamClasses.some((each) => each === text);
+/** The class of what was thrown, where the upstream is to blame. */
+export function upstreamClassOf(error: unknown): UpstreamClass | undefined {
+  return isRefusal(error) ? upstreamClasses.find((each) => each === error.failureClass) : undefined;
 }
 
 /** The class of an upstream status that is no success; a redirect says nothing that can be signed. */
@@ -43,8 +44,9 @@ export function classOfStatus(status: number): UpstreamClass {
   return status >= 400 ? 'status_4xx' : 'body';
 }
 
-/** The class of an upstream call that gave no complete answer. */
-export function classOfRequest({ kind, phase }: RequestFailure): UpstreamClass {
+/** The class of an upstream call that gave no complete answer. A call that was aborted is nobody's fault: the service ends. */
+export function classOfRequest({ kind, phase }: RequestFailure): FailureClass {
   if (kind === 'timeout') return 'timeout';
+  if (kind === 'aborted') return 'busy';
   return phase === 'answer' ? 'body' : phase;
 }

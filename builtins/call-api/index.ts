@@ -1,4 +1,4 @@
-import { classOfRequest } from '../../plugins-sdk/failure-class.ts';
+import { classOfRequest, upstreamClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
   createHttpClient,
@@ -39,6 +39,12 @@ function refuse(error: unknown): never {
   throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`, classOfRequest(error)) : error;
 }
 
+/** How a call has ended; the reason of a failure is its class. */
+interface Ended {
+  readonly outcome: 'ok' | 'failed';
+  readonly reason: string;
+}
+
 function instruments(meters: Meters, slots: SlotPool) {
   meters.gauge({ name: 'upstream_slots_in_use', help: 'Upstream calls under way' }, () => slots.inUse);
   meters.gauge(
@@ -48,11 +54,12 @@ function instruments(meters: Meters, slots: SlotPool) {
   const seconds = meters.histogram({
     name: 'upstream_call_seconds',
     help: 'Duration of upstream calls, without the wait for a slot',
-    labels: ['api', 'outcome'],
+    labels: ['api', 'endpoint', 'outcome', 'reason'],
   });
-  return (exchange: Exchange, outcome: 'ok' | 'failed', started: number, status: number | undefined) => {
+  return (exchange: Exchange, { outcome, reason }: Ended, started: number, status: number | undefined) => {
     const milliseconds = performance.now() - started;
-    seconds({ api: exchange.endpoint.api, outcome }, milliseconds / 1000);
+    const { api, name } = exchange.endpoint;
+    seconds({ api, endpoint: name, outcome, reason }, milliseconds / 1000);
     note(exchange, milliseconds, status);
   };
 }
@@ -100,7 +107,7 @@ export const callApi = definePlugin({
           const slots = pool.of(exchange.endpoint.api);
           const release = slots.tryAcquire() ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
-          let outcome: 'ok' | 'failed' = 'failed';
+          let ended: Ended = { outcome: 'ok', reason: '' };
           let status: number | undefined;
           try {
             const { method, url, body } = request;
@@ -110,12 +117,13 @@ export const callApi = definePlugin({
             status = answer.status;
             clocks.look(hostOf(exchange.endpoint), answer.headers, performance.now() - started);
             const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
-            const accepted = await accept(answer, request, isEncoded);
-            outcome = 'ok';
-            return accepted;
+            return await accept(answer, request, isEncoded);
+          } catch (error) {
+            ended = { outcome: 'failed', reason: upstreamClassOf(error) ?? '' };
+            throw error;
           } finally {
             release();
-            measured(exchange, outcome, started, status);
+            measured(exchange, ended, started, status);
           }
         },
       },

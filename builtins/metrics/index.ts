@@ -1,6 +1,7 @@
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, configKey, definePlugin, type Finding, StateKey, Type } from '../../plugins-sdk/index.ts';
 import { probes } from '../shared/probes.ts';
+import { Failures } from './failures.ts';
 import { Recording } from './recording.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';
@@ -65,7 +66,8 @@ export const metrics = definePlugin({
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
-    const traffic = new Traffic(meters, address === undefined ? [] : endpoints);
+    const counted = address === undefined ? [] : endpoints;
+    const [traffic, failures] = [new Traffic(meters, counted), new Failures(meters, counted)];
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
     // Apart from the server: counters go on when the port changes.
@@ -82,9 +84,17 @@ export const metrics = definePlugin({
         meters.connect(recorder);
       },
       stop: () => server.remove(pages),
-      hooks: { concluded: (outcome, exchange) => traffic.concluded(outcome, exchange) },
+      hooks: {
+        concluded: (outcome, exchange) => {
+          traffic.concluded(outcome, exchange);
+          failures.concluded(outcome, exchange);
+        },
+      },
       observe: {
-        stage: (event) => traffic.stage(event),
+        stage: (event) => {
+          traffic.stage(event);
+          failures.stage(event);
+        },
         call: (event) => traffic.call(event),
         response: (exchange, status) => traffic.response(exchange, status),
       },

@@ -1,9 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION_MS = 20;
+/** Milliseconds of delay from which requests feel that the event loop is blocked. */
+const BLOCKED_MS = 100;
+
+const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 5];
 const GC_KINDS = new Map<unknown, string>([
@@ -54,7 +58,7 @@ export function observeProcess(registry: Registry, version: string): () => void 
     node: process.version,
   });
   observeFiles(gauge);
-  const stops = [observeEventLoop(gauge), observeCollections(registry)];
+  const stops = [observeEventLoop(registers), observeCollections(registers)];
   return () => {
     for (const stop of stops) stop();
   };
@@ -81,31 +85,37 @@ function observeFiles(gauge: MakeGauge): void {
   gauge('process_open_fds', 'File descriptors that are open', () => readdirSync(files).length - 1);
 }
 
-function observeEventLoop(gauge: MakeGauge): () => void {
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delays.enable();
-  // It measures the time from one look to the next.
-  const lag = (nanoseconds: number) => Math.max(nanoseconds / 1e9 - RESOLUTION_MS / 1000, 0);
-  const about = 'of the delays of the event loop since the metrics were last asked for';
-  gauge('nodejs_eventloop_lag_p50_seconds', `Median ${about}`, () => lag(delays.percentile(50)), 'average');
-  gauge('nodejs_eventloop_lag_p99_seconds', `99th percentile ${about}`, () => lag(delays.percentile(99)), 'max');
-  const greatest = () => {
-    const value = lag(delays.max);
-    // Gauges are read in the order in which they were made.
-    delays.reset();
-    return value;
-  };
-  gauge('nodejs_eventloop_lag_max_seconds', `Greatest ${about}`, greatest, 'max');
-  return () => delays.disable();
+/** Counts every delay once, so that scrapes, however many ask, miss none and take none from each other. */
+function observeEventLoop(registers: Registry[]): () => void {
+  const delays = new Histogram({
+    name: 'nodejs_eventloop_lag_seconds',
+    help: `Delays of the event loop, looked at every ${RESOLUTION_MS} ms`,
+    buckets: LAG_BUCKETS,
+    registers,
+  });
+  const blocked = new Counter({
+    name: 'nodejs_eventloop_blocked_seconds_total',
+    help: `Time that the event loop was blocked, in delays of at least ${BLOCKED_MS} ms`,
+    registers,
+  });
+  let last = performance.now();
+  const look = setInterval(() => {
+    const now = performance.now();
+    const delay = Math.max(now - last - RESOLUTION_MS, 0);
+    last = now;
+    delays.observe(delay / 1000);
+    if (delay >= BLOCKED_MS) blocked.inc(delay / 1000);
+  }, RESOLUTION_MS).unref();
+  return () => clearInterval(look);
 }
 
-function observeCollections(registry: Registry): () => void {
+function observeCollections(registers: Registry[]): () => void {
   const durations = new Histogram({
     name: 'nodejs_gc_duration_seconds',
     help: 'Duration of garbage collections by kind',
     labelNames: ['kind'],
     buckets: GC_BUCKETS,
-    registers: [registry],
+    registers,
   });
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) durations.observe({ kind: kindOf(entry) }, entry.duration / 1000);

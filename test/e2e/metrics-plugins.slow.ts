@@ -65,12 +65,13 @@ describe('instruments of plugins', () => {
   };
 
   describe('that replace one of a built-in plugin stop the start', () => {
+    const seconds = 'the histogram "upstream_call_seconds" with the labels api, endpoint, outcome, reason';
     const held = {
       requests_total: ['metrics', 'the counter "requests_total" with the labels route, api, endpoint, mode, status'],
       async_records: ['mode-async', 'the gauge "async_records"'],
       upstream_slots_in_use: ['call-api', 'the gauge "upstream_slots_in_use"'],
-      upstream_call_seconds: ['call-api', 'the histogram "upstream_call_seconds" with the labels api, outcome'],
-      upstream_call_seconds_count: ['call-api', 'the histogram "upstream_call_seconds" with the labels api, outcome'],
+      upstream_call_seconds: ['call-api', seconds],
+      upstream_call_seconds_count: ['call-api', seconds],
       rate_limited_total: ['rate-limit', 'the counter "rate_limited_total"'],
     };
     for (const [name, [plugin, what]] of Object.entries(held)) {

@@ -58,19 +58,25 @@ describe('what the metrics say of the process', () => {
     assert.equal(collections(await scrape()), counted);
   });
 
-  it('tells how long the event loop was blocked since it was last asked, until it ends', async () => {
+  it('counts how long the event loop was blocked, whoever asks and how often, until it ends', async () => {
     const { stop, scrape } = observed();
-    const greatest = async () => (await scrape()).value('nodejs_eventloop_lag_max_seconds') ?? Number.NaN;
+    const blocked = (found: Scrape) => found.value('nodejs_eventloop_blocked_seconds_total') ?? Number.NaN;
     await sleep(60);
     block(300);
     await sleep(60);
-    const lag = await greatest();
-    assert.ok(lag >= 0.25, `${lag}`);
+    const first = await scrape();
+    assert.ok(blocked(first) >= 0.25, `${blocked(first)}`);
+    assert.ok((first.value('nodejs_eventloop_lag_seconds_sum') ?? 0) >= blocked(first));
+    const long = (found: Scrape) =>
+      (found.value('nodejs_eventloop_lag_seconds_count') ?? 0) -
+      (found.value('nodejs_eventloop_lag_seconds_bucket', { le: '0.25' }) ?? 0);
+    assert.ok(long(first) >= 1);
+    const second = await scrape();
+    assert.ok(blocked(second) >= blocked(first) && long(second) >= long(first));
     stop();
-    // What is asked for is forgotten, and nothing comes after it.
-    await greatest();
-    block(100);
+    const last = blocked(await scrape());
+    block(150);
     await sleep(60);
-    assert.equal(await greatest(), 0);
+    assert.equal(blocked(await scrape()), last);
   });
 });

@@ -49,7 +49,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
     const found = await scrapeAfter(service, requests);
     return {
       signed: found.happened('outcomes_total')['api plain sync signed'],
-      called: found.table('upstream_call_seconds_count')['api ok'],
+      called: found.table('upstream_call_seconds_count')['api plain ok '],
     };
   };
 
@@ -123,7 +123,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
     const [first = '', second = ''] = lines(service).map((line) => line.replace('metrics on ', ''));
     await refuses(second);
     const found = await scrapeAfter({ logs: service.logs.filter(({ message }) => message.endsWith(first)) }, 2);
-    assert.equal(found.table('upstream_call_seconds_count')['api ok'], 2);
+    assert.equal(found.table('upstream_call_seconds_count')['api plain ok '], 2);
   });
 
   it('end with a config without them, and begin anew with one', async (t) => {

@@ -95,7 +95,12 @@ describe('metrics', { concurrency: 4 }, () => {
           'api dropped sync refused': 1,
           'api broken sync refused': 1,
         });
-        assert.deepEqual(counts(found, 'upstream_call_seconds'), { 'api ok': 5, 'api failed': 1 });
+        assert.deepEqual(counts(found, 'upstream_call_seconds'), {
+          'api plain ok ': 3,
+          'api cached ok ': 1,
+          'api dropped ok ': 1,
+          'api broken failed status_5xx': 1,
+        });
         assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, hit: 1 });
         assert.deepEqual([found.value('cache_entries'), found.value('rate_limited_total')], [1, 1]);
         assert.deepEqual(found.happened('plugin_calls_total'), {

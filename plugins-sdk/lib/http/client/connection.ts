@@ -105,7 +105,7 @@ export class Connection {
   ): void {
     // Typed as void, but it is the socket, and the only way to reach one that is still connecting.
     const socket: unknown = connector(options, (...result) => {
-      if (result[1] !== null) this.phase = undefined;
+      if (result[0] === null) this.phase = undefined;
       callback(...result);
     });
     this.#socket = socket instanceof Socket ? socket : undefined;

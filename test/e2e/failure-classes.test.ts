@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import dns from 'node:dns';
+import { after, before, describe, it } from 'node:test';
+import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
+import { type DnsServer, startDns } from '../support/dns.ts';
+import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { scrapeAfter } from '../support/metrics.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { startTestService, TEST_KEY } from '../support/service.ts';
+import { signerPlugin } from '../support/signer-plugin.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const metrics = { port: 0 };
+const encoding = { type: 'int256', path: '$.price' };
+
+const { files, plugins } = pluginFiles(
+  {
+    picky: pluginFile(
+      'picky',
+      `onBeforeApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`,
+    ),
+    slow: pluginFile('slow', `onBeforeApiCall: ({ endpoint }) => endpoint === 'exhausted' ? sleep(60_000) : undefined`),
+    kept: signerPlugin('classes'),
+  },
+  { slow: { timeout: 1000 } },
+);
+
+describe('a failure is counted by its class', () => {
+  let upstream: Upstream;
+  let names: DnsServer;
+  const servers = dns.getServers();
+  before(async () => {
+    names = await startDns({});
+    dns.setServers([names.address]);
+    upstream = await startUpstream({
+      '*': faults.json({ price: 1 }),
+      '/hang': faults.hang(),
+      '/missing': faults.json({}, 404),
+      '/broken': faults.serverError(),
+      '/moved': faults.redirect('/'),
+      '/garbled': faults.invalidJson(),
+      '/cut': faults.closeHalfWay(),
+    });
+  });
+  after(async () => {
+    dns.setServers(servers);
+    await upstream.close();
+    await names.close();
+  });
+
+  async function serviceWithFaults() {
+    const gone = await startUpstream();
+    await gone.close();
+    const api = (name: string, url: string, endpoints: Parameters<typeof oneApi>[1], more = {}) => ({
+      ...oneApi(url, endpoints, { api: { name, timeout: 20_000, ...more } }).apis[0],
+    });
+    const config = {
+      settings: { metrics, plugins, signer: { type: 'kept', key: TEST_KEY, fault: 'throws' } },
+      apis: [
+        api('api', upstream.url, {
+          ...{ missing: {}, broken: {}, moved: {}, garbled: {}, cut: {} },
+          ...{ unfit: { encoding: { ...encoding, path: '$.cost' } }, unsigned: {}, dropped: {}, exhausted: {} },
+        }),
+        api('slow', upstream.url, { hang: {} }, { timeout: 100 }),
+        api('nameless', 'http://unknown.test', { e: {} }),
+        api('gone', gone.url, { e: {} }),
+        api('plain', upstream.url.replace('http:', 'https:'), { e: {} }),
+      ],
+    };
+    return startTestService(config, { files });
+  }
+
+  it('of an upstream, a value, a signer, a plugin', async (t) => {
+    const service = await serviceWithFaults();
+    t.after(() => service.stop());
+    const faulty = ['missing', 'broken', 'moved', 'garbled', 'cut'].map((name) => `api/${name}`);
+    for (const name of [...faulty, 'slow/hang', 'nameless/e', 'gone/e', 'plain/e'])
+      await assertRefused(await service.post(name), 502, 'API call failed');
+    await assertRefused(await service.post('api/unfit'), 502, 'No value found at path: $.cost');
+    await assertRefused(await service.post('api/unsigned'), 502, 'Signing failed');
+    await assertRefused(await service.post('api/dropped'), 403, 'Request dropped by plugin "picky"');
+    await assertRefused(await service.post('api/exhausted'), 403, 'Plugin "slow" budget exhausted');
+    // What a client does wrong is no failure.
+    assert.equal((await service.post('api/missing', 7)).status, 400);
+    const found = await scrapeAfter(service, 14);
+    const ofUpstream = {
+      'api missing status_4xx': 1,
+      'api broken status_5xx': 1,
+      'api moved body': 1,
+      'api garbled body': 1,
+      'api cut body': 1,
+      'slow hang timeout': 1,
+      'nameless e dns': 1,
+      'gone e connect': 1,
+      'plain e tls': 1,
+    };
+    const upstreamFailures = { ...ofUpstream, 'api unfit encode': 1 };
+    assert.deepEqual(found.happened('upstream_failures_total'), upstreamFailures);
+    assert.deepEqual(found.happened('failures_total'), {
+      ...upstreamFailures,
+      'api unsigned signer': 1,
+      'api dropped plugin': 1,
+      'api exhausted plugin': 1,
+    });
+    const calls = Object.entries(ofUpstream).map(([words, count]) => [words.replace(/ (\S+)$/, ' failed $1'), count]);
+    assert.deepEqual(found.table('upstream_call_seconds_count'), {
+      ...Object.fromEntries(calls),
+      'api unfit ok ': 1,
+      'api unsigned ok ': 1,
+    });
+  });
+
+  it('of a call that gets no slot', async (t) => {
+    const api = (name: string, timeout: number, endpoint: string) => ({
+      ...oneApi(upstream.url, { [endpoint]: {} }, { api: { name, timeout } }).apis[0],
+    });
+    const settings = { metrics, maxConcurrentApiCalls: 1 };
+    const apis = [api('holds', 60_000, 'hang'), api('waits', 100, 'e')];
+    const service = await startTestService({ settings, apis });
+    t.after(() => service.stop());
+    const leave = new AbortController();
+    const url = endpointUrl(service, 'holds/hang');
+    const init = { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: leave.signal };
+    const holds = fetch(url, init).catch(() => 'left');
+    await upstream.until(() => upstream.open === 1);
+    await assertRefused(await service.post('waits/e'), 503, 'Server busy');
+    leave.abort();
+    assert.equal(await holds, 'left');
+    const found = await scrapeAfter(service, 2);
+    assert.deepEqual(found.happened('failures_total'), { 'waits e busy': 1 });
+    assert.deepEqual(found.happened('upstream_failures_total'), {});
+  });
+
+  it('once for an answer that several wait for, and by each request that does', async (t) => {
+    const slow = faults.slow(200, faults.serverError());
+    upstream.on('/shared', slow);
+    const config = oneApi(upstream.url, { shared: { cache: { maxAge: 1000 } } }, { settings: { metrics } });
+    const service = await startTestService(config);
+    t.after(() => service.stop());
+    const asked = [0, 1, 2].map(() => service.post('api/shared'));
+    for (const response of asked) await assertRefused(await response, 502, 'API call failed');
+    const found = await scrapeAfter(service, 3);
+    assert.deepEqual(found.happened('failures_total'), { 'api shared status_5xx': 3 });
+    assert.deepEqual(found.happened('upstream_failures_total'), { 'api shared status_5xx': 1 });
+  });
+
+  describeServers('of the engine of settings.state', (program) => {
+    it('that is away', async (t) => {
+      const redis = await RedisServer.start(program);
+      const state = { type: 'redis', url: redis.url };
+      const service = await startTestService(
+        oneApi(upstream.url, { later: { mode: 'async' } }, { settings: { metrics, state } }),
+      );
+      t.after(async () => {
+        await service.stop();
+        await redis.stop();
+      });
+      await redis.kill();
+      await assertRefused(await service.post('api/later'), 503, 'Service Unavailable');
+      const found = await scrapeAfter(service, 1);
+      assert.deepEqual(found.happened('failures_total'), { 'api later engine': 1 });
+    });
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { assertFiring, assertFound, withoutPromtool } from '../support/alerts.ts';
+import { oneApi } from '../support/answers.ts';
+import { queryOf } from '../support/incidents.ts';
+import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
+import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const ALERTS = ['RequestsFail', 'PluginsFailRequests', 'UpstreamFails', 'EventLoopBlocked'];
+
+describe('failures are found by metrics alone', { skip: withoutPromtool }, () => {
+  async function serviceWithFaults(t: TestContext) {
+    const upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
+    t.after(() => upstream.close());
+    const hook = `onBeforeApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`;
+    const { files, plugins } = pluginFiles({ picky: pluginFile('picky', hook) });
+    const settings = { metrics: { port: 0 }, plugins };
+    const config = oneApi(upstream.url, { plain: {}, dropped: {}, broken: {} }, { settings });
+    const service = await startTestService(config, { files });
+    t.after(() => service.stop());
+    return service;
+  }
+
+  /** Asks for one endpoint again and again. @returns what an hour looked like. */
+  async function hourOf(t: TestContext, endpoint: string, status: number) {
+    const service = await serviceWithFaults(t);
+    assert.equal((await service.post('api/plain')).status, 200);
+    const seen: Scrape[] = [await scrapeAfter(service, 1)];
+    for (let count = 2; count <= 6; count++) {
+      assert.equal((await service.post(endpoint)).status, status);
+      seen.push(await scrapeAfter(service, count));
+    }
+    return seen.map((each, i) => ({ scrape: each, minutes: i === 0 ? 45 : 3 }));
+  }
+
+  it('a plugin that drops requests, by an alert that counts its 403', async (t) => {
+    const hour = await hourOf(t, 'api/dropped', 403);
+    await assertFiring(t, hour.slice(0, 1), ALERTS, []);
+    await assertFiring(t, hour, ALERTS, ['PluginsFailRequests']);
+    const failed = await queryOf('Requests for endpoints fail: which, and why?');
+    await assertFound(t, hour, failed, [{ api: 'api', endpoint: 'dropped', reason: 'plugin' }]);
+    const culprit = { plugin: 'picky', stage: 'onBeforeApiCall', outcome: 'failed' };
+    await assertFound(t, hour, await queryOf('`PluginsFailRequests` fires'), [culprit]);
+  });
+
+  it('an upstream that fails', async (t) => {
+    const hour = await hourOf(t, 'api/broken', 502);
+    await assertFiring(t, hour, ALERTS, ['RequestsFail', 'UpstreamFails']);
+    const cause = { api: 'api', endpoint: 'broken', reason: 'status_5xx' };
+    await assertFound(t, hour, await queryOf('Requests for endpoints fail: which, and why?'), [cause]);
+    await assertFound(t, hour, await queryOf('`UpstreamFails` fires'), [cause]);
+  });
+
+  it('a process that was blocked for 6 seconds, though two ask for its metrics', async (t) => {
+    const service = await serviceWithFaults(t);
+    const before = await scrape(service);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+    await scrape(service);
+    const blocked = [
+      { scrape: before, minutes: 30 },
+      { scrape: await scrape(service), minutes: 2 },
+    ];
+    await assertFiring(t, blocked.slice(0, 1), ALERTS, []);
+    await assertFiring(t, blocked, ALERTS, ['EventLoopBlocked']);
+    await assertFound(t, blocked, await queryOf('`EventLoopBlocked` fires'), [{}]);
+  });
+});
