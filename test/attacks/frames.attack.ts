@@ -36,7 +36,7 @@ class Speaking {
 
   constructor({ patience = 20_000, budget = BUDGET, more = '' } = {}) {
     this.isolate = new Isolate({
-      bundle: speaker + more,
+      bundle: { code: speaker + more, locate: (text) => text },
       memory: 192,
       config: undefined,
       budget,

@@ -28,6 +28,22 @@ async function started(t: TestContext, hooks: string, budget = 10_000) {
   return { isolate, logged };
 }
 
+test('what a hook throws, and what its process writes, names the file and the line of the plugin', async (t) => {
+  const hooks = `
+    onError() {
+      throw new Error('no');
+    },
+    onBeforeSign() { console.log(new Error('told').stack.split('\\n')[1]); return { data: '0x00' }; },
+  `;
+  const { isolate, logged } = await started(t, hooks);
+  const stack = await isolate.call('onError', {}).then(String, (error: Error) => error.stack);
+  assert.match(String(stack).split('\n')[1] ?? '', /^ {4}at .*\(file:\/\/\/\S+\/p\.mjs:3:13\)$/);
+  assert.doesNotMatch(String(stack), /eval1/);
+  await isolate.call('onBeforeSign', {});
+  await isolate.stop();
+  assert.match(logged.find((text) => text.includes('at ')) ?? '', /^ {4}at .*\(file:\/\/\/\S+\/p\.mjs:5:\d+\)$/);
+});
+
 test('512 calls may be under way, and no more', async (t) => {
   const { isolate } = await started(t, 'onBeforeSign: () => new Promise(() => {})');
   const calls = Array.from({ length: 515 }, () => isolate.call('onBeforeSign', { data: '0x00' }));

@@ -14,7 +14,7 @@ import { resultOf, speaker } from '../support/isolated-speaker.ts';
 /** Two processes that say what the script of a call has them say. */
 async function speaking(t: TestContext, budget = 20_000, more = '') {
   const isolate = new Isolate({
-    bundle: speaker + more,
+    bundle: { code: speaker + more, locate: (text) => text },
     memory: 128,
     config: undefined,
     budget,

@@ -1,5 +1,6 @@
-import { dirname, extname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { SourceMap } from 'node:module';
+import { dirname, extname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BuildFailure, Plugin } from 'esbuild';
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 
@@ -35,17 +36,21 @@ const ADDON = 'native addon ';
 /** One at a time: the bundler's own process ends with the last of them. */
 let last: Promise<unknown> = Promise.resolve();
 
-/**
- * The code of an isolated plugin's process: the plugin, what it imports, and what talks to the service, as one module.
- * @throws PluginProblem
- */
-export function bundlePlugin(url: string): Promise<string> {
+/** What the process of an isolated plugin runs: the plugin, what it imports, and what talks to the service, as one module. */
+export interface Bundle {
+  readonly code: string;
+  /** Names files and lines of the plugin where a text has positions in the bundle, which node calls `[eval1]`. */
+  locate(text: string): string;
+}
+
+/** @throws PluginProblem */
+export function bundlePlugin(url: string): Promise<Bundle> {
   const made = last.then(() => bundle(fileURLToPath(url)));
   last = made.catch(() => undefined);
   return made;
 }
 
-async function bundle(file: string): Promise<string> {
+async function bundle(file: string): Promise<Bundle> {
   const { build, stop } = await bundler();
   try {
     const { outputFiles } = await build({
@@ -54,6 +59,9 @@ async function bundle(file: string): Promise<string> {
       absWorkingDir: dirname(file),
       bundle: true,
       write: false,
+      sourcemap: 'external',
+      sourcesContent: false,
+      outfile: join(dirname(file), 'isolated-plugin.js'),
       format: 'esm',
       platform: 'node',
       target: 'node20',
@@ -64,12 +72,27 @@ async function bundle(file: string): Promise<string> {
       plugins: [ownSdk],
       logLevel: 'silent',
     });
-    return outputFiles[0]?.text ?? '';
+    const [map, code] = outputFiles;
+    return { code: code?.text ?? '', locate: locator(map?.text ?? '', dirname(file)) };
   } catch (error) {
     throw new PluginProblem(problemOf(error));
   } finally {
     await stop();
   }
+}
+
+/** Characters of a source map: a longer one would hold other requests up while it is read. */
+const LONGEST_MAP = 1024 * 1024;
+
+function locator(json: string, folder: string): Bundle['locate'] {
+  let map: SourceMap | undefined;
+  const located = (position: string, line: string, column: string) => {
+    map ??= new SourceMap(JSON.parse(json));
+    const origin = map.findOrigin(Number(line), Number(column));
+    if (!('fileName' in origin)) return position;
+    return `${pathToFileURL(resolve(folder, origin.fileName)).href}:${origin.lineNumber}:${origin.columnNumber}`;
+  };
+  return (text) => (json.length > LONGEST_MAP ? text : text.replace(/file:\/{3,4}\[eval1\]:(\d+):(\d+)/g, located));
 }
 
 function entry(file: string): string {

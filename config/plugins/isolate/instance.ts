@@ -200,7 +200,7 @@ export class Instance {
     if (call !== null) {
       if (report.k === 'skipped') this.#owner.returned([call]);
       else if (report.k === 'done') call.answer(result);
-      else call.fail(report.text === undefined ? undefined : new RemoteError(report.text));
+      else call.fail(report.text === undefined ? undefined : new RemoteError(report.text, this.#peer.locate));
     }
     this.#endIfDone();
   }

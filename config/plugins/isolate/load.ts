@@ -5,7 +5,7 @@ import { hooksWithKeys, keyValuesOf } from '../../../plugins-sdk/host/endpoint-k
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import type { Services } from '../../../plugins-sdk/services.ts';
 import type { PluginModule } from '../module-exports.ts';
-import { bundlePlugin } from './bundle.ts';
+import { type Bundle, bundlePlugin } from './bundle.ts';
 import { instruments } from './instruments.ts';
 import { Isolate } from './isolate.ts';
 import { unpackSchema } from './packed-schema.ts';
@@ -27,13 +27,13 @@ export type Isolation = true | { readonly memory: number };
 
 /** A plugin of which this process has nothing but its shape: its module was evaluated in another one. */
 export class IsolatedPlugin {
-  readonly #bundle: string;
+  readonly #bundle: Bundle;
   readonly #memory: number;
   readonly #peer: Peer;
   readonly #talk: Talk;
   #isolate: Isolate | undefined;
 
-  private constructor(bundle: string, memory: number) {
+  private constructor(bundle: Bundle, memory: number) {
     this.#bundle = bundle;
     this.#memory = memory;
     let talk: Talk | undefined;

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import { OwnedProcess } from '../../../plugins-sdk/lib/process/child-process.ts';
+import type { Bundle } from './bundle.ts';
 import { Claims } from './claims.ts';
 import { clipped } from './clipped.ts';
 import { orderFrame } from './frames.ts';
@@ -12,8 +13,7 @@ import { ORDERS, type Order, REPORTS, type Report, TOKEN_BYTES } from './protoco
 import { ReportReader } from './reports.ts';
 
 export interface PeerOptions {
-  /** What {@link bundlePlugin} made. */
-  readonly bundle: string;
+  readonly bundle: Bundle;
   /** MiB. */
   readonly memory: number;
   /** Told of each line that the process writes. */
@@ -34,6 +34,7 @@ export class Peer {
   /** Resolves with the reason once everything that it sent was read. */
   readonly ended: Promise<string>;
   readonly stats: ProcessStats | undefined;
+  readonly locate: Bundle['locate'];
   readonly #own: OwnedProcess;
   readonly #child: ChildProcess;
   readonly #reader: ReportReader | undefined;
@@ -49,6 +50,7 @@ export class Peer {
   constructor({ bundle, memory, line }: PeerOptions, take: (report: Report) => void) {
     // Without a listener, that signal opens node's inspector, through which the network reaches the key.
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
+    this.locate = bundle.locate;
     this.#own = this.#start(memory);
     this.#child = this.#own.child;
     const { pid } = this.#child;
@@ -58,14 +60,14 @@ export class Peer {
     this.ended = this.#own.ended.then((how) => this.#end(how));
     // A process that has lost the way to the service is of no use.
     this.#child.once('spawn', () => this.#stream(REPORTS)?.once('end', () => this.#child.kill('SIGKILL')));
-    const output = new Output(line);
+    const output = new Output((text) => line(bundle.locate(text)));
     for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream) output.read(stream);
     this.#child.once('exit', () => output.finish());
     const token = randomBytes(TOKEN_BYTES);
     const reports = this.#stream(REPORTS);
     this.#reader = reports && new ReportReader(reports, token, take, (reason) => this.kill(reason));
     for (const stream of this.#child.stdio ?? []) stream?.on('error', () => undefined);
-    this.#child.stdin?.end(bundle);
+    this.#child.stdin?.end(bundle.code);
     this.#stream(ORDERS)?.write(token);
     this.order({ k: 'load' });
   }

@@ -90,8 +90,8 @@ export const LONGEST_TEXT = 16_384;
 
 /** What a hook threw in the other process, with the text that the log gets. */
 export class RemoteError extends Error {
-  constructor(text: string) {
+  constructor(text: string, locate = (clip: string) => clip) {
     super();
-    this.stack = clipped(text, LONGEST_TEXT);
+    this.stack = clipped(locate(clipped(text, LONGEST_TEXT)), LONGEST_TEXT);
   }
 }

@@ -34,7 +34,7 @@ export class Talk {
     const over = await Promise.race([came, this.#peer.ended]);
     const report = this.#reports.shift();
     if (report === undefined) throw new PluginProblem(`its process has ended: ${over}`);
-    if (report.k === 'failed') throw rebuilt(report.error);
+    if (report.k === 'failed') throw rebuilt(report.error, this.#peer);
     if (report.k !== kind)
       throw new PluginProblem(`its process reports "${clipped(report.k, 20)}" instead of "${kind}"`);
     return report as Report & { readonly k: K };
@@ -47,10 +47,10 @@ export class Talk {
   }
 }
 
-function rebuilt({ problem, message, stack, issues }: Thrown): Error {
+function rebuilt({ problem, message, stack, issues }: Thrown, { locate }: Pick<Peer, 'locate'>): Error {
   if (problem !== undefined) return new PluginProblem(problem);
   const error = new Error(clipped(String(message), LONGEST_TEXT));
-  error.stack = clipped(String(stack), LONGEST_TEXT);
+  error.stack = locate(clipped(String(stack), LONGEST_TEXT));
   return issues === undefined ? error : Object.assign(error, { issues });
 }
 
