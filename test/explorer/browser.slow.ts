@@ -35,7 +35,7 @@ function configFor(upstream: Upstream) {
           {
             name: 'several',
             path: '/price',
-            encoding: { type: 'int256,bool', path: '$.price,$.open', times: '1e18,' },
+            encoding: { type: 'int256,bool,uint64', path: '$.price,$.open,$.updatedAt', times: '1e18,,' },
           },
           {
             name: 'bounded',
@@ -151,7 +151,7 @@ describe('a person on the explorer page', { skip }, () => {
         res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ [BOLD]: MARKUP }));
       },
     });
-    upstream.json('/price', { price: 3121.44, open: true });
+    upstream.json('/price', { price: 3121.44, open: true, updatedAt: 1700000000 });
     upstream.json('/report', { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
     upstream.json('/keyed', { secret: 42 });
     upstream.json('/posted', { ok: true });
@@ -218,6 +218,7 @@ describe('a person on the explorer page', { skip }, () => {
     assert.equal(last?.path, '/price?symbol=ETH&currency=usd');
     const shown: Record<string, unknown> = JSON.parse(await response().inputValue());
     assert.deepEqual(Object.keys(shown), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
+    await page.locator('.signed').getByText('3121.44', { exact: true }).waitFor();
     await page.locator('.signed').getByText('3121440000000000000000', { exact: true }).waitFor();
     await page.locator('.signed').getByText('int256 × 1e18', { exact: true }).waitFor();
   });
@@ -225,13 +226,20 @@ describe('a person on the explorer page', { skip }, () => {
   it('sees of several values what each of them was multiplied by', async () => {
     await open('prices/several');
     const answer = page.locator('.about-endpoint dd').nth(3);
-    assert.equal(await answer.innerText(), 'int256 × 1e18, bool at $.price,$.open, ABI-encoded, signed');
+    assert.equal(
+      await answer.innerText(),
+      'int256 × 1e18, bool, uint64 at $.price,$.open,$.updatedAt, ABI-encoded, signed',
+    );
     await send();
     await succeeds();
     const shown = await page
       .locator('.signed')
-      .evaluate((list) => [...list.children].map(({ textContent }) => textContent));
-    assert.deepEqual(shown.slice(0, 4), ['int256 × 1e18', '3121440000000000000000', 'bool', 'true']);
+      .evaluate((list) => [...list.querySelectorAll('dt, strong, code')].map(({ textContent }) => textContent));
+    assert.deepEqual(shown.slice(0, 8), [
+      ...['int256 × 1e18', '3121.44', '3121440000000000000000'],
+      ...['bool', 'true'],
+      ...['uint64', '2023-11-14 22:13:20 UTC', '1700000000'],
+    ]);
   });
 
   it('changes one byte and sees it turn red, undoes it and sees it turn green', async () => {

@@ -1,3 +1,5 @@
+import { quotient } from './human.ts';
+
 /** What a form makes. */
 export interface ServiceRequest {
   readonly endpointId: string;
@@ -114,8 +116,8 @@ function problemOf({ status, ok, headers }: Response, json: unknown): string | u
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
 }
 
-/** Digits of the fraction of a chain's own coin. */
-const COIN_DECIMALS = 18;
+/** What a chain's own coin has of its smallest unit. */
+const COIN = '1e18';
 
 /** What is asked for, with its unit; nothing where the terms do not say. Of several offers it is the first. */
 function priceOf(terms: unknown): string {
@@ -126,10 +128,7 @@ function priceOf(terms: unknown): string {
   const chain = field(offer, 'network');
   if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
   if (!/^0x0{40}$/.test(token)) return ` of ${amount} in the smallest unit of the token ${token} on chain ${chain}`;
-  const digits = amount.padStart(COIN_DECIMALS + 1, '0');
-  const whole = digits.slice(0, -COIN_DECIMALS).replace(/^0+(?=\d)/, '');
-  const fraction = digits.slice(-COIN_DECIMALS).replace(/0+$/, '');
-  const coins = fraction === '' ? whole : `${whole}.${fraction}`;
+  const coins = quotient(amount, COIN);
   return ` of ${amount} wei, which are ${coins} of the own coin of chain ${chain}`;
 }
 

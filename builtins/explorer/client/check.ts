@@ -1,7 +1,8 @@
 import { decodeAbi } from '../../../plugins-sdk/lib/eth/decode-abi.ts';
 import { copyButton, element, icon, newId, say } from './dom.ts';
-import { withFactors } from './factor.ts';
+import { scaled, withFactors } from './factor.ts';
 import type { Asked } from './form.ts';
+import { humanOf, utcOf } from './human.ts';
 import type { Pin } from './pin.ts';
 import { judge, type Verdict } from './verdict.ts';
 
@@ -12,6 +13,9 @@ const DASH = icon.bind(undefined, 'M6 12h12');
 const OWN_ADDRESS =
   'The service itself gave this address, and a page cannot vouch for itself. Pin one that you got elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.';
 const OTHER_ADDRESS = 'This is your own choice; the service gives another address for itself.';
+
+/** How the values of an answer are encoded. */
+export type Encoding = Pick<Asked, 'types' | 'times' | 'paths'>;
 
 /** The card that says who signed. */
 export interface CheckCard {
@@ -110,7 +114,7 @@ function verdictView({ input, problem, advice }: PinField) {
   };
   return {
     element: card,
-    show: (verdict: Verdict, asked: Pick<Asked, 'types' | 'times'>) => {
+    show: (verdict: Verdict, asked: Encoding) => {
       announce(verdict.state, verdict.state === 'good' ? CHECK() : CROSS(), verdict.headline, verdict.signer);
       say(detail, verdict.detail);
       detail.hidden = false;
@@ -125,17 +129,38 @@ function verdictView({ input, problem, advice }: PinField) {
 }
 
 /** What was signed, once it is known to be. */
-function factsOf({ verified }: Verdict, { types, times }: Pick<Asked, 'types' | 'times'>): HTMLElement[] {
+function factsOf(verdict: Verdict, encoding: Encoding): HTMLElement[] {
+  const { verified } = verdict;
   if (verified === undefined) return [];
-  const decoded = verified.kind === 'encoded' && types !== undefined ? (decodeAbi(verified.data, types) ?? []) : [];
-  const names = withFactors(types ?? '', times);
   const digest = element('code', {}, verified.digest);
   return [
-    ...decoded.flatMap(({ type, value }, i) => fact(names[i] ?? type, element('code', {}, value))),
+    ...valuesOf(verdict, encoding).flatMap(({ name, human, exact }) =>
+      fact(name, ...(human === undefined ? [] : [element('strong', {}, human)]), element('code', {}, exact)),
+    ),
     ...fact('Signed', timeOf(verified.timestamp)),
     ...fact('Digest', digest, copyButton('the digest', digest)),
     ...(verified.requestHash === undefined ? [] : hashFact(verified.requestHash)),
   ];
+}
+
+/** A signed value, with its type and factor as the name. */
+interface Value {
+  readonly name: string;
+  readonly human?: string | undefined;
+  readonly exact: string;
+}
+
+/** The values of a good answer, where they are encoded in a way that is known. */
+export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Encoding): Value[] {
+  if (verified?.kind !== 'encoded') return [];
+  const kinds = scaled(types, times);
+  const names = withFactors(types, times);
+  const places = paths.split(',');
+  return (decodeAbi(verified.data, types) ?? []).map(({ type, value: exact }, i) => {
+    // A path may have commas of its own: then nobody can tell which is whose.
+    const path = places.length === kinds.length ? places[i] : undefined;
+    return { name: names[i] ?? type, human: humanOf(exact, kinds[i] ?? { type }, path?.trim()), exact };
+  });
 }
 
 function hashFact(hash: string): HTMLElement[] {
@@ -151,7 +176,7 @@ function fact(name: string, ...value: (Node | string)[]): HTMLElement[] {
 function timeOf(timestamp: number): string {
   const date = new Date(timestamp * 1000);
   if (Number.isNaN(date.getTime())) return `${timestamp} (Unix seconds)`;
-  const utc = date.toISOString().replace('T', ' ').replace('.000Z', ' UTC');
+  const utc = utcOf(timestamp * 1000);
   const age = Math.round(Date.now() / 1000 - timestamp);
   const unit = (size: number, name: string) => `${Math.floor(Math.abs(age) / size)} ${name}`;
   const span =

@@ -11,6 +11,8 @@ export interface Asked extends ServiceRequest {
   /** The types of the values, where the answer is encoded. */
   readonly types?: string;
   readonly times?: string;
+  /** Where the upstream's answer has the values. */
+  readonly paths?: string;
   /** What a receipt must cover, where the endpoint makes receipts. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
@@ -95,7 +97,10 @@ function readAll(parts: readonly Part[]): (readonly [name: string, value: string
 }
 
 /** What was chosen where the operator left it open. */
-function encodingOf({ encoding }: PublicEndpoint, given: ReadonlyMap<string, string>): Pick<Asked, 'types' | 'times'> {
+function encodingOf(
+  { encoding }: PublicEndpoint,
+  given: ReadonlyMap<string, string>,
+): Pick<Asked, 'types' | 'times' | 'paths'> {
   if (encoding === undefined) return {};
   const chosen = (pinned: string | undefined, name: ReservedParameter) => {
     const json = pinned === '*' ? given.get(name) : undefined;
@@ -104,7 +109,8 @@ function encodingOf({ encoding }: PublicEndpoint, given: ReadonlyMap<string, str
   };
   const types = chosen(encoding.type, '_type');
   const times = chosen(encoding.times, '_times');
-  return { ...(types === undefined ? {} : { types }), ...(times === undefined ? {} : { times }) };
+  const paths = chosen(encoding.path, '_path');
+  return { ...(types && { types }), ...(times && { times }), ...(paths && { paths }) };
 }
 
 /** What the service fills in where nothing was given, and what was. */
