@@ -14,6 +14,7 @@ import { endpoints } from './endpoints.ts';
 import { explorer } from './explorer/index.ts';
 import { fhe } from './fhe/index.ts';
 import { health } from './health.ts';
+import { memory } from './memory.ts';
 import { metrics } from './metrics/index.ts';
 import { modeAsync } from './mode-async/index.ts';
 import { modeStream } from './mode-stream.ts';
@@ -70,6 +71,7 @@ export function builtins(signing?: Signing): Definition[] {
     modeAsync,
     modeStream,
     explorer,
+    memory,
     metrics,
   ];
 }
