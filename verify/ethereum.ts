@@ -79,7 +79,7 @@ export function isSame(one: Hex, other: Hex): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
-function checksumAddress(address: Hex): Hex {
+export function checksumAddress(address: Hex): Hex {
   const digits = address.slice(2).toLowerCase();
   const hash = hashOfText(digits);
   const cased = [...digits].map((digit, i) => (hash.charAt(i + 2) >= '8' ? digit.toUpperCase() : digit));

@@ -51,6 +51,7 @@ function configFor(upstream: Upstream) {
           { name: 'slow', path: '/slow', mode: 'async' },
           { name: 'hanging', path: '/hanging' },
           { name: 'broken', path: '/broken', mode: 'async' },
+          { name: 'failing', path: '/failing' },
           {
             name: 'posted',
             path: '/posted',
@@ -76,11 +77,18 @@ function configFor(upstream: Upstream) {
         ],
       },
       {
+        name: 'other',
+        url: upstream.url,
+        auth: { type: 'apiKey', keys: ['the right key'] },
+        endpoints: [{ name: 'other-key', path: '/other-key' }],
+      },
+      {
         name: 'guarded',
         url: upstream.url,
         auth: { type: 'apiKey', keys: ['the right key'] },
         endpoints: [
           { name: 'keyed', path: '/keyed' },
+          { name: 'keyed-too', path: '/keyed-too' },
           {
             name: 'paid',
             path: '/report',
@@ -154,8 +162,10 @@ describe('a person on the explorer page', { skip }, () => {
     upstream.json('/price', { price: 3121.44, open: true, updatedAt: 1700000000 });
     upstream.json('/report', { rows: [{ id: 1, total: 12.5 }], text: 'größer', none: null });
     upstream.json('/keyed', { secret: 42 });
+    upstream.json('/keyed-too', { secret: 43 });
     upstream.json('/posted', { ok: true });
     upstream.json('/broken', {}, 500);
+    upstream.json('/failing', {}, 500);
     service = await startTestService(configFor(upstream));
     browser = await launch();
     visitor = await visit(browser, service.url);
@@ -200,7 +210,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 15;
+    const endpoints = 18;
     assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
@@ -414,6 +424,37 @@ describe('a person on the explorer page', { skip }, () => {
     await succeeds();
     assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0);
     assert.equal(await page.evaluate('document.cookie'), '');
+  });
+
+  it('types a key once for all endpoints of its API, and for no other', async () => {
+    await open('guarded/keyed');
+    await page.getByLabel('X-Api-Key').fill('the right key');
+    await page.getByRole('link', { name: /^keyed-too/ }).click();
+    assert.equal(await page.getByLabel('X-Api-Key').inputValue(), 'the right key');
+    await send();
+    await succeeds();
+    await page.getByLabel('X-Api-Key').fill('another key');
+    await page.goBack();
+    assert.equal(await page.getByLabel('X-Api-Key').inputValue(), 'another key');
+    await page.getByRole('link', { name: /^other-key/ }).click();
+    assert.equal(await page.getByLabel('X-Api-Key').inputValue(), '');
+    await page.reload();
+    assert.equal(await page.getByLabel('X-Api-Key').inputValue(), '');
+  });
+
+  it('is told what to do when the upstream fails, with the ID of the request', async () => {
+    await open('prices/failing');
+    await send();
+    await problem('API call failed');
+    const id = await page.locator('.request code').innerText();
+    assert.match(id, /^0x[0-9a-f]{64}$|^[\w-]{8,}$/);
+    const advice = `The service is up; what it asks for the answer failed it. Try again in a minute. If that does not help, send the operator the request ID ${id}: the log of the service says under it what failed.`;
+    assert.equal(await page.locator('.advice').innerText(), advice);
+    upstream.json('/failing', { ok: true });
+    await send();
+    await succeeds();
+    assert.equal(await page.locator('.advice').innerText(), '');
+    upstream.json('/failing', {}, 500);
   });
 
   it('sees what to pay, and why a proof is none', async () => {

@@ -1,9 +1,9 @@
 import type { Access, PageData } from '../data.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import type { ServiceRequest } from './call.ts';
-import { curlPart } from './curl.ts';
 import { element } from './dom.ts';
 import { areaControl, type Content, controlText, type Field, field, jsonOf, textControl } from './fields.ts';
+import type { Keys } from './keys.ts';
 import { boundsOf, choiceControl, typed } from './schema.ts';
 
 /** A request, and how what it asked for is encoded. */
@@ -20,6 +20,8 @@ export interface Asked extends ServiceRequest {
 export interface RequestForm {
   readonly element: HTMLFormElement;
   readonly stop: HTMLButtonElement;
+  /** The request as far as it is filled in; its credentials are left empty. */
+  current(): Asked;
 }
 
 /** The parts of a request body: names and JSON. */
@@ -32,10 +34,11 @@ interface Part {
 export function requestForm(
   endpoint: PublicEndpoint,
   ways: PageData['auth'],
+  keys: Keys,
   submit: (asked: Asked) => void,
 ): RequestForm {
   const parts = [...parameterParts(endpoint.parameters), ...endpoint.reserved.map(reservedPart)];
-  const credentials = credentialParts(endpoint, ways);
+  const credentials = credentialParts(endpoint, ways, keys);
   const send = element('button', { type: 'submit', class: 'send' }, 'Send request');
   const stop = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Stop');
   const form = element(
@@ -51,31 +54,33 @@ export function requestForm(
     const headers = readAll(credentials);
     const wrong = [...parts, ...credentials].find(({ field }) => 'problem' in field.read());
     if (wrong !== undefined || body === undefined || headers === undefined) return;
-    const parameters = objectOf(body);
-    submit({
-      endpointId: endpoint.id,
-      body: bodyOf(parameters),
-      headers: Object.fromEntries(headers),
-      ...encodingOf(endpoint, new Map(body)),
-      ...coveredOf(endpoint, JSON.parse(parameters)),
-    });
+    submit(askedOf(endpoint, body, headers));
   });
-  const current = () => ({
+  const current = () =>
+    askedOf(
+      endpoint,
+      given(parts),
+      credentials.map(({ name }) => [name, ''] as const),
+    );
+  return { element: form, stop, current };
+}
+
+type Members = readonly (readonly [name: string, text: string])[];
+
+function askedOf(endpoint: PublicEndpoint, body: Members, headers: Members): Asked {
+  const parameters = objectOf(body);
+  return {
     endpointId: endpoint.id,
-    body: bodyOf(objectOf(given(parts))),
-    headers: Object.fromEntries(credentials.map(({ name }) => [name, ''])),
-  });
-  form.append(curlPart(form, current));
-  return { element: form, stop };
+    body: `{"parameters":${parameters}}`,
+    headers: Object.fromEntries(headers),
+    ...encodingOf(endpoint, new Map(body)),
+    ...coveredOf(endpoint, JSON.parse(parameters)),
+  };
 }
 
 /** The text of an object whose members are JSON. */
-function objectOf(members: readonly (readonly [name: string, json: string])[]): string {
+function objectOf(members: Members): string {
   return `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
-}
-
-function bodyOf(parameters: string): string {
-  return `{"parameters":${parameters}}`;
 }
 
 /** What is there of the values, by name. */
@@ -201,23 +206,30 @@ function typePart(): Part {
 }
 
 /** A field for each header that carries credentials, as far as plugins say which. */
-function credentialParts({ auth }: PublicEndpoint, ways: PageData['auth']): Part[] {
+function credentialParts({ api, auth }: PublicEndpoint, ways: PageData['auth'], keys: Keys): Part[] {
   const open = auth.length > 1 ? [' Leave it empty to use another way in.'] : [];
   return [...new Set(auth)].flatMap((type) => {
     const way = ways[type];
-    return way?.header === undefined ? [] : [credentialPart(way.header, way, open)];
+    return way?.header === undefined
+      ? []
+      : [credentialPart(way.header, way, open, (key) => keys.join(`${way.header} ${api}`, key))];
   });
 }
 
 /** What a header can carry (RFC 9110, section 5.5), as far as browsers send it. */
 const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-function credentialPart(name: string, { title, hints, example }: Access, open: readonly string[]): Part {
-  const control =
-    example === undefined
-      ? textControl({ type: 'password', class: 'code' })
-      : areaControl({ class: 'code', placeholder: JSON.stringify(example) });
-  const notes = example === undefined ? [...hints, 'Sent with this request only; never stored.'] : hints;
+function credentialPart(
+  name: string,
+  { title, hints, example }: Access,
+  open: readonly string[],
+  join: (key: HTMLInputElement) => void,
+): Part {
+  const key = textControl({ type: 'password', class: 'code' });
+  // What is JSON pays for one request: only a key is good for the others of its API.
+  if (example === undefined) join(key);
+  const control = example === undefined ? key : areaControl({ class: 'code', placeholder: JSON.stringify(example) });
+  const notes = example === undefined ? [...hints, 'For all endpoints of this API; never stored.'] : hints;
   const all = [...notes.slice(0, -1), [...notes.slice(-1), ...open].join('')];
   const read = () =>
     example === undefined ? headerText(controlText(control, false)) : jsonLine(jsonOf(control, false));

@@ -4,6 +4,7 @@ import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { serviceUrl } from './call.ts';
 import { element, say } from './dom.ts';
+import { Keys } from './keys.ts';
 import { endpointPanel } from './panel.ts';
 import { Pin } from './pin.ts';
 
@@ -121,12 +122,13 @@ function run(): void {
   const data = readData();
   const { node, endpoints } = data;
   const pin = new Pin(node);
+  const keys = new Keys();
   const all = endpoints.map(listed);
   const main = element('main');
   const start = welcome(data);
   const panels = new Map<string, HTMLElement>();
   const panelOf = (endpoint: PublicEndpoint) => {
-    const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, data);
+    const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, keys, data);
     panels.set(endpoint.id, panel);
     return panel;
   };

@@ -2,13 +2,15 @@ import type { PageData } from '../data.ts';
 import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
 import { ask, type CallOutcome } from './call.ts';
 import { checkCard } from './check.ts';
+import { codePart } from './code-part.ts';
 import { copyButton, element, newId, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
+import type { Keys } from './keys.ts';
 import type { Pin } from './pin.ts';
 
 /** All that the page shows of an endpoint. */
-export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, data: PageData): HTMLElement {
+export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, data: PageData): HTMLElement {
   const answer = answerSection(endpoint, pin, data.node);
   let running: AbortController | undefined;
   const submit = async (asked: Asked) => {
@@ -24,7 +26,8 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, data: PageData
     form.stop.hidden = true;
     answer.show(outcome, asked);
   };
-  const form = requestForm(endpoint, data.auth, submit);
+  const form = requestForm(endpoint, data.auth, keys, submit);
+  form.element.append(codePart(form.element, endpoint, pin, form.current));
   form.stop.addEventListener('click', () => running?.abort());
   return element(
     'article',
@@ -134,12 +137,14 @@ function reply() {
   const copy = copyButton('the request ID', requestId);
   const request = element('p', { class: 'request', hidden: '' }, 'Request ', requestId, copy);
   const problem = element('p', { class: 'notice', role: 'alert', hidden: '' });
+  const advice = element('p', { class: 'hint advice', role: 'status' });
   return {
-    elements: [status, request, problem],
+    elements: [status, request, problem, advice],
     problem,
     wait: (text: string) => {
       problem.hidden = true;
       request.hidden = true;
+      say(advice, '');
       say(status, `${text}…`);
     },
     show: (outcome: CallOutcome) => {
@@ -149,9 +154,17 @@ function reply() {
       request.hidden = outcome.requestId === undefined;
       say(problem, outcome.problem ?? '');
       problem.hidden = outcome.problem === undefined;
+      say(advice, adviceOf(outcome));
       problem.classList.toggle('bad', outcome.status !== 402);
     },
   };
+}
+
+/** What a person can do where the fault is not in the request. */
+function adviceOf({ status = 0, requestId, problem }: CallOutcome): string {
+  if (problem === undefined || requestId === undefined || (status >= 300 && status < 500)) return '';
+  const who = status === 502 || status === 504 ? 'The service is up; what it asks for the answer failed it. ' : '';
+  return `${who}Try again in a minute. If that does not help, send the operator the request ID ${requestId}: the log of the service says under it what failed.`;
 }
 
 /** The answer in a field that can be changed, so that anyone can see what the signature is good for. */

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { verifyResponse } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { compile } from '../support/solidity.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { launch, skip, visit } from './browser.ts';
+
+const run = promisify(execFile);
+const KEY = 'k'.repeat(32);
+
+async function open(t: TestContext, openapi: unknown) {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.on('*', (request, response) => {
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ asked: request.url }));
+  });
+  const auth = { type: 'apiKey', keys: [KEY] };
+  const endpoints = { price: { path: '/price', parameters: [{ name: 'symbol', required: true }] } };
+  const settings = { explorer: true, openapi };
+  const service = await startTestService(oneApi(upstream.url, endpoints, { settings, api: { auth } }));
+  t.after(() => service.stop());
+  const browser = await launch();
+  t.after(() => browser.close());
+  const { page } = await visit(browser, service.url);
+  return { service, page };
+}
+
+describe('the explorer page, for those who go on without it', { skip }, () => {
+  it('shows a request as a command that a shell runs, without the key', async (t) => {
+    const { service, page } = await open(t, false);
+    await page.goto(`${service.url}/#${Object.values(service.ids)[0]}`);
+    const symbol = `it's "$HOME" \`id\` \\ & ü`;
+    await page.getByLabel('symbol').fill(symbol);
+    await page.getByLabel('X-Api-Key').fill(KEY);
+    await page.getByText('As a curl command').click();
+    const command = (await page.locator('.command code').first().textContent()) ?? '';
+    assert.ok(!command.includes(KEY));
+    assert.match(command, /^curl -sS 'http:\/\/127\.0\.0\.1:\d+\/endpoints\/0x[0-9a-f]{64}' \\\n {2}-H /);
+    const { stdout } = await run('bash', ['-c', command], { env: { ...process.env, X_API_KEY: KEY } });
+    const answer = JSON.parse(stdout);
+    assert.ok(verifyResponse(answer, { node: service.signer.address }).ok);
+    assert.equal(new URL(answer.rawData.asked, 'http://x').searchParams.get('symbol'), symbol);
+    assert.equal(await page.getByRole('link', { name: 'openapi.json' }).count(), 0);
+  });
+
+  it('leads to the description for programs, where there is one', async (t) => {
+    const { service, page } = await open(t, { title: 'Prices' });
+    await page.goto(service.url);
+    const href = await page.getByRole('link', { name: 'openapi.json' }).getAttribute('href');
+    const document = JSON.parse(await (await fetch(String(href))).text());
+    assert.equal(document.info.title, 'Prices');
+  });
+});
+
+const ROOT = join(import.meta.dirname, '../..');
+const SYMBOL = `it's "$HOME" \`id\` \\ & ü`;
+const parameters = [{ name: 'symbol', required: true }];
+const price = { type: 'int256', path: '$.price', times: '1e18' };
+
+/** What the code of each endpoint prints. */
+const PRINTED: Readonly<Record<string, readonly [javascript: string, python: string]>> = {
+  price: ['-2064250000000000000000n', '-2064250000000000000000'],
+  open: ['2064n', '2064'],
+  raw: [`{ asked: '/raw' }`, `{'asked': '/raw'}`],
+  streamed: [`{ asked: '/streamed' }`, `{'asked': '/streamed'}`],
+  later: [`{ asked: '/later' }`, `{'asked': '/later'}`],
+};
+
+describe('code that the explorer page shows', { skip }, () => {
+  let upstream: Upstream;
+  let service: RunningService;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  const env = { ...process.env, X_API_KEY: KEY };
+
+  before(async () => {
+    mkdirSync(join(ROOT, '.cache'), { recursive: true });
+    folder = mkdtempSync(join(ROOT, '.cache', 'code-'));
+    upstream = await startUpstream();
+    upstream.on('*', ({ url = '' }, response) => {
+      const { pathname, searchParams } = new URL(url, 'http://x');
+      const known = searchParams.get('symbol') === SYMBOL ? { price: -2064.25 } : { price: 2064.25, asked: pathname };
+      if (pathname === '/failing') response.writeHead(500).end();
+      else
+        response
+          .setHeader('Content-Type', 'application/json')
+          .end(JSON.stringify(pathname === '/price' ? known : { asked: pathname }));
+    });
+    const endpoints = {
+      price: { path: '/price', parameters, encoding: price, receipt: true },
+      open: { path: '/price', parameters: [], encoding: { type: '*', path: '$.price' } },
+      several: {
+        path: '/price',
+        encoding: { type: 'int256,string,bytes', path: '$.price,$.price,$.none', times: '1e18,,' },
+      },
+      raw: { path: '/raw' },
+      streamed: { path: '/streamed', mode: 'stream' },
+      later: { path: '/later', mode: 'async' },
+      failing: { path: '/failing' },
+    };
+    const auth = { type: 'apiKey', keys: [KEY] };
+    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { explorer: true }, api: { auth } }));
+    browser = await launch();
+    ({ page } = await visit(browser, service.url));
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+    await upstream?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const codeOf = async (endpoint: string, language: string) => {
+    await page.goto('about:blank');
+    await page.goto(`${service.url}/#${service.ids[`api/${endpoint}`]}`);
+    if (endpoint === 'price') await page.getByLabel('symbol').fill(SYMBOL);
+    if (endpoint === 'open') await page.getByLabel('_type').selectOption('uint256');
+    await page.getByLabel('X-Api-Key').fill(KEY);
+    const details = page.locator('.command details', { hasText: language });
+    await details.locator('summary').click();
+    const text = (await details.locator('code').textContent()) ?? '';
+    assert.ok(!text.includes(KEY));
+    return text;
+  };
+  const javascript = async (endpoint: string, change = (text: string) => text) => {
+    const file = join(folder, `${endpoint}.mjs`);
+    writeFileSync(file, change(await codeOf(endpoint, 'In JavaScript')));
+    return run(process.execPath, ['--import', 'tsx', file], { cwd: ROOT, env });
+  };
+  const python = async (endpoint: string) => run('python3', ['-c', await codeOf(endpoint, 'In Python')], { env });
+  const noPython = spawnSync('python3', ['--version']).status === 0 ? false : 'no python3';
+  const failure = (id: string) => new RegExp(`502 \\{"error":"API call failed".*\\} \\(request ${id}\\)`);
+  const ID = '[-\\w]{8,}';
+
+  for (const [endpoint, [inJavaScript, inPython]] of Object.entries(PRINTED)) {
+    it(`in JavaScript asks, checks and prints the value: ${endpoint}`, async () => {
+      assert.equal((await javascript(endpoint)).stdout, `${inJavaScript}\n`);
+    });
+
+    it(`in Python asks and prints the value: ${endpoint}`, { skip: noPython }, async () => {
+      assert.equal((await python(endpoint)).stdout, `${inPython}\n`);
+    });
+  }
+
+  it('in JavaScript refuses an answer that another address has signed', async () => {
+    const other = `0x${'12'.repeat(20)}`;
+    const forged = javascript('raw', (text) => text.replace(/node: "0x\w{40}"/, `node: "${other}"`));
+    await assert.rejects(forged, /Error: the response is signed by|Error: .*0x1212/);
+  });
+
+  it('tells the request ID where the upstream fails', { skip: noPython }, async () => {
+    await assert.rejects(javascript('failing'), failure(ID));
+    await assert.rejects(python('failing'), failure(ID));
+  });
+
+  for (const endpoint of ['price', 'open', 'several', 'raw']) {
+    it(`in Solidity compiles without a warning: ${endpoint}`, async () => {
+      const text = await codeOf(endpoint, 'In Solidity');
+      const file = join(folder, `${endpoint}.sol`);
+      writeFileSync(file, text.replace('"signed-data-proxy-contracts/', '"../../verify/contracts/'));
+      const { Reader } = await compile(relative(ROOT, file));
+      assert.ok(Reader);
+      assert.equal(text.includes('REQUEST_HASH'), endpoint === 'price');
+    });
+  }
+});
