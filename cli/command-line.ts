@@ -58,7 +58,22 @@ function findCommand(words: readonly string[]): Found {
   const double = commands.find(({ name }) => name === typed);
   if (double !== undefined) return { command: double, group: first, ...operands(double, words.slice(2)) };
   const known = commands.map(({ name }) => name).filter((name) => !isGroup || name.startsWith(`${first} `));
-  throw new UsageError(`unknown command "${typed}"${suggestion(typed, known)}`);
+  throw new UsageError(
+    `unknown command "${typed}"${suggestion(typed, known) || secondWords(words[isGroup ? 1 : 0] ?? '')}`,
+  );
+}
+
+/** Finds the commands of two words whose second one was typed alone, or nearly. */
+function secondWords(typed: string): string {
+  const doubles = commands.map(({ name }) => name.split(' ')).filter(([, second]) => second !== undefined);
+  const nearest = /"(.*)"/.exec(
+    suggestion(
+      typed,
+      doubles.map(([, second = '']) => second),
+    ),
+  )?.[1];
+  const names = doubles.filter(([, second]) => second === nearest).map((words) => `"${words.join(' ')}"`);
+  return names.length === 0 ? '' : `; did you mean ${names.join(' or ')}?`;
 }
 
 function operands(command: CommandSpec, [first, second]: readonly string[]): Pick<Found, 'argument' | 'surplus'> {

@@ -20,6 +20,13 @@ export function checkAddress(path: string, address: string): Finding[] {
   }
 }
 
+/** Finds a port behind a host to listen on, which the system would look up as a name. */
+export function checkHost(path: string, host: string | undefined): Finding[] {
+  const [, name, port] = /^([^:]+|\[.*\]):(\d+)$/.exec(host ?? '') ?? [];
+  if (name === undefined) return [];
+  return [error(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
+}
+
 /** Config path of the API of an endpoint. */
 export function apiPath({ path }: Pick<EndpointDraft, 'path'>): string {
   return path.replace(/\.endpoints\[\d+\]$/, '');

@@ -1,4 +1,4 @@
-import { error, warning } from '../../plugins-sdk/checks.ts';
+import { checkHost, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, configKey, definePlugin, type Finding, StateKey, Type } from '../../plugins-sdk/index.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
@@ -40,6 +40,7 @@ function check({ config }: CheckContext): Finding[] {
   const service = { port: servicePort.in(config) ?? 3000, host: serviceHost.in(config) ?? LOOPBACK };
   const sameHost = host === service.host || EVERYWHERE.has(host) || EVERYWHERE.has(service.host);
   return [
+    ...checkHost('settings.metrics.host', host),
     ...(port !== 0 && port === service.port && sameHost
       ? [error('settings.metrics.port', 'is the port of the service: metrics need one of their own')]
       : []),

@@ -101,7 +101,7 @@ export class MetricsServer {
     // None of them may hold a connection for nothing.
     server.timeout = 30_000;
     this.#server = server;
-    await listen(server, this.#address);
+    await listen(server, { ...this.#address, path: 'settings.metrics' });
     this.#log.info(`metrics on ${urlOf(server)}/metrics`);
   }
 }

@@ -29,6 +29,9 @@ export function checkEndpoint(endpoint: EndpointDraft, context: CheckContext): F
       ...(parameter.required && parameter.default !== undefined
         ? [error(at, 'is both required and has a default: choose one')]
         : []),
+      ...(parameter.required && parameter.fixed !== undefined
+        ? [error(at, 'is both required and fixed: a client cannot give it, so take required out')]
+        : []),
       ...(place === 'header' ? checkHeaderName(`${at}.name`, name) : []),
       ...(place === 'cookie' && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)
         ? [error(`${at}.name`, 'is no valid cookie name')]

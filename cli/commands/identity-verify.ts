@@ -1,5 +1,6 @@
 import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
+import { VARIABLES } from '../../plugins-sdk/signing/variables.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { healthUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
@@ -57,6 +58,11 @@ function readExpected(given: Given): () => Promise<Expected> {
   }
   return async () => {
     const env = await readEnvironment(envFile);
+    if (Object.values(VARIABLES.current).every((name) => !env[name])) {
+      throw new UsageError(
+        'no signer to look for: give --address <address> or --url <url>, or set SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC',
+      );
+    }
     return { address: signerFromEnvironment(env).address, source: 'the key in the environment' };
   };
 }

@@ -1,4 +1,4 @@
-import { warning } from '../../plugins-sdk/checks.ts';
+import { checkHost, warning } from '../../plugins-sdk/checks.ts';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
 import { type Definition, definePlugin, type Finding } from '../../plugins-sdk/define.ts';
@@ -121,7 +121,11 @@ export function listener(
     budget: 'none',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
-    check: ({ config }) => [...checkMax(config, plugins), ...checkShare(config, plugins)],
+    check: ({ config }) => [
+      ...checkHost('server.host', hostKey.in(config)),
+      ...checkMax(config, plugins),
+      ...checkShare(config, plugins),
+    ],
     setup: ({ meters }) => {
       measure(meters);
       return {};
@@ -131,7 +135,7 @@ export function listener(
 
 /** The address that a config asks for. */
 export function addressOf(config: Config): Address {
-  return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1' };
+  return { port: portKey.in(config) ?? 3000, host: hostKey.in(config) ?? '127.0.0.1', path: 'server' };
 }
 
 /** How many processes a config asks for. */

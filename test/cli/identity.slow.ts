@@ -194,7 +194,8 @@ describe('identity verify', { concurrency: 4 }, () => {
     assert.deepEqual(await verify(t, 'one.test', [], { env }), expected);
     const cwd = await folderWith(t, { 'a.env': `SERVICE_PRIVATE_KEY=${TEST_KEY}\n` });
     assert.deepEqual(await verify(t, 'one.test', ['--env', 'a.env'], { cwd }), expected);
-    const message = 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set';
+    const message =
+      'no signer to look for: give --address <address> or --url <url>, or set SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC';
     assert.deepEqual(await verify(t, 'one.test', []), ended(1, [], message));
   });
 

@@ -135,7 +135,10 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     t.after(() => other.close());
     const { port } = other.address() as AddressInfo;
     const { ended } = await start(t, { 'c.yaml': configText().replace('port: 0', `port: ${port}`) }, key);
-    assert.deepEqual(ended, failed(`cannot listen on 127.0.0.1:${port}: the port is in use`));
+    assert.deepEqual(
+      ended,
+      failed(`cannot listen on 127.0.0.1:${port}: the port is in use: end what has it, or set another server.port`),
+    );
   });
 
   it('a plugin that throws several lines', async (t) => {

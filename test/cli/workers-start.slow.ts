@@ -92,7 +92,10 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
     const ended = await startTwo(t, configText().replace('port: 0', `port: ${port}`));
     assert.deepEqual(
       [ended.code, ended.stderr],
-      [1, `error: cannot listen on 127.0.0.1:${port}: the port is in use\n`],
+      [
+        1,
+        `error: cannot listen on 127.0.0.1:${port}: the port is in use: end what has it, or set another server.port\n`,
+      ],
     );
   });
 

@@ -34,6 +34,17 @@ describe('what would work in silence, and otherwise than meant', () => {
     assert.deepEqual(await errorsOf({ server: { cors: { origins: good.slice(0, 5) } }, apis: [api()] }), []);
   });
 
+  it('a port behind a host to listen on', async () => {
+    const hosts = { '0.0.0.0:3201': '0.0.0.0', 'localhost:80': 'localhost', '[::1]:3201': '::1' };
+    for (const [host, name] of Object.entries(hosts)) {
+      const why = `holds a port: write host: ${name} and port: ${host.split(':').at(-1)}`;
+      const found = await errorsOf({ server: { host }, settings: { metrics: { port: 9464, host } }, apis: [api()] });
+      assert.deepEqual(found.toSorted(), [`server.host: ${why}`, `settings.metrics.host: ${why}`]);
+    }
+    for (const host of ['::', '::1', 'fe80::1:3201', '0.0.0.0', 'localhost'])
+      assert.deepEqual(await errorsOf({ server: { host }, apis: [api()] }), []);
+  });
+
   it('two API headers of one name', async () => {
     assert.deepEqual(await errorsOf({ apis: [api({ headers: { 'X-Key': '1', 'x-key': '2' } })] }), [
       'apis[0].headers.x-key: is there twice: case does not count',

@@ -12,6 +12,7 @@ import { type RunningService, startTestService, TEST_KEY } from '../support/serv
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const HERE = { port: 0 };
+const IN_USE = 'the port is in use: end what has it, or set another settings.metrics.port';
 /** Another address of the same machine. */
 const THERE = { port: 0, host: '127.0.0.2' };
 
@@ -108,7 +109,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
     await ask(service);
     assert.equal(await reload(service, configOf({ ...THERE, port })), false);
     const errors = service.logs.filter(({ level }) => level === 'error').map(({ message }) => message);
-    assert.equal(errors[0], `plugin "metrics" cannot start: cannot listen on 127.0.0.2:${port}: the port is in use`);
+    assert.equal(errors[0], `plugin "metrics" cannot start: cannot listen on 127.0.0.2:${port}: ${IN_USE}`);
     await ask(service);
     assert.deepEqual(await counted(service, 2), { signed: 2, called: 2 });
   });
@@ -185,7 +186,7 @@ describe('metrics at the start and the end of a service', () => {
       const port = typeof address === 'object' && address !== null ? address.port : 0;
       const config = oneApi('http://127.0.0.1:9', { plain: {} }, { settings: { metrics: { port } } });
       await assert.rejects(startTestService(config), {
-        message: `plugin "metrics" cannot start: cannot listen on 127.0.0.1:${port}: the port is in use`,
+        message: `plugin "metrics" cannot start: cannot listen on 127.0.0.1:${port}: ${IN_USE}`,
       });
     } finally {
       occupant.close();
@@ -194,7 +195,9 @@ describe('metrics at the start and the end of a service', () => {
 
   it('a host that is none stops it too', async () => {
     const config = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: { port: 0, host: '192.0.2.1' } } });
-    const message = 'plugin "metrics" cannot start: cannot listen on 192.0.2.1:0: EADDRNOTAVAIL';
+    const cure = 'set settings.metrics.host to one that it has, or to 0.0.0.0 for all';
+    const why = `EADDRNOTAVAIL: no interface of this machine has the address; ${cure}`;
+    const message = `plugin "metrics" cannot start: cannot listen on 192.0.2.1:0: ${why}`;
     await assert.rejects(startTestService(config), { message });
   });
 

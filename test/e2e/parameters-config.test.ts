@@ -21,7 +21,13 @@ describe('parameter definitions (specification: Parameter definition; decisions,
     ]);
     assert.equal((await errors([{ name: 'a', required: true, default: '' }])).length, 1);
     assert.deepEqual(await errors([{ name: 'a', required: false, default: 'x' }]), []);
-    assert.deepEqual(await errors([{ name: 'a', required: true, fixed: 'x' }]), []);
+  });
+
+  it('`required: true` together with `fixed` is an error', async () => {
+    assert.deepEqual(await errors([{ name: 'a', required: true, fixed: 'x' }]), [
+      `${AT}.parameters[0]: is both required and fixed: a client cannot give it, so take required out`,
+    ]);
+    assert.deepEqual(await errors([{ name: 'a', required: false, fixed: 'x' }]), []);
   });
 
   it('fixed and default are strings, numbers or booleans', async () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -105,6 +108,21 @@ const empty: Record<string, Handler> = {
   'a gzip body of nothing': faults.coded('gzip', ''),
   'a byte order mark alone': faults.text('\ufeff'),
 };
+
+it('https to a port that speaks plain HTTP is told so, with what to write', async (t) => {
+  const server = createServer((_, response) => response.end('{"value":1}')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const url = urlOf(server).replace('http:', 'https:');
+  const service = await startTestService(oneApi(url, { e: {} }));
+  t.after(() => service.stop());
+  await assertRefused(await service.post('api/e'), 502, 'API call failed');
+  const details = service.logs.flatMap(({ fields: { stage, detail, reason } }) =>
+    stage === 'callApi' ? [detail ?? reason] : [],
+  );
+  const cure = 'no TLS is spoken at that port: write http:// in the url, or the port for https';
+  assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
+});
 
 describe('answers of the upstream (specification: errors 502, limits, empty bodies)', { timeout: 600_000 }, () => {
   let upstream: Upstream;

@@ -6,17 +6,26 @@ export interface Address {
   readonly port: number;
   /** Whether a worker does not share it with the others. */
   readonly exclusive?: boolean;
+  /** Config path of `host` and `port`, for whoever reads why they cannot be had. */
+  readonly path?: string;
 }
 
-/** @throws Error that names the address and why it cannot be had. */
-export function listen(server: Server, { port, host, exclusive = false }: Address): Promise<void> {
+/** @throws Error that names the address, why it cannot be had, and what to change. */
+export function listen(server: Server, { port, host, exclusive = false, path }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
+      const cure = path === undefined ? '' : cureOf(error.code, path);
       const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
-      reject(new Error(`cannot listen on ${host}:${port}: ${why}`));
+      reject(new Error(`cannot listen on ${host}:${port}: ${why}${cure}`));
     });
     server.listen({ port, host, exclusive }, resolve);
   });
+}
+
+function cureOf(code: string | undefined, path: string): string {
+  if (code === 'EADDRINUSE') return `: end what has it, or set another ${path}.port`;
+  if (code !== 'EADDRNOTAVAIL') return '';
+  return `: no interface of this machine has the address; set ${path}.host to one that it has, or to 0.0.0.0 for all`;
 }
 
 /** The URL of a server that listens. */
