@@ -54,10 +54,22 @@ type FormerTaps = { readonly [N in FormerStage]?: StageTaps[(typeof formerStages
 /** A plugin's functions by stage; `Taps['callApi']` is the type of one of them. */
 export type Taps = StageTaps & FormerTaps;
 
+/** What an operation has found or done: texts by what they say. */
+export type OperationResult = Readonly<Record<string, string>>;
+
+/**
+ * What an operator can ask for while the service runs, or of the same state when it is stopped.
+ * @returns a table for each thing that it knows of; none: another plugin may know.
+ * @throws Error that says why it cannot be done, and what to do.
+ */
+export type Operation = (words: Readonly<Record<string, string>>) => Promise<readonly OperationResult[]>;
+
 /** What a plugin does, made once at start-up. */
 export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   readonly hooks?: Taps;
   readonly routes?: readonly Route[];
+  /** By the words of the command that asks for it, such as `payments show`. It may run without `start`, in another process. */
+  readonly operations?: Readonly<Record<string, Operation>>;
   /** What outside the process its endpoints depend on, for `GET /ready`. */
   readonly dependencies?: readonly Dependency[];
   /**

@@ -19,12 +19,14 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { Holds } from '../shared/payment-holds.ts';
+import { PaymentRecords } from '../shared/payment-records.ts';
 import { givenBack } from '../shared/payments.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
+import { operationsOn } from './operations.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { factsOf, type Purchase, Purchases, type Sale } from './purchases.ts';
 import { type Terms, TermsSchema, TYPE } from './terms.ts';
@@ -47,6 +49,7 @@ const attempts = new Attempts({
 });
 
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
+const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
 
 /** One auth object of this type. */
 interface Method {
@@ -162,7 +165,8 @@ function behaviour(services: Services): Behaviour {
     initial: salesOf(endpoints, means).flatMap((sale) => OUTCOMES.map((outcome) => ({ ...sale, outcome }))),
   });
   const holds = new Holds({ area, shared, debts, log });
-  const bought = new Purchases({ holds, debts, now, log, counted, settlements });
+  const records = new PaymentRecords(services, TYPE, recorded);
+  const bought = new Purchases({ holds, debts, now, log, records, counted, settlements });
   let isOver = false;
   return {
     start: () => {
@@ -173,6 +177,7 @@ function behaviour(services: Services): Behaviour {
       isOver = true;
       return client.close();
     },
+    operations: operationsOn({ payments: holds.payments, records, log, now }, client),
     hooks: {
       authenticate: { [TYPE]: authenticator(means, bought, attempts.in(services)) },
       answer: (_, exchange) => {

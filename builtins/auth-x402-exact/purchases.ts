@@ -4,6 +4,7 @@ import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/ind
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { Holds } from '../shared/payment-holds.ts';
+import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
 import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import { encodedHeader, type Offer } from './offer.ts';
@@ -27,6 +28,7 @@ export interface PurchasesOptions {
   /** Epoch milliseconds. */
   now(): number;
   readonly log: Log;
+  readonly records: PaymentRecords;
   readonly counted: Measure<'outcome'>;
   /** Settlements that were tried, by what is sold and for what. */
   readonly settlements: Measure<keyof Sale | 'outcome'>;
@@ -41,7 +43,7 @@ export interface Sale {
 }
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
-const CLOCK_MARGIN_MS = 900_000;
+export const CLOCK_MARGIN_MS = 900_000;
 /** Milliseconds that a hold lasts from the beginning of a settlement, though its process may die. */
 const SETTLEMENT_HOLD_MS = 60_000;
 
@@ -96,7 +98,10 @@ export class Purchases {
     const fields = saidOf(purchase, exchange, 'the service has ended');
     const isKnown = this.#options.debts.owe({ message: UNKNOWN, fields });
     try {
-      await this.#settle(purchase, exchange);
+      // Before the facilitator hears of it: a process that dies from here on leaves this for `payments reconcile`.
+      const record = recordOf(purchase, exchange, this.#options.now());
+      await this.#options.records.open(record);
+      await this.#settle(purchase, exchange, record);
     } finally {
       isKnown();
     }
@@ -125,9 +130,9 @@ export class Purchases {
     }
   }
 
-  async #settle(purchase: Purchase, exchange: Exchange): Promise<void> {
+  async #settle(purchase: Purchase, exchange: Exchange, record: PaymentRecord): Promise<void> {
     const { ticket, payment, facilitator, offer } = purchase;
-    const { holds, log } = this.#options;
+    const { holds, log, records } = this.#options;
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
@@ -137,6 +142,7 @@ export class Purchases {
       if (!(error instanceof FacilitatorFailure)) throw error;
       this.#count(purchase, exchange, 'unknown');
       log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
+      await records.open({ ...record, fate: 'unknown' });
       await this.#giveBack(purchase);
       throw unavailable(error.message);
     }
@@ -149,7 +155,8 @@ export class Purchases {
       this.#count(purchase, exchange, 'settled');
       paidBy.set(exchange, { ...factsOf(payment), transaction });
       log.info('payment settled', { ...detailsOf(purchase, exchange), transaction });
-      await holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
+      const kept = holds.end(ticket, () => holds.payments.keep(ticket, this.#life(payment)));
+      await Promise.all([kept, records.close({ ...record, fate: 'settled', transaction })]);
       if (exchange.abandoned)
         log.warn('a payment was settled whose client has left', saidOf(purchase, exchange, transaction));
       return;
@@ -158,6 +165,7 @@ export class Purchases {
     const { reason } = settlement;
     const sent = transaction === '' ? {} : { transaction };
     log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
+    await records.close({ ...record, fate: 'not settled', ...sent });
     await this.#giveBack(purchase);
     throw offer.refusal(reason, { headers });
   }
@@ -201,6 +209,13 @@ function detailsOf({ payment }: Purchase, { requestId, endpoint }: Exchange) {
   const { network, asset, amount } = requirements;
   const { from: payer, nonce } = authorization;
   return { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
+}
+
+function recordOf(purchase: Purchase, exchange: Exchange, now: number): PaymentRecord {
+  const { authorization } = purchase.payment;
+  const { to: recipient, validBefore } = authorization;
+  const { payment } = purchase.ticket;
+  return { ...detailsOf(purchase, exchange), payment, recipient, validBefore, since: now, fate: 'settling' };
 }
 
 /** @param said by the facilitator, of a payment whose fate is not what it should be. */

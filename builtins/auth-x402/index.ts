@@ -8,6 +8,7 @@ import {
   definePlugin,
   type Exchange,
   httpTarget,
+  type Log,
   MemoryArea,
   perMethod,
   Refusal,
@@ -19,15 +20,17 @@ import type { Outcome } from '../../plugins-sdk/kernel.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { Attempts } from '../shared/attempts.ts';
+import { findMined, type Mined } from '../shared/chain.ts';
 import { Holds } from '../shared/payment-holds.ts';
-import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
-import { findMined, type Mined } from './chain.ts';
+import { paymentOperations } from '../shared/payment-operations.ts';
+import type { PaymentRecords } from '../shared/payment-records.ts';
+import { givenBack, Payments, type Ticket, unavailable } from '../shared/payments.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
-import { Reports } from './reports.ts';
+import { type ReportedPayment, Reports } from './reports.ts';
 import { checkAllTerms, expiryOf, greatestAge, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -101,7 +104,7 @@ const remembered = new StateKey<MemoryArea>('x402 payments', { lasting: true });
 interface Redeemed {
   readonly ticket: Ticket;
   readonly lost: DebtLine;
-  readonly terms: Terms;
+  readonly reported: ReportedPayment;
   /** What became of it. It is spent with the first answer, and buys all of its request. */
   fate: 'held' | 'spent' | 'returned';
   /** To be called once its payer has an answer, or the payment back. */
@@ -133,10 +136,10 @@ function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
 }
 
 /** Gives the payment of a refused request back, and counts what became of its proof. */
-function settlement(redemptions: Redemptions, reports: Reports) {
+function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
   const refund = async (payment: Redeemed, refusal: Refusal, exchange: Exchange): Promise<void> => {
     const given = await redemptions.refund(payment.ticket, !wantsRoom(refusal), payment.lost);
-    reports.payment(payment, exchange, given ? 'refunded' : 'kept');
+    await reports.end(payment.reported, exchange.endpoint, given ? 'refunded' : 'kept');
   };
   return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
@@ -149,8 +152,31 @@ function settlement(redemptions: Redemptions, reports: Reports) {
     payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
+    // The answer does not wait for what only operators read.
+    background(reports.end(payment.reported, exchange.endpoint, 'answered'));
     return undefined;
   };
+}
+
+/** What operators are told to do. */
+const CURES = {
+  redeemed:
+    'its request is under way, or its process has died: find the requestId in the log; where it died, payments release --force',
+  answered: 'an answer was signed for it: where that did not arrive, payments release',
+  'given back': 'the client can use it again, while it is not too old',
+  released: 'the client can use it again, while it is not too old',
+  'used up': 'its requests failed: find out why, then payments release',
+} as const;
+
+/** What operators can ask of payments on chain. */
+function operationsOn(records: PaymentRecords, area: StateArea, log: Log) {
+  return paymentOperations({
+    ...{ type: 'x402', payments: new Payments(area), records, log, cures: CURES },
+    refusal: ({ fate, requestId }, isForced) =>
+      fate === 'redeemed' && !isForced
+        ? `its request ${requestId} may be under way: wait for its end in the log, or use --force where its process has died`
+        : undefined,
+  });
 }
 
 /** Holds payments for all that any endpoint here accepts. */
@@ -189,11 +215,10 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     };
     const lost = { message: LOST, fields: { requestId: exchange.requestId, transaction: proof.txHash, payer: signer } };
     const ticket = await redemptions.redeem({ payment: name, lost, verify, isOver });
-    const payment: Redeemed = { ticket, lost, terms: accepted(method).terms, fate: 'held', answered: debts.owe(lost) };
-    redeemed.set(exchange, payment);
-    const network = `eip155:${payment.terms.network}`;
+    const reported = reports.begin(ticket, lost.fields, exchange, accepted(method).terms);
+    redeemed.set(exchange, { ticket, lost, reported, fate: 'held', answered: debts.owe(lost) });
+    const { network } = reported.record;
     paidBy.set(exchange, { network, payer: signer, transaction: proof.txHash });
-    reports.payment(payment, exchange, 'redeemed');
   };
   const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];
@@ -208,6 +233,8 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     return true;
   };
   const gates = { answer: refuseUnpaid, approve: refuseUnpaid };
-  const hooks = { authenticate: { x402: authenticate }, ...gates, concluded: settlement(redemptions, reports) };
-  return { start: () => redemptions.start(), stop: () => client.close(), hooks };
+  const concluded = settlement(redemptions, reports, services.background);
+  const hooks = { authenticate: { x402: authenticate }, ...gates, concluded };
+  const operations = operationsOn(reports.records, area, services.log);
+  return { start: () => redemptions.start(), stop: () => client.close(), hooks, operations };
 }

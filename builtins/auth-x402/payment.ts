@@ -1,11 +1,9 @@
 import { type Address, Refusal } from '../../plugins-sdk/index.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import type { EventLog, Mined } from './chain.ts';
+import { type EventLog, type Mined, TRANSFER } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 
-/** keccak256("Transfer(address,address,uint256)") (ERC-20) */
-const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 const NATIVE = `0x${'0'.repeat(40)}`;
 const SUCCESS = '0x1';
 const WORD = 2 + 64;

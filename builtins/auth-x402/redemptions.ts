@@ -1,9 +1,9 @@
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { SharedState } from '../../plugins-sdk/state/area.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
+import type { Mined } from '../shared/chain.ts';
 import type { Holds } from '../shared/payment-holds.ts';
 import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
-import type { Mined } from './chain.ts';
 import { type Ledger, type LedgerTerms, lifeOf } from './ledger.ts';
 
 /** A payment that a request wants to redeem. */

@@ -1,20 +1,40 @@
-import type { AuthMethod, Endpoint, Exchange, Log, Services } from '../../plugins-sdk/index.ts';
+import {
+  type AuthMethod,
+  type Endpoint,
+  type Exchange,
+  type Log,
+  type MemoryArea,
+  type Services,
+  StateKey,
+} from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
-import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
+import { type PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
+import type { Ticket } from '../shared/payments.ts';
 import type { Terms } from './terms.ts';
 
-/** What becomes of a payment once it is redeemed, and the line for it. */
+/** What becomes of a payment: the line for it, what is counted, and what operators are shown. */
 const LINES = {
-  redeemed: ['info', 'payment redeemed'],
-  refunded: ['info', 'payment given back'],
-  kept: ['warn', 'a payment was not given back once more'],
+  redeemed: ['info', 'payment redeemed', 'redeemed'],
+  answered: [undefined, '', 'answered'],
+  refunded: ['info', 'payment given back', 'given back'],
+  kept: ['warn', 'a payment was not given back once more', 'used up'],
 } as const;
-type Fate = keyof typeof LINES;
+type Outcome = keyof typeof LINES;
 
-/** Whose payment it is, and what it was for. */
-interface Redeemed {
-  readonly lost: DebtLine;
-  readonly terms: Terms;
+const recorded = new StateKey<MemoryArea>('x402 payment records', { lasting: true });
+
+/** By which an operator finds a payer who has lost something. */
+export interface LostPayment {
+  readonly requestId: string;
+  readonly transaction: string;
+  readonly payer: string;
+}
+
+/** A payment that a request has redeemed. */
+export interface ReportedPayment {
+  readonly record: Omit<PaymentRecord, 'fate'>;
+  /** Ends once what became of it before is recorded. */
+  recorded: Promise<void>;
 }
 
 /** What is sold, and what is paid with: all of it stands in the config. */
@@ -26,10 +46,15 @@ function saleOf({ api, name }: Endpoint, { network, token }: Terms) {
 export class Reports {
   readonly proofs: Measure<'outcome'>;
   readonly #log: Log;
+  readonly #now: () => number;
+  readonly records: PaymentRecords;
   readonly #payments: Measure<'api' | 'endpoint' | 'network' | 'asset' | 'outcome'>;
 
-  constructor({ meters, log, endpoints }: Services, termsOf: (method: AuthMethod) => Terms) {
+  constructor(services: Services, termsOf: (method: AuthMethod) => Terms) {
+    const { meters, log, endpoints, now } = services;
     this.#log = log;
+    this.#now = now;
+    this.records = new PaymentRecords(services, 'x402', recorded);
     const help = 'Proofs of payment, by what became of them';
     const initial = ['redeemed', 'refused', 'limited', 'refunded', 'kept'].map((outcome) => ({ outcome }));
     this.proofs = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'], initial });
@@ -40,18 +65,31 @@ export class Reports {
       name: 'x402_payments_total',
       help: 'Payments on chain that were redeemed, by what was sold and what it was paid with; and those of them that were given back',
       labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
-      initial: sales.flatMap((sale) => Object.keys(LINES).map((outcome) => ({ ...sale, outcome }))),
+      initial: sales.flatMap((sale) => ['redeemed', 'refunded', 'kept'].map((outcome) => ({ ...sale, outcome }))),
     });
   }
 
-  /** @param outcome of a payment that a request of this endpoint has redeemed. */
-  payment(redeemed: Redeemed, { endpoint }: Exchange, outcome: Fate): void {
-    const sale = saleOf(endpoint, redeemed.terms);
-    this.proofs({ outcome }, 1);
-    this.#payments({ ...sale, outcome }, 1);
-    const { network, asset } = sale;
-    const sold = { endpoint: `${sale.api}/${sale.endpoint}`, network, asset, amount: redeemed.terms.amount };
-    const [level, message] = LINES[outcome];
-    this.#log[level](message, { ...redeemed.lost.fields, ...sold });
+  /** A payment that this request redeems. */
+  begin({ payment }: Ticket, lost: LostPayment, { endpoint }: Exchange, terms: Terms): ReportedPayment {
+    const { network, asset } = saleOf(endpoint, terms);
+    const sold = { endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount: terms.amount };
+    const record = { payment, since: this.#now(), ...lost, ...sold };
+    const begun = { record, recorded: Promise.resolve() };
+    void this.end(begun, endpoint, 'redeemed');
+    return begun;
+  }
+
+  /** Tells what became of a payment. */
+  async end(payment: ReportedPayment, { api, name }: Endpoint, outcome: Outcome): Promise<void> {
+    const { record } = payment;
+    const { requestId, transaction, payer, endpoint, network, asset, amount } = record;
+    const [level, message, fate] = LINES[outcome];
+    if (level !== undefined) {
+      this.proofs({ outcome }, 1);
+      this.#payments({ api, endpoint: name, network, asset, outcome }, 1);
+      this.#log[level](message, { requestId, transaction, payer, endpoint, network, asset, amount });
+    }
+    payment.recorded = payment.recorded.then(() => this.records.note({ ...record, fate }));
+    await payment.recorded;
   }
 }

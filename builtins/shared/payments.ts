@@ -24,6 +24,16 @@ export function ticketFor(payment: string): Ticket {
 /** How a payment stands that another request has, or had: it may be given up yet, or has bought something. */
 export type Taken = 'held' | 'redeemed';
 
+/** What stands under the keys of a payment. */
+export interface Standing {
+  readonly mark: string | undefined;
+  /** How often it was given back, and by whom last. */
+  readonly refunds: string | undefined;
+  readonly taken: Taken | undefined;
+}
+
+const refundsKey = (payment: string) => `refunds ${payment}`;
+
 const RESERVED = 'reserved ';
 const REDEEMED = 'redeemed ';
 const reserved = ({ token }: Ticket) => RESERVED + token;
@@ -116,6 +126,23 @@ export class Payments {
     return (!counts || (await this.#count(ticket, life))) && this.release(ticket);
   }
 
+  /** How a payment stands, and how often it was given back. */
+  async standing(payment: string): Promise<Standing> {
+    const [mark, refunds] = await Promise.all([this.#area.get(payment), this.#area.get(refundsKey(payment))]);
+    const taken = mark?.startsWith(REDEEMED) ? 'redeemed' : 'held';
+    return { mark, refunds, taken: mark === undefined ? undefined : taken };
+  }
+
+  /**
+   * Lets a redeemed payment be used again, and given back as often as a new one.
+   * @param seen how it stood. @returns `false`, and nothing has changed, when it stands otherwise by now.
+   */
+  async forget(payment: string, { mark, refunds }: Standing): Promise<boolean> {
+    if ((await this.#area.swap(payment, mark, undefined, { durable: true })) !== undefined) return false;
+    if (refunds !== undefined) await this.#area.swap(refundsKey(payment), refunds, undefined, { durable: true });
+    return true;
+  }
+
   async #redeem(ticket: Ticket, expected: string | undefined, life: number): Promise<boolean> {
     const options = { ttl: life, durable: true };
     const standing = await this.#area.swap(ticket.payment, expected, redeemed(ticket), options);
@@ -125,7 +152,7 @@ export class Payments {
 
   /** Nobody but the holder counts: what stands there cannot change meanwhile. */
   async #count({ payment, token }: Ticket, life: number): Promise<boolean> {
-    const key = `refunds ${payment}`;
+    const key = refundsKey(payment);
     const seen = await this.#area.get(key);
     const [, digits, by] = /^([1-9]) (\S+)$/.exec(seen ?? '') ?? [];
     // Whatever it means, it must not begin the count anew.

@@ -14,6 +14,7 @@ export const stateFile = definePlugin({
       }),
       processes: 'one',
       timeout: 'none',
+      file: ({ path }) => path,
       open: ({ path }, services) => new FileState(services.path(path), services),
     }),
   },

@@ -100,6 +100,15 @@ const address: OptionSpec = { long: 'address', value: 'address', description: 'S
 const url: OptionSpec = { long: 'url', value: 'url', description: 'Running service whose signer it must name' };
 const resolver: OptionSpec = { long: 'resolver', value: 'ip:port', description: "Instead of the system's resolver" };
 
+const force: OptionSpec = { long: 'force', description: 'Also where its request may still be under way' };
+const rpc: OptionSpec = {
+  long: 'rpc',
+  value: 'chain=url',
+  required: true,
+  description: 'A node of the chain, such as eip155:84532=https://node.example',
+};
+const dryRun: OptionSpec = { long: 'dry-run', description: 'Change nothing' };
+
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
@@ -169,6 +178,26 @@ export const commands: readonly CommandSpec[] = [
     description: 'Print what settings.audit has recorded: what was signed, and for whom',
     options: [recordConfig, record, env, digest, endpoint, payment, requestId, since, until],
     run: async (given) => (await import('./audit-find.ts')).findAudited(given),
+  },
+  {
+    name: 'payments show',
+    argument: 'tx|nonce',
+    description: 'Print what is known of a payment',
+    options: [config, env],
+    run: async (given, id) => (await import('./payments.ts')).showPayment(given, id),
+  },
+  {
+    name: 'payments release',
+    argument: 'tx|nonce',
+    description: 'Let a payment be used again',
+    options: [config, env, force],
+    run: async (given, id) => (await import('./payments.ts')).releasePayment(given, id),
+  },
+  {
+    name: 'payments reconcile',
+    description: 'Ask the chain about settlements whose end is not known',
+    options: [config, env, rpc, dryRun],
+    run: async (given) => (await import('./payments.ts')).reconcilePayments(given),
   },
   {
     name: 'identity show',

@@ -4,7 +4,7 @@ import { errorForLog } from '../../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../../kernel/registry.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';
-import type { Behaviour, Definition } from '../../plugins-sdk/define.ts';
+import type { Behaviour, Definition, Operation } from '../../plugins-sdk/define.ts';
 import type { Background } from '../../plugins-sdk/host/background.ts';
 import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
 import { type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
@@ -45,12 +45,18 @@ export interface Surroundings
   readonly background: Pick<Background, 'add'>;
 }
 
+/** All plugins of a config, ready to serve, and what operators can ask of them. */
+export interface AssembledPlugins extends ObservedPlugins {
+  readonly operations: readonly (readonly [name: string, run: Operation])[];
+}
+
 /** Sets up and registers all plugins of a config. @throws RegistrationError */
-export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): ObservedPlugins {
+export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): AssembledPlugins {
   const { log, meters, ask, background, now } = surroundings;
   const definitions = loaded.plugins.map(({ definition }) => definition);
   const dependencies = stateDependency(definitions, surroundings.shared);
   const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
+  const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, clock, operator } = choice;
     const { name } = definition;
@@ -63,6 +69,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
     };
     const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));
+    operations.push(...Object.entries(plugin.operations ?? {}));
     warnOfSigning(choice, plugin, loaded, surroundings);
     const repeats = repeatingModesOf(definition);
     return { name, budget, clock, credentials: definition.credentials, fallback: !operator, repeats, plugin };
@@ -72,7 +79,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const plugins = createPluginSet(registrations, complain, { signers, now });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
-  return plugins;
+  return { ...plugins, operations };
 }
 
 /** What all plugins of a config get alike. */

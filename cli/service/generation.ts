@@ -3,7 +3,7 @@ import type { IncomingRequest } from '../../http/connections.ts';
 import { HttpHandler } from '../../http/handler.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
-import { type PluginSet, RegistrationError } from '../../kernel/registry.ts';
+import { RegistrationError } from '../../kernel/registry.ts';
 import type { Runtime } from '../../kernel/request-lifecycle.ts';
 import { WaitGroup } from '../../kernel/wait-group.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
@@ -17,7 +17,7 @@ import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { messageOf } from '../text.ts';
 import { ask } from './ask.ts';
-import { assemble, type Surroundings } from './assemble.ts';
+import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
 import { connectionLimitsOf } from './listener.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
@@ -46,7 +46,7 @@ interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'backg
 export class Generation {
   readonly loaded: LoadedConfig;
   readonly connectionLimits: ConnectionLimits;
-  readonly #plugins: PluginSet;
+  readonly #plugins: AssembledPlugins;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
@@ -110,6 +110,10 @@ export class Generation {
       void this.letGo(before === undefined ? [] : [before]);
       throw error;
     }
+  }
+
+  get operations(): AssembledPlugins['operations'] {
+    return this.#plugins.operations;
   }
 
   handle(incoming: IncomingRequest): void {

@@ -15,13 +15,14 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { checkTogether } from '../workers/rules.ts';
 import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
-import { assemble, signerAddressOf } from './assemble.ts';
+import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
+import { type AskedOperation, askControl, Control, controlPath, runOperation } from './control.ts';
 import { listener } from './listener.ts';
 import { publicKeyWarning } from './public-keys.ts';
 import type { Environment, ReadVariables } from './reload-faults.ts';
 import { requestLog } from './request-log.ts';
 import { Server } from './server.ts';
-import { openState } from './shared-state.ts';
+import { openState, type StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 
 export interface ServiceOptions {
@@ -85,16 +86,42 @@ export async function startService(
   const service = new Server(signers, log, load, state, link);
   const url = await service.start(loaded);
   warmUp(loadContexts);
+  const control = new Control(controlPath(file, loaded), log, () => service.operations());
+  await control.open();
   if (link === undefined) service.serve();
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
-    reload: (variables) => service.reload(variables),
+    reload: async (variables) => {
+      const isInForce = await service.reload(variables);
+      await control.open();
+      return isInForce;
+    },
     prepare: (variables, aloud) => service.prepare(variables, aloud),
     serve: () => service.serve(),
     stopTime: () => service.stopTime(),
-    stop: (others) => service.stop(others),
+    stop: (others) => service.stop(others).finally(() => control.close()),
   };
+}
+
+/**
+ * Has an operation done by the running service of a config, or else on its state, where that is beyond processes.
+ * @throws Error
+ */
+export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
+  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
+  const path = controlPath(file, loaded);
+  const answered = await askControl(path, asked);
+  if (answered !== undefined) return answered;
+  const state = openState(loaded, { log, now: Date.now, path: (relative) => resolve(dirname(file), relative) });
+  if (state === undefined)
+    throw new Error(`without settings.state only the running service knows, and none listens at ${path}`);
+  try {
+    await state.start();
+    return await runOperation(assembleAside(loaded, log, state).operations, asked);
+  } finally {
+    await state.close();
+  }
 }
 
 /** Reads a config, opens its signers and says what to beware of. */
@@ -136,22 +163,24 @@ export async function describeService({
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const nothing = () => undefined;
   const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const states = new StateStore();
-  const node = signerAddressOf(loaded);
-  const meters = new MeterRegistry().draft();
-  const ask = () => Promise.reject(new Error('the service has not started'));
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  const set = assemble(loaded, {
+  return { ...assembleAside(loaded, log), isolated };
+}
+
+/** The plugins of a config that serves nothing here. */
+function assembleAside(loaded: LoadedConfig, log: Log, shared?: StateClient): AssembledPlugins {
+  const node = signerAddressOf(loaded);
+  return assemble(loaded, {
     node,
     signers: [node],
     log,
     now: Date.now,
-    states,
+    states: new StateStore(),
+    shared,
     debts: new Debts(),
-    meters,
-    ask,
+    meters: new MeterRegistry().draft(),
+    ask: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',
   });
-  return { ...set, isolated };
 }

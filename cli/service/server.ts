@@ -94,6 +94,11 @@ export class Server {
     return url;
   }
 
+  /** Of the config in force. */
+  operations(): Generation['operations'] {
+    return this.#current.operations;
+  }
+
   serve(): void {
     if (!this.#isStopping()) this.#phase = 'serving';
   }
@@ -184,13 +189,7 @@ export class Server {
     const lastReload = () => this.#lastReload;
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
-      log,
-      now: Date.now,
-      meters,
-      shared,
-      debts,
-      workers,
-      lastReload,
+      ...{ log, now: Date.now, meters, shared, debts, workers, lastReload },
       phase: () => this.#phase,
     };
     const release = () => this.#signers.release(loaded.config);

@@ -19,6 +19,7 @@ type Check = (value: unknown) => void;
 const members: { readonly [M in keyof Required<Behaviour>]: Check } = {
   hooks: checkHooks,
   routes: checkRoutes,
+  operations: checkOperations,
   dependencies: checkDependencies,
   observe: checkObserver,
   vary: (value) => requireFunction(value, '"vary"'),
@@ -87,6 +88,11 @@ function checkHook(name: StageName, hook: unknown): void {
   }
   if (!isTable(hook)) throw new PluginProblem(`the hook "${name}" must be an object of functions by ${variants}`);
   for (const [variant, fn] of Object.entries(hook)) requireFunction(fn, `the hook "${name}" of "${variant}"`);
+}
+
+function checkOperations(operations: unknown): void {
+  if (!isTable(operations)) throw new PluginProblem('"operations" must be a plain object of functions');
+  for (const [name, run] of Object.entries(operations)) requireFunction(run, `the operation "${name}"`);
 }
 
 const observers: { readonly [M in keyof Required<Observer>]: true } = { stage: true, call: true, response: true };

@@ -35,7 +35,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, plugin new, plugin test, verify, audit find, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, plugin new, plugin test, verify, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -152,19 +152,22 @@ Usage:
   $ signed-data-proxy <command> [options]
 
 Commands:
-  start              Start the service; SIGHUP reloads the config
-  generate-mnemonic  Print a new mnemonic, its private key and its address
-  address            Print the signer's address
-  config validate    Check a config file and print the ID of every endpoint
-  config schema      Print the JSON Schema of the config file
-  openapi            Print the OpenAPI document of the endpoints
-  plugins            Print every stage with its failure policy and its plugins in order
-  plugin new         Write a new plugin and its test
-  plugin test        Pass a recorded request through the hooks of a plugin
-  verify             Check the signature of a saved answer, or of one on stdin
-  audit find         Print what settings.audit has recorded: what was signed, and for whom
-  identity show      Print the DNS record that names the signer
-  identity verify    Check that the DNS record of a domain names a signer
+  start               Start the service; SIGHUP reloads the config
+  generate-mnemonic   Print a new mnemonic, its private key and its address
+  address             Print the signer's address
+  config validate     Check a config file and print the ID of every endpoint
+  config schema       Print the JSON Schema of the config file
+  openapi             Print the OpenAPI document of the endpoints
+  plugins             Print every stage with its failure policy and its plugins in order
+  plugin new          Write a new plugin and its test
+  plugin test         Pass a recorded request through the hooks of a plugin
+  verify              Check the signature of a saved answer, or of one on stdin
+  audit find          Print what settings.audit has recorded: what was signed, and for whom
+  payments show       Print what is known of a payment
+  payments release    Let a payment be used again
+  payments reconcile  Ask the chain about settlements whose end is not known
+  identity show       Print the DNS record that names the signer
+  identity verify     Check that the DNS record of a domain names a signer
 
 For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy start --help
@@ -178,6 +181,9 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy plugin test --help
   $ signed-data-proxy verify --help
   $ signed-data-proxy audit find --help
+  $ signed-data-proxy payments show --help
+  $ signed-data-proxy payments release --help
+  $ signed-data-proxy payments reconcile --help
   $ signed-data-proxy identity show --help
   $ signed-data-proxy identity verify --help
 
@@ -248,6 +254,17 @@ ${helpOption}`,
   --timeout <ms>            Its budget (default: its own, or 1000)
   --env <path>              Variables file (default: .env, where there is one)
   -h, --help                Display this message
+`,
+    ],
+    ['payments show', 'payments show <tx|nonce> -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
+    [
+      'payments reconcile',
+      'payments reconcile -c <file> [--env <path>] --rpc <chain=url> [--dry-run]',
+      `  -c, --config <file>  YAML config file
+  --env <path>         Variables file (default: .env, where there is one)
+  --rpc <chain=url>    A node of the chain, such as eip155:84532=https://node.example
+  --dry-run            Change nothing
+  -h, --help           Display this message
 `,
     ],
     [

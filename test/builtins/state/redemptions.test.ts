@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Mined } from '../../../builtins/auth-x402/chain.ts';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';
 import { Redemptions } from '../../../builtins/auth-x402/redemptions.ts';
+import type { Mined } from '../../../builtins/shared/chain.ts';
 import { Holds } from '../../../builtins/shared/payment-holds.ts';
 import { isRefusal, MemoryArea, Refusal, type StateArea, StateUnavailable } from '../../../plugins-sdk/index.ts';
 import { Debts } from '../../../plugins-sdk/state/debts.ts';

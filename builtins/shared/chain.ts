@@ -4,6 +4,9 @@ import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../plugins-sdk/lib/http/json-rpc.ts';
 
+/** keccak256("Transfer(address,address,uint256)") (ERC-20) */
+export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+
 // The shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), as far as they matter here.
 const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
 const Bytes = Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$' });
@@ -21,7 +24,7 @@ const TransactionSchema = Type.Object({
   blockHash: Nullable(Hash),
 });
 
-const LogSchema = Type.Object({
+export const LogSchema = Type.Object({
   address: Address,
   topics: Type.Array(Hash),
   data: Bytes,

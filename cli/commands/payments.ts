@@ -1,0 +1,61 @@
+import type { Log } from '../../plugins-sdk/log.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { operate } from '../service/index.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { align, escapeUnprintable } from '../text.ts';
+
+const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
+const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
+
+/** Prints what is known of the payment with this transaction or nonce. */
+export function showPayment(given: Given, id: string): Promise<number> {
+  return ask(given, 'payments show', { id: idOf(id) });
+}
+
+/** Lets a payment be used again. */
+export function releasePayment(given: Given, id: string): Promise<number> {
+  return ask(given, 'payments release', { id: idOf(id), ...(given.flag('force') && { force: 'yes' }) });
+}
+
+/** Asks a chain what became of the payments of which nobody knows. */
+export function reconcilePayments(given: Given): Promise<number> {
+  const [, network, rpc] = RPC.exec(given.value('rpc')) ?? [];
+  if (network === undefined || rpc === undefined || !URL.canParse(rpc))
+    throw new UsageError(
+      '--rpc must be the chain and the URL of a node of it, such as eip155:84532=https://node.example',
+    );
+  const words = { network: `eip155:${network}`, rpc, ...(given.flag('dry-run') && { dryRun: 'yes' }) };
+  return ask(given, 'payments reconcile', words);
+}
+
+function idOf(text: string): string {
+  if (BYTES_32.test(text)) return text.toLowerCase();
+  throw new UsageError(`"${text}" is no transaction hash and no nonce: 0x and 64 hex digits`);
+}
+
+async function ask(given: Given, name: string, words: Readonly<Record<string, string>>): Promise<number> {
+  const file = userPath(given.value('config'));
+  const env = await readEnvironment(given.optional('env'));
+  const results = await operate({ file, env }, { name, words }, stderrLog());
+  if (results.length === 0 && words.id !== undefined)
+    throw new Error(`nothing is known of ${words.id}: look for it in the log`);
+  if (results.length === 0) await print('nothing is unknown\n');
+  const blocks = results.map((result) =>
+    align(Object.entries(result).map(([key, text]) => [key, escapeUnprintable(text)])),
+  );
+  await print(blocks.map((lines) => `${lines.join('\n')}\n`).join('\n'));
+  return 0;
+}
+
+/** What the service would have logged, where this process does its work. */
+function stderrLog(): Log {
+  const nothing = () => undefined;
+  const at =
+    (level: string) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      const said = Object.entries(fields).map(([key, value]) => ` ${key}=${value}`);
+      void complain(level, [message + said.join('')]);
+    };
+  return { debug: nothing, info: at('info'), warn: at('warn'), error: at('error') };
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
+import { x402Client } from '@x402/fetch';
+import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { tableOf } from '../support/payments.ts';
+import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+import { type Account, askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
+import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { folderWith, launchCli, type Running, runCli } from './run.ts';
+import { ADDRESS, KEY } from './service-config.ts';
+import { urlOf } from './started.ts';
+
+describe('payments of processes', () => {
+  let shop: Shop;
+  let alice: Account;
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  after(() => shop?.close());
+
+  const bob = () => payer(shop.chain, 2);
+  /** A folder with the config of a service. */
+  const folderOf = (t: TestContext, state?: Block, workers = 1) => {
+    const native = { auth: termsOn(shop.chain, PRICE) };
+    const settings = state === undefined ? {} : { state };
+    const server = { port: 0, drainDelay: 0, workers };
+    const config = { version: '1.0', ...shop.config({ exact: {}, native }, { settings, server }) };
+    return folderWith(t, { 'c.yaml': JSON.stringify(config) });
+  };
+  const start = async (t: TestContext, cwd: string) => {
+    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    const url = await urlOf(running);
+    const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
+    const [, native = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
+    const post = (id: string, headers = {}) =>
+      fetch(`${url}/endpoints/${id}`, {
+        ...{ method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json', ...headers } },
+      });
+    const redeem = async (transaction: string) =>
+      post(native, await proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction));
+    return { running, redeem, buy: (headers = {}) => post(exact, headers) };
+  };
+  const kill = async ({ child, ended }: Running) => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  const payments = (t: TestContext, cwd: string, ...words: string[]) =>
+    runCli(t, ['payments', ...words, '-c', 'c.yaml'], { cwd });
+  const fates = ({ stdout }: { readonly stdout: string }) => tableOf(stdout).map(({ fate }) => fate);
+  /** Blocks have whole seconds: one of this second may be older than the ledger of payments. */
+  const nextSecond = () => setTimeout(1000 - (Date.now() % 1000));
+
+  it('in a file: what was redeemed by a process that was killed is released, and buys an answer of the next one', async (t) => {
+    const cwd = await folderOf(t, { type: 'file', path: 'state' });
+    t.after(() => shop.upstream.json('/p', { price: 7 }));
+    shop.upstream.on('/p', () => undefined);
+    const first = await start(t, cwd);
+    await nextSecond();
+    const transaction = await payNative(bob(), PRICE);
+    const asked = shop.upstream.requests.length;
+    const lost = first.redeem(transaction).catch(() => undefined);
+    await eventually(() => assert.equal(shop.upstream.requests.length, asked + 1));
+    await kill(first.running);
+    await lost;
+    await access(join(cwd, 'state.control'));
+
+    const shown = await payments(t, cwd, 'show', transaction);
+    const [{ requestId = '', ...record } = {}] = tableOf(shown.stdout);
+    assert.deepEqual([record.fate, record.mark, record.payer], ['redeemed', 'used', bob().address]);
+    const { code, stderr } = await payments(t, cwd, 'release', transaction);
+    assert.deepEqual(
+      { code, stderr },
+      {
+        code: 1,
+        stderr: `error: its request ${requestId} may be under way: wait for its end in the log, or use --force where its process has died\n`,
+      },
+    );
+    const released = await payments(t, cwd, 'release', transaction, '--force');
+    assert.deepEqual([released.code, fates(released)], [0, ['released']]);
+    assert.match(released.stderr, /^info: a payment was released by an operator type=x402 requestId=0x[^\n]*\n$/);
+
+    shop.upstream.json('/p', { price: 7 });
+    const second = await start(t, cwd);
+    assert.equal((await second.redeem(transaction)).status, 200);
+    // The socket that the first one left is the second one's.
+    await eventually(async () => assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['answered']));
+    await payments(t, cwd, 'release', transaction);
+    await second.running.output(/a payment was released by an operator .*fate=answered/);
+  });
+
+  it('in a file: a settlement that outlived its process is found on the chain, before and after the next start', async (t) => {
+    const cwd = await folderOf(t, { type: 'file', path: 'state' });
+    t.after(() => shop.facilitator.reset());
+    const taken = new Promise<string>((resolve) => {
+      shop.facilitator.on('/settle', async (_req, _res, { body }) => {
+        resolve((await shop.facilitator.settle(JSON.parse(body))).transaction);
+      });
+    });
+    const { running, buy } = await start(t, cwd);
+    const client = x402Client.fromConfig({
+      schemes: [{ network: 'eip155:*', client: new ExactClient(alice) }],
+      spendControls: false,
+    });
+    const payload = await client.createPaymentPayload(await askedFor(await buy()));
+    const { nonce } = payload.payload.authorization as { nonce: string };
+    const lost = buy(paidBy(payload)).catch(() => undefined);
+    const transaction = await taken;
+    await kill(running);
+    await lost;
+
+    assert.deepEqual(fates(await payments(t, cwd, 'show', nonce)), ['settling']);
+    const reconcile = ['reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`];
+    const dry = await payments(t, cwd, ...reconcile, '--dry-run');
+    assert.deepEqual([dry.stderr, fates(dry)], ['', ['settled']]);
+    const next = await start(t, cwd);
+    const [found] = tableOf((await payments(t, cwd, ...reconcile)).stdout);
+    assert.deepEqual([found?.transaction, found?.result], [transaction, 'the money was taken']);
+    await next.running.output(/the chain says that a payment was settled .*transaction=0x/);
+    assert.equal((await next.buy(paidBy(payload))).status, 402);
+    assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['settled']);
+  });
+
+  it('in memory: only the running service knows', async (t) => {
+    const { code, stderr } = await payments(t, await folderOf(t), 'show', `0x${'1'.repeat(64)}`);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^error: without settings\.state only the running service knows, and none listens at \/\S+\.control\n$/,
+    );
+  });
+
+  describeServers('in a server', (program) => {
+    it('are those of all replicas, of their workers, and of a command beside them', async (t) => {
+      const redis = await RedisServer.start(program);
+      t.after(() => redis.stop());
+      const state = { type: 'redis', url: redis.url };
+      const [cwd, other, beside] = await Promise.all([folderOf(t, state, 2), folderOf(t, state), folderOf(t, state)]);
+      const [one, two] = await Promise.all([start(t, cwd), start(t, other)]);
+      await one.running.output(/2 workers are ready/);
+      await nextSecond();
+      const transaction = await payNative(bob(), PRICE);
+      assert.equal((await one.redeem(transaction)).status, 200);
+      assert.equal((await two.redeem(transaction)).status, 401);
+      for (const folder of [cwd, other, beside])
+        await eventually(async () =>
+          assert.deepEqual(fates(await payments(t, folder, 'show', transaction)), ['answered']),
+        );
+      assert.equal((await payments(t, cwd, 'release', transaction)).stderr, '');
+      await one.running.output(/a payment was released by an operator .*worker=\d/);
+      assert.equal((await two.redeem(transaction)).status, 200);
+      const { stderr } = await payments(t, beside, 'release', transaction);
+      assert.match(stderr, /^info: a payment was released by an operator /);
+      assert.equal((await one.redeem(transaction)).status, 200);
+    });
+  });
+});

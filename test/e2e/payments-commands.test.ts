@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { PaymentPayload } from '@x402/core/types';
+import { hexlify, randomBytes } from 'ethers';
+import { runCli } from '../cli/run.ts';
+import { eventually } from '../state/redis-server.ts';
+import { tableOf } from '../support/payments.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
+import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
+import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+
+const LINES = /^(?:a payment was released|the chain says)/;
+
+describe('payments show, release and reconcile', () => {
+  let shop: Shop;
+  let alice: Account;
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  after(() => shop?.close());
+
+  const bob = () => payer(shop.chain, 2);
+  const config = (settings: Block = {}) =>
+    shop.config({ exact: {}, native: { auth: termsOn(shop.chain, PRICE) } }, { settings });
+  const cli = async (service: Pick<RunningService, 'folder'>, ...words: string[]) => {
+    const { code, stdout, stderr } = await quietly(['payments', ...words, '-c', join(service.folder, 'config.yaml')]);
+    return { code, stdout: tableOf(stdout), stderr };
+  };
+  let test: TestContext;
+  const quietly = (words: readonly string[]) => runCli(test, words);
+  const noError = (results: unknown) => ({ code: 0, stdout: results, stderr: '' });
+  const error = (text: string) => ({ code: 1, stdout: [], stderr: `error: ${text}\n` });
+  const redeem = async (service: RunningService, transaction: string) =>
+    service.post('a/native', {}, await proofHeader(bob(), service, 'a/native', transaction));
+  const nonceOf = ({ payload }: PaymentPayload) => (payload.authorization as { nonce: string }).nonce;
+  const lines = (service: RunningService) =>
+    service.logs.flatMap(({ level, message, fields }) => (LINES.test(message) ? [[level, message, fields]] : []));
+  const started = async (t: TestContext, settings?: Block) => {
+    test = t;
+    const service = await startTestService(config(settings));
+    t.after(() => service.stop());
+    return service;
+  };
+  const native = (transaction: string, requestId: string | null) => ({
+    ...{ type: 'x402', requestId, transaction, payer: bob().address, endpoint: 'a/native' },
+    ...{ network: shop.market.network, asset: NATIVE, amount: String(PRICE) },
+  });
+
+  it('release a payment on chain whose answer did not arrive: it buys another', async (t) => {
+    const service = await started(t);
+    const transaction = await payNative(bob(), PRICE);
+    const answered = await redeem(service, transaction);
+    assert.equal(answered.status, 200);
+    assert.equal((await redeem(service, transaction)).status, 401);
+    const about = native(transaction, answered.headers.get('x-request-id'));
+    const cure = 'an answer was signed for it: where that did not arrive, payments release';
+    await eventually(async () =>
+      assert.deepEqual(
+        await cli(service, 'show', transaction.toUpperCase().replace('0X', '0x')),
+        noError([{ ...about, fate: 'answered', mark: 'used', cure }]),
+      ),
+    );
+
+    const released = { ...about, fate: 'released', result: 'it can be used again' };
+    assert.deepEqual(await cli(service, 'release', transaction), noError([released]));
+    assert.deepEqual(lines(service), [
+      ['info', 'a payment was released by an operator', { ...about, fate: 'answered' }],
+    ]);
+    const again = { ...about, fate: 'released', result: 'it is free already: nothing was changed' };
+    assert.deepEqual(await cli(service, 'release', transaction), noError([again]));
+    assert.equal((await redeem(service, transaction)).status, 200);
+  });
+
+  it('release one whose requests failed as often as they may', async (t) => {
+    const service = await started(t);
+    const transaction = await payNative(bob(), PRICE);
+    shop.upstream.on('/p', faults.serverError());
+    t.after(() => shop.upstream.json('/p', { price: 7 }));
+    const failed = async () => {
+      const response = await redeem(service, transaction);
+      assert.equal(response.status, 502);
+      return native(transaction, response.headers.get('x-request-id'));
+    };
+    const first = await failed();
+    const free = { mark: 'free: it can be used, unless it is too old', givenBack: '1 of 3 times' };
+    const cure = 'the client can use it again, while it is not too old';
+    assert.deepEqual(
+      await cli(service, 'show', transaction),
+      noError([{ ...first, fate: 'given back', ...free, cure }]),
+    );
+    await failed();
+    await failed();
+    const last = await failed();
+    assert.deepEqual(
+      await cli(service, 'show', transaction),
+      noError([
+        {
+          ...{ ...last, fate: 'used up', mark: 'used', givenBack: '3 of 3 times' },
+          cure: 'its requests failed: find out why, then payments release',
+        },
+      ]),
+    );
+    await cli(service, 'release', transaction);
+    const next = await failed();
+    assert.deepEqual(
+      await cli(service, 'show', transaction),
+      noError([{ ...next, fate: 'given back', ...free, cure }]),
+    );
+  });
+
+  it('say what they do not know, and what is no payment', async (t) => {
+    const service = await started(t);
+    const nobody = hexlify(randomBytes(32));
+    for (const command of ['show', 'release'])
+      assert.deepEqual(
+        await cli(service, command, nobody),
+        error(`nothing is known of ${nobody}: look for it in the log`),
+      );
+    assert.deepEqual(
+      await cli(service, 'show', '0x12'),
+      error('"0x12" is no transaction hash and no nonce: 0x and 64 hex digits'),
+    );
+    assert.deepEqual(
+      await cli(service, 'reconcile', '--rpc', 'base=https://node.example'),
+      error('--rpc must be the chain and the URL of a node of it, such as eip155:84532=https://node.example'),
+    );
+    const rpc = `${shop.market.network}=${shop.chain.url}`;
+    assert.equal(
+      (await quietly(['payments', 'reconcile', '-c', join(service.folder, 'config.yaml'), '--rpc', rpc])).stdout,
+      'nothing is unknown\n',
+    );
+  });
+
+  it('ask the chain about settlements whose end is not known', async (t) => {
+    const service = await started(t, { state: { type: 'file', path: 'state' } });
+    assert.equal((await stat(join(service.folder, 'state.control'))).mode & 0o777, 0o600);
+    const buy = async () => {
+      const payload = await payloadFor(service, 'a/exact', alice);
+      const response = await service.post('a/exact', {}, paidBy(payload));
+      assert.equal(response.status, 401);
+      const requestId = response.headers.get('x-request-id');
+      const { network, asset } = shop.market;
+      const nonce = nonceOf(payload);
+      return {
+        ...{ type: 'x402-exact', requestId, endpoint: 'a/exact', network, asset, amount: String(PRICE) },
+        ...{ payer: alice.address, nonce },
+      };
+    };
+    t.after(() => shop.facilitator.reset());
+    // The facilitator takes the money, and its answer is lost.
+    shop.facilitator.on('/settle', async (_req, res, { body }) => {
+      await shop.facilitator.settle(JSON.parse(body));
+      res.destroy();
+    });
+    const taken = await buy();
+    shop.facilitator.on('/settle', faults.serverError());
+    const lost = await buy();
+
+    const cure = 'the chain knows: payments reconcile';
+    const mark = 'free: it can be used, unless it is too old';
+    assert.deepEqual(
+      await cli(service, 'show', taken.nonce),
+      noError([{ ...taken, fate: 'unknown', mark, givenBack: '1 of 3 times', cure }]),
+    );
+    assert.deepEqual(
+      await cli(service, 'release', taken.nonce),
+      error('its money may have been taken: ask the chain with "payments reconcile" first'),
+    );
+    const [used] = await shop.chain.provider.getLogs({
+      ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
+      topics: ['0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5', null, taken.nonce],
+    });
+    const settled = { ...taken, transaction: used?.transactionHash, fate: 'settled' };
+    const open = {
+      ...lost,
+      fate: 'unknown',
+      result: 'still unknown: it can be taken yet: ask again 15 minutes after its end',
+    };
+    const byNonce = (...results: (typeof open | Block)[]) =>
+      results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
+    const reconcile = (...more: string[]) =>
+      cli(service, 'reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`, ...more);
+    const sorted = ({ stdout, ...rest }: Awaited<ReturnType<typeof cli>>) => ({ ...rest, stdout: byNonce(...stdout) });
+    assert.deepEqual(
+      sorted(await reconcile('--dry-run')),
+      noError(byNonce({ ...settled, result: 'the money was taken; nothing was changed' }, open)),
+    );
+    assert.deepEqual(lines(service), []);
+    const other = await cli(service, 'reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
+    assert.deepEqual(other, noError([]));
+    assert.deepEqual(sorted(await reconcile()), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
+    const { type: _, ...fields } = taken;
+    const transaction = used?.transactionHash;
+    assert.deepEqual(lines(service), [
+      ['info', 'the chain says that a payment was settled', { ...fields, transaction }],
+    ]);
+    assert.deepEqual(
+      await cli(service, 'release', transaction ?? ''),
+      error(
+        `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`,
+      ),
+    );
+
+    // Nobody has taken the other one, and nobody can any more.
+    await shop.chain.provider.send('evm_increaseTime', [300 + 900 + 60]);
+    await shop.chain.provider.send('evm_mine', []);
+    const ended = { ...lost, fate: 'not settled' };
+    const result = 'the money was not taken: the authorisation has ended';
+    assert.deepEqual(await reconcile(), noError([{ ...ended, result }]));
+    assert.deepEqual(await reconcile(), noError([]));
+    await service.stop;
+  });
+});
