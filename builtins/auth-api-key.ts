@@ -163,7 +163,8 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     clientName.set(exchange, client);
     const letIn = (taken: TokenTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      if (!taken.allowed) throw tooManyRequests(taken);
+      if (!taken.allowed)
+        throw tooManyRequests(taken, 'this client has sent more than the rateLimit of its key lets in');
       return true;
     };
     const taken = take?.() ?? { allowed: true, retryAfter: 0 };

@@ -67,7 +67,7 @@ export const rateLimit = definePlugin({
     const answer = (take: TokenTake): undefined => {
       if (take.allowed) return undefined;
       limited({}, 1);
-      throw tooManyRequests(take);
+      throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');
     };
     return {
       hooks: {

@@ -120,7 +120,10 @@ export class RoutedRequest implements EndpointRequest {
       if (by !== undefined) throw by;
       return await pipeline.serve(this);
     } catch (error) {
-      return this.#responseTo(isTold ? error : this.#report(error));
+      const refusal = isTold ? asRefusal(error) : this.#report(error);
+      // What was refused at its stages is settled; the rest ends here.
+      control.conclude(this.exchange, { kind: 'refused', refusal });
+      return this.#responseTo(refusal);
     }
   }
 

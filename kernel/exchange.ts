@@ -2,7 +2,7 @@ import { createAbortController } from './abort.ts';
 import type { Budget } from './budget.ts';
 import { type AbortSource, abort, ClientSignal, onAbort } from './client-signal.ts';
 import { ContextHolder } from './context-key.ts';
-import type { Endpoint, Hex, Parameters } from './values.ts';
+import type { Endpoint, Hex, Outcome, Parameters } from './values.ts';
 
 export interface ExchangeInput {
   /** 32 random bytes. */
@@ -26,7 +26,7 @@ export class Exchange extends ContextHolder {
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
   #isDetached = false;
-  #isConcluded = false;
+  #outcome: Outcome | undefined;
   #budgets: Map<string, Budget> | undefined;
   #controller: AbortController | undefined;
 
@@ -95,6 +95,11 @@ export class Exchange extends ContextHolder {
     return this.#client?.aborted ?? false;
   }
 
+  /** How it ended, once that is certain; of a mode that answers first and works later, perhaps after its response. */
+  get outcome(): Outcome | undefined {
+    return this.#outcome;
+  }
+
   /** Milliseconds since the request arrived. */
   elapsed(): number {
     return performance.now() - this.#startedAt;
@@ -129,13 +134,11 @@ export class Exchange extends ContextHolder {
     },
 
     /** Its outcome becomes known. @returns whether it was not yet. */
-    conclude(exchange: Exchange): boolean {
-      const isFirst = !exchange.#isConcluded;
-      exchange.#isConcluded = true;
+    conclude(exchange: Exchange, outcome: Outcome): boolean {
+      const isFirst = exchange.#outcome === undefined;
+      exchange.#outcome ??= Object.freeze(outcome);
       return isFirst;
     },
-
-    isConcluded: (exchange: Exchange): boolean => exchange.#isConcluded,
 
     /** The same request once more: its input, endpoint, parameters and context values, with budgets and a client of its own. */
     fork(exchange: Exchange): Exchange {

@@ -1,4 +1,4 @@
-import { control, type Exchange } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
 import { refusals, refuse } from './refusal.ts';
 import type { StageName } from './stages.ts';
@@ -16,7 +16,7 @@ export type Produce = (question: Question, exchange: Exchange) => Promise<Signed
 
 /** A mode may have given up without waiting: what was refused is neither signed nor paid for. @throws Refusal */
 export function requireOpen(exchange: Exchange, stage: StageName): void {
-  if (control.isConcluded(exchange)) refuse(stage, refusals.internal('the request has ended'));
+  if (exchange.outcome !== undefined) refuse(stage, refusals.internal('the request has ended'));
 }
 
 /** Makes signed answers: asks the upstream, encodes what it says, and signs that. */

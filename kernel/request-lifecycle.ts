@@ -216,8 +216,8 @@ export class RequestLifecycle {
   }
 
   #tellOutcome(outcome: Outcome): Awaitable<void> {
-    if (!control.conclude(this.#exchange)) return undefined;
-    return this.#pipeline.hooks.ask('concluded', Object.freeze(outcome), this.#exchange);
+    if (!control.conclude(this.#exchange, outcome)) return undefined;
+    return this.#pipeline.hooks.ask('concluded', outcome, this.#exchange);
   }
 
   /** Does what must not delay the response, and what a stop waits for. */

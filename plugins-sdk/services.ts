@@ -32,6 +32,8 @@ export interface Services {
   readonly log: Log;
   /** Absolute path of one that is relative to the config file. */
   path(relative: string): string;
+  /** A text without the values of the config's variables, for what comes from elsewhere and goes into the log. */
+  hide(text: string): string;
   /** Epoch milliseconds. */
   now(): number;
   /** What outlives a reload of the config. */

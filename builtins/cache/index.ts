@@ -57,7 +57,7 @@ const IRRELEVANT = {
 /** The signer and all of the config that an answer may depend on: answers that were cached under another are not used. */
 function versions({ node, config }: Pick<Services, 'node' | 'config'>): (endpoint: Endpoint) => string {
   const { apis: _, server, settings, ...rest } = config;
-  const none = { metrics: undefined, state: undefined, audit: undefined };
+  const none = { metrics: undefined, state: undefined, audit: undefined, log: undefined };
   const common = JSON.stringify([node, rest, { ...Object(settings), ...none }, { ...Object(server), ...IRRELEVANT }]);
   return ({ own, shared }) => {
     const { endpoints: __, ...api } = shared;

@@ -4,6 +4,7 @@ import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../service/crash.ts';
 import type { Service } from '../service/index.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../service/log.ts';
+import { type ReadVariables, readNow } from '../service/reload-faults.ts';
 import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
 import { environmentFile, openFileWarning, readEnvironment, userPath } from '../surroundings.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
@@ -39,12 +40,12 @@ export async function start(given: Given): Promise<number> {
   const seconds = watchdogSeconds(env);
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
+    const now = () => variables(envFile, outside);
     if (count > 1) {
       await refusePipes(files);
-      return await supervise(count, { signalled, settings, log, reloads, variables: outside });
+      return await supervise(count, { signalled, settings, log, reloads, variables: outside, now });
     }
     startWatchdog(seconds, settings, log);
-    const now = () => variables(envFile, outside);
     if (identity !== undefined)
       return await (await import('../workers/worker.ts')).work({ identity, file, env, log, variables: now, signalled });
     return await serveUntil(signalled, log, async () => {
@@ -63,11 +64,21 @@ interface Supervised {
   readonly log: ProcessLog;
   readonly reloads: Reloads;
   readonly variables: Readonly<Record<string, string>>;
+  readonly now: ReadVariables;
 }
 
-async function supervise(count: number, { signalled, settings, log, reloads, variables }: Supervised): Promise<number> {
+async function supervise(count: number, options: Supervised): Promise<number> {
+  const { signalled, settings, log, reloads, variables, now } = options;
   const { Supervisor } = await import('../workers/supervisor.ts');
-  const supervisor = new Supervisor({ count, log, colour: settings.colour, variables });
+  const reloaded = async () => log.setLevel(logSettings(await readNow(now)).level);
+  const supervisor = new Supervisor({
+    count,
+    log,
+    colour: settings.colour,
+    variables,
+    // The workers have read the same file, and refuse what cannot be read.
+    reloaded: () => reloaded().catch(() => undefined),
+  });
   void supervisor.served.then(() => reloads.answerWith(() => supervisor.reload()));
   return supervisor.run(signalled);
 }

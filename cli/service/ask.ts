@@ -5,6 +5,7 @@ import { onAbort } from '../../kernel/client-signal.ts';
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Observer } from '../../kernel/observer.ts';
 import type { Pipeline } from '../../kernel/pipeline.ts';
+import { asRefusal } from '../../kernel/refusal.ts';
 import { isStream } from '../../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
@@ -60,7 +61,12 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
     return pipeline.serve({ exchange, id, later });
   };
   const ended = onAbort(as.client, () => control.disconnect(exchange));
-  const response = await uncharged(budget, () => answer().catch(responseTo));
+  const refused = (error: unknown) => {
+    const refusal = asRefusal(error);
+    control.conclude(exchange, { kind: 'refused', refusal });
+    return responseTo(refusal);
+  };
+  const response = await uncharged(budget, () => answer().catch(refused));
   ended();
   observer.response?.(exchange, response.status);
   isOver = true;

@@ -36,6 +36,7 @@ export interface Surroundings
     | 'describe'
     | 'dependencies'
     | 'path'
+    | 'hide'
   > {
   readonly meters: MeterSet;
   /** Whose signatures answers have. */
@@ -97,6 +98,7 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     ...surroundings,
     config: loaded.config,
     version: packageVersion(),
+    hide: loaded.hide,
     endpoints,
     path: (relative: string) => resolve(dirname(loaded.file), relative),
     credentials: all('credentials'),

@@ -7,18 +7,19 @@ import { RegistrationError } from '../../kernel/registry.ts';
 import type { Runtime } from '../../kernel/request-lifecycle.ts';
 import { WaitGroup } from '../../kernel/wait-group.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
+import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
 import { httpResponseOf } from '../../plugins-sdk/host/result-checks.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { messageOf } from '../text.ts';
 import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
 import { connectionLimitsOf } from './listener.ts';
+import type { ServiceLog } from './log.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
 
@@ -36,7 +37,8 @@ export interface LastReload {
 }
 
 /** What all generations of a service have in common. */
-interface Shared extends Omit<Surroundings, 'states' | 'meters' | 'ask' | 'background' | 'shared'> {
+interface Shared extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'ask' | 'background' | 'shared'> {
+  readonly log: ServiceLog;
   readonly meters: MeterRegistry;
   readonly shared?: StateClient | undefined;
   readonly lastReload: () => LastReload;
@@ -51,7 +53,7 @@ export class Generation {
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #measureState: () => void;
-  readonly #log: Log;
+  readonly #log: ServiceLog;
   readonly #handler: HttpHandler;
   readonly #requests = new WaitGroup();
   readonly #background: Background;
@@ -217,15 +219,18 @@ function measureReloads(meters: MeterSet, last: () => LastReload): void {
   gauge({ name, help: help.since, across: 'min' }, () => last().inForceSince);
 }
 
-function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
-  return ({ requestId, resolved }, { stage, status, message, reason, fault }) => {
+function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {
+  return ({ requestId, resolved }, refusal) => {
+    const { stage, status, message, fault } = refusal;
+    const detail = refusal.reason === undefined ? undefined : hide(refusal.reason);
     const fields = {
       requestId,
       endpointId: resolved?.id,
       endpoint: resolved && `${resolved.api}/${resolved.name}`,
       stage,
       status,
-      reason: reason === undefined ? undefined : hide(reason),
+      // The text is for people, who look the sentence up; programs count the classes.
+      ...(log.format === 'json' ? { reason: failureClassOf(refusal), detail } : { reason: detail }),
     };
     if (fault) log.warn(message, fields);
     // A plugin's rejection is an operator's own rule at work.

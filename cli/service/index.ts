@@ -18,9 +18,10 @@ import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
 import { type AskedOperation, askControl, Control, controlPath, runOperation } from './control.ts';
 import { listener } from './listener.ts';
+import type { ServiceLog } from './log.ts';
 import { publicKeyWarning } from './public-keys.ts';
 import type { Environment, ReadVariables } from './reload-faults.ts';
-import { requestLog } from './request-log.ts';
+import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import { openState, type StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
@@ -62,9 +63,13 @@ export interface Service {
 }
 
 /** All definitions that a service consists of, before an operator's plugins. */
-export function definitions(signing?: Signing, tracing = false, link?: WorkerLink): Definition[] {
+export function definitions(
+  signing?: Signing,
+  requests: RequestLogSettings = { isJson: false, isTraced: false },
+  link?: WorkerLink,
+): Definition[] {
   const plugins = builtins(signing);
-  return [listener(plugins, link?.measure), requestLog(tracing), ...plugins];
+  return [listener(plugins, link?.measure), requestLog(requests), ...plugins];
 }
 
 /**
@@ -72,12 +77,17 @@ export function definitions(signing?: Signing, tracing = false, link?: WorkerLin
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
 export async function startService(
-  options: ServiceOptions & { readonly log: Log; readonly link?: WorkerLink },
+  options: ServiceOptions & { readonly log: ServiceLog; readonly link?: WorkerLink },
 ): Promise<Service> {
   const { file, env, log, link } = options;
   const signers = Signers.beside(file, env, log);
-  const own = definitions(signers, /^(debug|trace)$/.test(env.LOG_LEVEL ?? ''), link);
-  const load = configLoader(file, own, signers, log, link);
+  const requests = { isJson: log.format === 'json', isTraced: false };
+  const loadAlone = configLoader(file, definitions(signers, requests, link), signers, log, link);
+  const load: typeof loadAlone = (variables, announces) => {
+    // The plugins of this config are set up next: loads come one after the other.
+    requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
+    return loadAlone(variables, announces);
+  };
   const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
   if (announces) warnOfVariables(env, log);

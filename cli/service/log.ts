@@ -7,7 +7,7 @@ import { endsWithinLine, LogSink } from './log-sink.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const FORMATS = ['text', 'json'] as const;
 
-type LogLevel = (typeof LEVELS)[number];
+export type LogLevel = (typeof LEVELS)[number];
 type LogFormat = (typeof FORMATS)[number];
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,8 +21,16 @@ export interface LogSettings {
   readonly worker?: number;
 }
 
+/** The log of a service, as far as it knows how it looks. */
+export interface ServiceLog extends Log {
+  readonly format?: LogFormat;
+  /** From now on. */
+  setLevel?(level: LogLevel): void;
+}
+
 /** The log of a process. */
-export interface ProcessLog extends Log {
+export interface ProcessLog extends ServiceLog {
+  setLevel(level: LogLevel): void;
   /** Writes a line that another process has made, with its line feed. */
   pass(line: string): void;
   /** Writes out what waits, now. Happens by itself when the process exits. */
@@ -69,10 +77,11 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
   const { format, colour, worker } = settings;
   const place = worker === undefined ? {} : { worker };
   const reserved = new Set([...RESERVED, ...Object.keys(place)]);
-  const lowest = LEVELS.indexOf(settings.level);
+  let lowest = LEVELS.indexOf(settings.level);
   const at = (level: keyof Log) => {
-    if (LEVELS.indexOf(level) < lowest) return () => undefined;
+    const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
+      if (rank < lowest) return;
       const time = isoTime();
       if (format === 'text') {
         const own = plain(fields, { ...place }, reserved);
@@ -89,6 +98,10 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
+    format,
+    setLevel: (level) => {
+      lowest = LEVELS.indexOf(level);
+    },
     pass: (line) => target.write(line),
     flush: () => target.flushSync?.(),
     drain: async () => target.drain?.(),
@@ -174,17 +187,28 @@ function json(value: unknown): string | undefined {
 /** JSON would have to write these characters in another way, or {@link escapeUnprintable} might. */
 const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
 
-/** The members as JSON, where all of them are texts and numbers that JSON writes as they are: nearly every line is such a one. */
-function simpleJsonOf(members: Readonly<Record<string, unknown>>): string | undefined {
+/**
+ * The members as JSON, where all of them are texts and numbers that JSON writes as they are, or objects of such: nearly every line
+ * is such a one.
+ */
+function simpleJsonOf(members: Readonly<Record<string, unknown>>, isInner = false): string | undefined {
   let text = '';
   for (const name in members) {
     const value = members[name];
+    if (value === undefined) continue;
     if (NEEDS_ESCAPE.test(name)) return undefined;
-    if (typeof value === 'string' && !NEEDS_ESCAPE.test(value)) text += `,"${name}":"${value}"`;
-    else if (Number.isFinite(value)) text += `,"${name}":${value}`;
-    else return undefined;
+    let written: unknown;
+    if (typeof value === 'string') written = NEEDS_ESCAPE.test(value) ? undefined : `"${value}"`;
+    else if (typeof value === 'number') written = Number.isFinite(value) ? value : undefined;
+    else if (!isInner && isPlain(value)) written = simpleJsonOf(value, true);
+    if (written === undefined) return undefined;
+    text += `,"${name}":${written}`;
   }
   return `{${text.slice(1)}}`;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Member by member only where one of them has no JSON form: that takes longer. */

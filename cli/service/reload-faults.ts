@@ -1,5 +1,6 @@
 import { ConfigErrors } from '../../config/index.ts';
 import { messageOf } from '../text.ts';
+import { logSettings } from './log.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -9,10 +10,12 @@ export type ReadVariables = () => Environment | Promise<Environment>;
 /** The variables for a reload cannot be read. */
 class Unreadable extends Error {}
 
-/** @throws Unreadable */
+/** @throws Unreadable, also for a level of the log that is none. */
 export async function readNow(variables: ReadVariables): Promise<Environment> {
   try {
-    return await variables();
+    const env = await variables();
+    logSettings(env);
+    return env;
   } catch (error) {
     throw new Unreadable(messageOf(error));
   }

@@ -1,27 +1,89 @@
-import { ContextKey, clientName, definePlugin, type Exchange, type Log } from '../../plugins-sdk/index.ts';
+import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
+import {
+  ContextKey,
+  clientIp,
+  clientName,
+  configKey,
+  definePlugin,
+  type Exchange,
+  type Log,
+  millisecondsSchema,
+  Type,
+} from '../../plugins-sdk/index.ts';
 import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
+import { signedFacts } from '../../plugins-sdk/results/answers.ts';
+import { round, Timeline } from './timeline.ts';
 
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;
 
-/** Stages with durations, as one text. */
-function timesOf(entries: readonly { readonly stage: string; readonly milliseconds: number }[]): string {
-  return entries.map(({ stage, milliseconds }) => `${stage} ${round(milliseconds)}`).join(', ');
+const slowKey = configKey(
+  'settings',
+  'log.slow',
+  Type.Optional(millisecondsSchema('Requests that take longer get a warning with where the time went; default none')),
+);
+
+/** How requests are logged. */
+export interface RequestLogSettings {
+  /** Whether a line has all that is known of a request as fields, for programs; else it is short, for people. */
+  readonly isJson: boolean;
+  /** Whether to show what each stage took, in a line of its own and in the request's timeline; read at each set-up. */
+  readonly isTraced: boolean;
 }
 
-function round(milliseconds: number): number {
-  return Math.round(milliseconds * 100) / 100;
+/** What the line of a request needs of the service. */
+interface Writer {
+  readonly log: Log;
+  hide(text: string): string;
 }
 
-function response(log: Log, exchange: Exchange, status: number): void {
-  const { requestId, method, route, resolved } = exchange;
-  const milliseconds = Math.round(exchange.elapsed() * 10) / 10;
+/** Characters of why a request was refused: a client may have chosen some. */
+const MAX_DETAIL = 300;
+
+function detailOf({ hide }: Writer, reason: string): string {
+  const text = hide(reason);
+  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text;
+}
+
+/** Whoever was not let in asks why, or is asked: these lines say so on their own. */
+const TURNED_AWAY: ReadonlySet<number> = new Set([401, 429]);
+
+function writeText(writer: Writer, exchange: Exchange, status: number): void {
+  const { requestId, method, route, resolved, outcome } = exchange;
   const what = resolved === undefined ? `${method} ${route}` : resolved.id;
   const client = clientName.get(exchange);
   const fields: Record<string, string> = { requestId };
   if (resolved !== undefined) fields.endpoint = `${resolved.api}/${resolved.name}`;
   if (client !== undefined) fields.client = client;
-  log.info(`${what} ${status} ${milliseconds}ms`, fields);
+  if (outcome?.kind === 'refused' && TURNED_AWAY.has(status)) {
+    fields.reason = detailOf(writer, outcome.refusal.reason ?? outcome.refusal.message);
+    fields.address = clientIp(exchange);
+  }
+  writer.log.info(`${what} ${status} ${Math.round(exchange.elapsed() * 10) / 10}ms`, fields);
+}
+
+function writeJson(writer: Writer, exchange: Exchange, status: number): void {
+  const { requestId, method, route, resolved, outcome } = exchange;
+  const fields: Record<string, unknown> = {
+    requestId,
+    endpoint: resolved && `${resolved.api}/${resolved.name}`,
+    endpointId: resolved?.id,
+    route,
+    method,
+    mode: resolved?.mode,
+    status,
+    ms: Math.round(exchange.elapsed() * 10) / 10,
+    client: clientName.get(exchange),
+    address: clientIp(exchange),
+  };
+  if (outcome?.kind === 'refused') {
+    fields.reason = failureClassOf(outcome.refusal);
+    fields.detail = detailOf(writer, outcome.refusal.reason ?? outcome.refusal.message);
+  }
+  const facts = outcome?.kind === 'signed' ? signedFacts(outcome.response) : undefined;
+  if (facts !== undefined) fields.signed = { digest: facts.digest, timestamp: facts.timestamp };
+  ContextKey.addLogged(exchange, fields);
+  writer.log.info('request', fields);
 }
 
 /** A plugin that takes long or fails: which hook it was, and what each of its hooks has used of the budget. */
@@ -38,39 +100,47 @@ function call(log: Log, { exchange, plugin, stage, budget, outcome }: CallEvent)
   log.warn(`plugin "${plugin}" ${what} in ${stage}`, {
     requestId,
     budget: `${round(used)} of ${total} ms`,
-    used: timesOf(spent),
+    used: spent.map(({ stage: hook, milliseconds }) => `${hook} ${round(milliseconds)}`).join(', '),
   });
 }
 
-/** Of a timeline: a mode may run the rest as often as it likes. */
-const MOST_ENTRIES = 64;
-
-/**
- * One line per request; one per plugin that failed or used more than half of its budget.
- * @param tracing whether to show what each stage took, in a line of its own and in the request's timeline.
- */
-export function requestLog(tracing: boolean) {
+/** One line per request; one per plugin that failed or used more than half of its budget, and one per request that was slow. */
+export function requestLog(settings: RequestLogSettings) {
   return definePlugin({
     name: 'request-log',
     budget: 'none',
     required: true,
-    setup({ log }) {
-      const timeline = new ContextKey<{ stage: string; milliseconds: number }[]>('timeline');
-      const trace = ({ exchange, stage, milliseconds }: StageEvent) => {
-        // One list for the request and its forks: work that others may wait for, too, stands where it was begun.
-        const entries = timeline.get(exchange) ?? [];
-        if (entries.length === 0) timeline.set(exchange, entries);
-        if (entries.length < MOST_ENTRIES) entries.push({ stage, milliseconds });
-        log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
+    keys: [slowKey],
+    setup({ log, hide, config }) {
+      const { isJson, isTraced } = settings;
+      const slow = slowKey.in(config);
+      const timelines = new ContextKey<Timeline>('timeline');
+      const note = ({ exchange, stage, milliseconds }: StageEvent) => {
+        // One for the request and its forks: work that others may wait for, too, stands where it was begun.
+        const timeline = timelines.get(exchange) ?? new Timeline();
+        if (timeline.isEmpty) timelines.set(exchange, timeline);
+        timeline.add(stage, milliseconds);
+        if (isTraced) log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
       };
+      const tell = (exchange: Exchange) => {
+        const timeline = timelines.get(exchange);
+        const ms = exchange.elapsed();
+        const { requestId, resolved } = exchange;
+        if (isTraced && timeline !== undefined) log.debug('timeline', { requestId, ms: timeline.text });
+        if (slow === undefined || ms <= slow) return;
+        const endpoint = resolved && `${resolved.api}/${resolved.name}`;
+        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: timeline?.spent(ms) });
+      };
+      const isTimed = isTraced || slow !== undefined;
+      const write = isJson ? writeJson : writeText;
+      const writer = { log, hide };
       return {
         observe: {
-          ...(tracing && { stage: trace }),
+          ...(isTimed && { stage: note }),
           call: (event) => call(log, event),
           response: (exchange, status) => {
-            response(log, exchange, status);
-            const entries = timeline.get(exchange);
-            if (entries !== undefined) log.debug('timeline', { requestId: exchange.requestId, ms: timesOf(entries) });
+            write(writer, exchange, status);
+            if (isTimed) tell(exchange);
           },
         },
       };

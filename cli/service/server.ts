@@ -6,7 +6,6 @@ import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
@@ -14,6 +13,7 @@ import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers
 import { DRAIN_TIME_MS, drain, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation, type LastReload } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
+import { logSettings, type ServiceLog } from './log.ts';
 import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { announce, report } from './report.ts';
@@ -29,7 +29,7 @@ type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
 /** The one server of a service, and the generations of its config. */
 export class Server {
   readonly #signers: Signers;
-  readonly #log: Log;
+  readonly #log: ServiceLog;
   readonly #load: Load;
   readonly #link: WorkerLink | undefined;
   readonly #state: StateClient | undefined;
@@ -49,7 +49,7 @@ export class Server {
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
-  constructor(signers: Signers, log: Log, load: Load, state?: StateClient, link?: WorkerLink) {
+  constructor(signers: Signers, log: ServiceLog, load: Load, state?: StateClient, link?: WorkerLink) {
     this.#signers = signers;
     this.#log = log;
     this.#load = load;
@@ -150,8 +150,7 @@ export class Server {
   }
 
   async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
-    const old = this.#current;
-    const [first, signers] = [this.#first ?? loaded, this.#signers];
+    const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
     const [next, say] = this.#generationOf(loaded, announces, old);
     try {
       await next.start();
@@ -167,6 +166,7 @@ export class Server {
     const commit = () => {
       next.commit();
       this.#install(next);
+      this.#log.setLevel?.(logSettings(env).level);
       say();
       if (announces) report(this.#log, { first, before: old.loaded, after: loaded, env, signers });
       void this.#retire(old);

@@ -19,6 +19,8 @@ export interface SupervisorOptions {
   readonly colour: boolean;
   /** What workers get besides the environment of this process. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Called when all workers have a new config. */
+  reloaded(): Promise<unknown>;
 }
 
 /** The primary process: starts workers, replaces those that end, and has them reload and stop together. It serves nothing. */
@@ -220,11 +222,12 @@ export class Supervisor {
     this.#reloads += 1;
     // Where no worker is left to check a config, the next one that starts decides.
     this.#config = outcome === '' ? undefined : outcome;
-    if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
     for (const [number, slot] of this.#slots) {
       slot.forgive();
       if (slot.isRetrying) this.#start(number);
     }
+    await this.#options.reloaded();
+    if (outcome !== '') this.#log.info('the new config is in force', { workers: workers.length });
   }
 
   async #stop(signal: string): Promise<void> {

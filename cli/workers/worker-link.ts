@@ -3,11 +3,11 @@ import type { Server } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/http/listen.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import { signerAddressOf } from '../service/assemble.ts';
+import type { ServiceLog } from '../service/log.ts';
 import { stateOf } from '../service/shared-state.ts';
 import { ENVIRONMENT } from '../service/signers.ts';
 
@@ -56,7 +56,7 @@ export function differenceOf(one: string, other: string): string {
 }
 
 /** A log that keeps to itself what the other processes say, too, until it is told to speak. */
-export function quiet(log: Log): { readonly log: Log; readonly say: () => void } {
+export function quiet(log: ServiceLog): { readonly log: ServiceLog; readonly say: () => void } {
   let isQuiet = true;
   return {
     log: {

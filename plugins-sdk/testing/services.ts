@@ -38,6 +38,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     exposed: [],
     log: silent,
     path: (relative) => resolve(relative),
+    hide: (text) => text,
     now: Date.now,
     states: new StateStore(),
     debts: new Debts(),

@@ -121,6 +121,33 @@ describe('SIGHUP', { concurrency: 3 }, () => {
     const warning = 'WARN the signing key stays the same until the service is restarted';
     assert.deepEqual(await linesOf(running, 'SIGINT'), [...reloaded(THREE, ONE), warning]);
   });
+
+  it('changes LOG_LEVEL of the variables file; what is no level changes nothing', async (t) => {
+    const variables = (level: string, key: string) => `LOG_LEVEL=${level}\nSERVICE_PRIVATE_KEY=${key}\n`;
+    const cwd = await folderWith(t, { 'c.yaml': configText(ONE), 'my.env': variables('info', KEY) });
+    const running = launchCli(t, ['start', '-c', 'c.yaml', '--env', 'my.env'], { cwd });
+    const [, url = ''] = await running.output(/listening on (http:\/\/\S+)/);
+    const reloadAt = async (level: string, seen: RegExp) => {
+      await writeFile(join(cwd, 'my.env'), variables(level, OTHER_KEY));
+      running.child.kill('SIGHUP');
+      await running.output(seen);
+      assert.equal((await fetch(`${url}/ready?${level}`)).status, 200);
+    };
+    await serving(running, ONE);
+    await reloadAt('warn', /WARN the signing key stays the same/);
+    const unknown = /ERROR LOG_LEVEL must be one of [^\n]*, not "verbose"\n\S+ ERROR the config was not reloaded/;
+    await reloadAt('verbose', unknown);
+    await reloadAt('debug', /INFO config reloaded\n/);
+    await running.output(/DEBUG timeline /);
+    await reloadAt('info', /INFO config reloaded\n[\s\S]*INFO config reloaded\n/);
+    running.child.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    assert.equal(code, 0);
+    const lines = stdout
+      .split('\n')
+      .flatMap((line) => /(?:DEBUG timeline|INFO GET \/ready 200) /.exec(line)?.[0] ?? []);
+    assert.deepEqual(lines, ['INFO GET /ready 200 ', 'DEBUG timeline ', 'INFO GET /ready 200 ']);
+  });
 });
 
 describe('start --watch', () => {

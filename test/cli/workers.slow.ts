@@ -106,7 +106,9 @@ function ask(url: string): () => Promise<unknown[]> {
 async function askBoth({ child }: Running, url: string): Promise<number> {
   const seen = new Set<string>();
   child.stdout?.on('data', (text: string) => {
-    const lines = text.split('\n').filter((line) => line.includes('GET /health 200'));
+    const lines = text
+      .split('\n')
+      .filter((line) => /GET \/health 200|"route":"\/health","method":"GET","status":200/.test(line));
     for (const line of lines) seen.add(/worker"?[=:](\d)/.exec(line)?.[1] ?? 'none');
   });
   let asked = 0;
@@ -166,8 +168,9 @@ describe('start --workers', { concurrency: 3 }, () => {
         [undefined],
         text,
       );
-    assert.equal(once('GET /health').length, asked);
-    assert.ok(once('GET ').every(({ worker }) => worker === 1 || worker === 2));
+    const requests = once('request');
+    assert.equal(requests.filter(({ route }) => route === '/health').length, asked);
+    assert.ok(requests.every(({ worker }) => worker === 1 || worker === 2));
     assert.deepEqual(lines.at(-1).msg, 'stopped');
   });
 
@@ -202,6 +205,30 @@ describe('start --workers', { concurrency: 3 }, () => {
     for (const pid of pids().filter(isAlive)) process.kill(pid, 'SIGKILL');
     await running.output(/WARN no worker is left with the config that was in force: it is now what the files say\n/);
     assert.equal(await get(`${url}/ready`), 200);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  });
+
+  it('has all processes take another LOG_LEVEL with a reload', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': configText(ONE), '.env': 'LOG_LEVEL=info\n' });
+    const args = ['start', '-c', 'c.yaml', '--workers', '2'];
+    const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    await ready(running);
+    const url = await urlOf(running);
+    const reloadAt = async (level: string) => {
+      await writeFile(join(cwd, '.env'), `LOG_LEVEL=${level}\n`);
+      running.child.kill('SIGHUP');
+    };
+    await reloadAt('debug');
+    await running.output(/INFO the new config is in force/);
+    for (const worker of [1, 2]) {
+      const seen = running.output(new RegExp(`DEBUG timeline [^\\n]* worker=${worker}\\n`));
+      let isSeen = false;
+      void seen.then(() => (isSeen = true));
+      while (!isSeen) await get(`${url}/health`);
+    }
+    await reloadAt('nonsense');
+    await running.output(/ERROR LOG_LEVEL must be one of /);
     running.child.kill('SIGTERM');
     assert.equal((await running.ended).code, 0);
   });

@@ -46,6 +46,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     credentials: [],
     exposed: [],
     version: '0.0.0',
+    hide: (text) => text,
     log,
     path: (relative) => relative,
     now: Date.now,

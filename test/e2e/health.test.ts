@@ -117,6 +117,7 @@ describe('GET /ready: whether the service takes requests', () => {
         credentials: [],
         exposed: [],
         version: '0.0.0',
+        hide: (text) => text,
         log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
         path: (relative) => relative,
         now: Date.now,

@@ -241,7 +241,7 @@ for (const format of ['text', 'json'] as const) {
       await service.stop();
       const log = lines.join('');
       for (const stage of ['validate', 'callApi', 'present', 'encode']) assert.match(log, new RegExp(`stage ${stage}`));
-      assert.match(log, / 502 /);
+      assert.match(log, format === 'text' ? / 502 / : /"status":502/);
       const everything = { log, responses: answers.join('\n') };
       for (const [name, secret] of Object.entries(secrets)) {
         for (const form of forms(secret)) {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Service, startService } from '../../cli/service/index.ts';
+import type { ServiceLog } from '../../cli/service/log.ts';
 import { publicKeyWarning } from '../../cli/service/public-keys.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
 
 /** A key that is public knowledge (the first account of every local test chain), and its address. */
 export const TEST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
@@ -50,7 +50,8 @@ export async function startTestService(
       if (message === publicKeyWarning(TEST_ADDRESS)) return;
       logs.push({ level, message, fields });
     };
-  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const format = options.env?.LOG_FORMAT === 'json' ? 'json' : 'text';
+  const log: ServiceLog = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), format };
   const service = await startService({ file, env: { SERVICE_PRIVATE_KEY: TEST_KEY, ...options.env }, log });
   const ids = Object.fromEntries(
     logs.flatMap(({ message }) => {

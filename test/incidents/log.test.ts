@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { stringify } from 'yaml';
+import { folderWith, launchCli, type Running } from '../cli/run.ts';
+import { KEY } from '../cli/service-config.ts';
+import { until, urlOf } from '../cli/started.ts';
+import { JSON_HEADERS } from '../support/http.ts';
+import { foundInLog } from '../support/incidents.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const HOUR = 3_600_000;
+const LATE_MS = 120;
+const SLOW_MS = 100;
+
+describe('an incident', () => {
+  let upstream: Upstream;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.json('/quick', 1);
+    upstream.on('/late', (_, response) => void setTimeout(() => response.end('1'), LATE_MS));
+  });
+  after(() => upstream.close());
+
+  /** A service with its log as operators have it, behind a proxy that says which address asks. */
+  async function start(t: TestContext, settings: object = {}) {
+    const keys = [{ key: 'partner-key-0001', name: 'partner', rateLimit: { max: 1, window: HOUR } }];
+    const config = {
+      version: '1.0',
+      server: { port: 0, rateLimit: { max: 1000, trustForwardedFor: 1 } },
+      settings,
+      apis: [
+        {
+          name: 'prices',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [
+            { name: 'quick', path: '/quick' },
+            { name: 'late', path: '/late' },
+            { name: 'locked', path: '/quick?locked', auth: { type: 'apiKey', keys } },
+          ],
+        },
+      ],
+    };
+    const cwd = await folderWith(t, { 'c.yaml': stringify(config) });
+    const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
+    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
+    let log = '';
+    running.child.stdout?.on('data', (text: string) => (log += text));
+    const url = await urlOf(running);
+    const ask = async (name: string, address: string, headers: Record<string, string> = {}) => {
+      const [, id] = await idOf(running, name);
+      const all = { ...JSON_HEADERS, 'X-Forwarded-For': address, ...headers };
+      const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: all, body: '{}' });
+      const { headers: sent, status } = response;
+      await until(() => log.includes(`"requestId":"${sent.get('x-request-id')}"`));
+      return status;
+    };
+    return { ask, log: () => log };
+  }
+  const idOf = ({ output }: Running, name: string) => output(new RegExp(`"prices/${name} (0x[0-9a-f]{64})"`));
+
+  it('of clients that are refused: why, and whom', async (t) => {
+    const { ask, log } = await start(t);
+    const key = { 'X-Api-Key': 'partner-key-0001' };
+    assert.equal(await ask('locked', '192.0.2.1'), 401);
+    assert.equal(await ask('locked', '192.0.2.2', key), 200);
+    assert.equal(await ask('locked', '192.0.2.2', key), 429);
+    assert.deepEqual(await foundInLog('A client is refused with 401 or 429', log()), [
+      { status: 401, address: '192.0.2.1', client: null, detail: 'Missing X-Api-Key header' },
+      {
+        status: 429,
+        address: '192.0.2.2',
+        client: 'partner',
+        detail: 'this client has sent more than the rateLimit of its key lets in',
+      },
+    ]);
+  });
+
+  it('of answers that are slow: where the time goes', async (t) => {
+    const { ask, log } = await start(t, { log: { slow: SLOW_MS } });
+    assert.equal(await ask('late', '192.0.2.1'), 200);
+    const symptom = 'Answers are slow';
+    let found: Record<string, unknown>[] = [];
+    while (found.length === 0) found = (await foundInLog(symptom, log())) as Record<string, unknown>[];
+    const [{ endpoint, spent } = {}] = found.filter((line) => line.endpoint === 'prices/late');
+    assert.equal(endpoint, 'prices/late');
+    assert.ok(Object(spent).callApi >= LATE_MS - 1, JSON.stringify(spent));
+  });
+
+  it('of a client that sends most of the requests', async (t) => {
+    const { ask, log } = await start(t);
+    for (const address of ['192.0.2.1', '192.0.2.7', '192.0.2.7']) assert.equal(await ask('quick', address), 200);
+    assert.equal(await ask('locked', '192.0.2.7', { 'X-Api-Key': 'partner-key-0001' }), 200);
+    assert.deepEqual(await foundInLog('One client sends most of the requests', log()), [
+      '192.0.2.1',
+      '192.0.2.7',
+      '192.0.2.7',
+      'partner',
+    ]);
+  });
+});
