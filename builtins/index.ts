@@ -33,6 +33,10 @@ import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
 import { tlsProof } from './tls-proof/index.ts';
 import { tracing } from './tracing/index.ts';
+import { upstreamBreaker } from './upstream-breaker.ts';
+import { upstreamMirrors } from './upstream-mirrors.ts';
+import { upstreamOauth2 } from './upstream-oauth2.ts';
+import { upstreamRetry } from './upstream-retry.ts';
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.
@@ -56,6 +60,10 @@ export function builtins(signing?: Signing): Definition[] {
     parameters,
     audit,
     cache,
+    upstreamRetry,
+    upstreamOauth2,
+    upstreamMirrors,
+    upstreamBreaker,
     callApi,
     encodeAbiPlugin,
     encodeRaw,

@@ -10,8 +10,10 @@ export interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** What really happened, for the log only; it never reaches a client. */
   readonly reason?: string | undefined;
-  /** The HTTP status of the upstream, where that is why; for those who call it again. */
+  /** The HTTP status of the upstream, where it answered; for those who call it again. */
   readonly upstreamStatus?: number | undefined;
+  /** Milliseconds for which the upstream wants to be left alone, where it says so. */
+  readonly retryAfter?: number | undefined;
   /** One of a few words for why it failed, by which failures are counted and searched; never shown to a client. */
   readonly failureClass?: string | undefined;
   /** `false` for an answer that belongs to the protocol and is no failure: observers of errors do not see it. */
@@ -33,6 +35,7 @@ export class Refusal extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly reason: string | undefined;
   readonly upstreamStatus: number | undefined;
+  readonly retryAfter: number | undefined;
   readonly failureClass: string | undefined;
   readonly failure: boolean;
   readonly fault: boolean;
@@ -53,6 +56,7 @@ export class Refusal extends Error {
     this.headers = options.headers ?? {};
     this.reason = options.reason;
     this.upstreamStatus = options.upstreamStatus;
+    this.retryAfter = options.retryAfter;
     this.failureClass = options.failureClass;
     this.failure = options.failure ?? true;
     this.fault = options.fault ?? status >= 500;
@@ -100,7 +104,7 @@ function settled(refusal: Refusal): Refusal {
 /** @throws where it is none that could be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
-  const { status, message, body, headers, reason, upstreamStatus, failureClass, failure, fault } = error;
+  const { status, message, body, headers, reason, upstreamStatus, retryAfter, failureClass, failure, fault } = error;
   const text = String(message);
   return settled(
     new Refusal(status, text, {
@@ -108,6 +112,7 @@ function read(error: Refusal): Refusal {
       headers: Object.freeze({ ...headers }),
       reason: reason === undefined ? undefined : String(reason),
       upstreamStatus: typeof upstreamStatus === 'number' ? upstreamStatus : undefined,
+      retryAfter: typeof retryAfter === 'number' ? retryAfter : undefined,
       failureClass: typeof failureClass === 'string' ? failureClass : undefined,
       failure: failure !== false,
       fault: fault === true,

@@ -76,6 +76,8 @@ export interface OutgoingRequest {
   readonly body: string | undefined;
   /** Go with this one call and say nothing of what is asked: no proof has them, and `headers` win. */
   readonly callHeaders?: Headers | undefined;
+  /** Milliseconds for this one call, where that is less than the API's `timeout`. */
+  readonly timeout?: number | undefined;
 }
 
 /** What a request asks, made once of its final parameters: all that tells its answer from others comes from it. */

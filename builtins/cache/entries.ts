@@ -5,16 +5,19 @@ import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';
 export interface CacheTerms {
   /** Milliseconds from now; an entry is found while less than this has passed. */
   readonly ttl: number;
-  /** Milliseconds after which it is no longer held, where that is sooner than it ends. */
-  readonly heldFor?: number;
+  /** Milliseconds for which it is found as good; less than `ttl` where somebody else knows better. */
+  readonly goodFor?: number;
+  /** Milliseconds after its end for which it is found still, though no longer as good. */
+  readonly staleFor?: number;
   /** Bytes of the value; those of the key are added to it. */
   readonly size: number;
 }
 
-/** A value that was found, and the milliseconds until it ends, more than 0. */
+/** A value that was found, and the milliseconds until it ends; less than 0 once it has. */
 export interface Found<V> {
   readonly value: V;
   readonly ttl: number;
+  readonly isGood: boolean;
 }
 
 export interface CacheEntriesOptions {
@@ -30,6 +33,7 @@ interface Entry<V> {
   readonly value: V;
   readonly weight: number;
   readonly endsAt: number;
+  readonly goodUntil: number;
   readonly heldUntil: number;
 }
 
@@ -86,7 +90,7 @@ export class CacheEntries<V> {
       this.#drop(key, entry);
       this.#keep(key, entry);
     }
-    return { value: entry.value, ttl: entry.endsAt - now };
+    return { value: entry.value, ttl: entry.endsAt - now, isGood: now < entry.goodUntil };
   }
 
   /**
@@ -95,7 +99,7 @@ export class CacheEntries<V> {
    * @returns `false` when the value is not kept: too large, or without a positive `ttl` and a `size` of 0 or more. The
    *   key has no value then.
    */
-  set(key: string, value: V, { ttl, size, heldFor = ttl }: CacheTerms): boolean {
+  set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): boolean {
     const now = this.#elapsed();
     const present = this.#entries.get(key);
     if (present !== undefined) {
@@ -105,7 +109,10 @@ export class CacheEntries<V> {
     if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) {
       return false;
     }
-    this.#keep(key, { value, weight, endsAt: now + ttl, heldUntil: now + Math.min(ttl, heldFor) });
+    const goodUntil = now + Math.min(ttl, goodFor);
+    // Without a use for it later, it makes room as soon as somebody asks.
+    const heldUntil = staleFor === 0 ? goodUntil : now + ttl + staleFor;
+    this.#keep(key, { value, weight, endsAt: now + ttl, goodUntil, heldUntil });
     this.#makeRoom();
     return this.#entries.has(key);
   }

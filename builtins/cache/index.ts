@@ -21,16 +21,22 @@ import {
 import type { Flight } from '../../plugins-sdk/kernel.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
+import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
-import { collapsed, hit, missed } from './status.ts';
+import { collapsed, hit, missed, stale } from './status.ts';
 
 const cacheKey = configKey(
   'shared',
   'cache',
   Type.Optional(
     Type.Object(
-      { maxAge: millisecondsSchema('Milliseconds that an answer is kept') },
+      {
+        maxAge: millisecondsSchema('Milliseconds that an answer is kept'),
+        staleIfError: Type.Optional(
+          millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
+        ),
+      },
       { additionalProperties: false, description: 'Keeps signed answers, in sync mode; default none' },
     ),
   ),
@@ -39,7 +45,7 @@ const cacheKey = configKey(
 const MODE = 'sync';
 
 /** What the look-up came to, for the request's line in the log. */
-const lookup = new ContextKey<'hit' | 'miss' | 'shared'>('cache', { logged: true });
+const lookup = new ContextKey<'hit' | 'miss' | 'shared' | 'stale'>('cache', { logged: true });
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
@@ -76,17 +82,23 @@ function check(endpoint: EndpointDraft): Finding[] {
   return [warning(`${path}.encoding.path`, message)];
 }
 
-const LOOKUPS = 'Look-ups of answers that may be cached: hit, miss, or shared with a request under way';
+const LOOKUPS =
+  'Look-ups of answers that may be cached: hit, miss, shared with a request under way; stale: an old one, as there was no new one';
 
 /** Counts look-ups, and says in the answer's headers what they came to. */
 function lookupsIn(meters: Meters) {
-  const initial = ['hit', 'miss', 'shared'].map((outcome) => ({ outcome }));
+  const initial = ['hit', 'miss', 'shared', 'stale'].map((outcome) => ({ outcome }));
   const lookups = meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
   return {
     hit: (exchange: Exchange, ttl: number) => {
       lookups({ outcome: 'hit' }, 1);
       lookup.set(exchange, 'hit');
       addAnswerHeaders(exchange, hit(ttl));
+    },
+    stale: (exchange: Exchange, ttl: number) => {
+      lookups({ outcome: 'stale' }, 1);
+      lookup.set(exchange, 'stale');
+      addAnswerHeaders(exchange, stale(Math.max(0, -ttl)));
     },
     miss: (exchange: Exchange, outcome: 'miss' | 'shared') => {
       lookups({ outcome }, 1);
@@ -105,6 +117,8 @@ interface CacheOptions {
   readonly meters: Meters;
   /** Milliseconds that an endpoint's answers are kept; 0 without a cache. */
   maxAge(endpoint: Endpoint): number;
+  /** Milliseconds for which they stand in after that where there is no new one. */
+  staleIfError(endpoint: Endpoint): number;
   /** Begins the keys of an endpoint's answers. */
   version(endpoint: Endpoint): string;
 }
@@ -121,15 +135,18 @@ interface Miss {
 type Lookups = ReturnType<typeof lookupsIn>;
 
 /** Gets answers that this process lacks: from another process, or from the upstream. */
-function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups) {
-  const keep = (key: string, answer: SignedResponse, ttl: number, heldFor = ttl) =>
-    entries.set(key, answer, { ttl, heldFor, size: answer.json.length * 2 });
+function fetching({ entries, maxAge, staleIfError, replicas }: CacheOptions, lookups: Lookups) {
+  const keep = ({ key, exchange }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
+    const staleFor = staleIfError(exchange.endpoint);
+    entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
+  };
   /** @returns whether it may be kept: those who left have ended the work on it, so that it may lack the proof that others want. */
-  const make = async ({ key, exchange }: Miss, flight: Work) => {
+  const make = async (miss: Miss, flight: Work) => {
+    const { exchange } = miss;
     lookups.miss(exchange, 'miss');
     const answer = await flight.next();
     const isWhole = !flight.exchange.abandoned;
-    if (isWhole) keep(key, answer, maxAge(exchange.endpoint));
+    if (isWhole) keep(miss, answer, maxAge(exchange.endpoint));
     return { answer, isWhole };
   };
   const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
@@ -138,7 +155,7 @@ function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups)
     const { found, lock } = await others.search(key, ttl, miss.question, flight.exchange);
     if (found !== undefined) {
       lookups.hit(exchange, found.ttl);
-      keep(key, found.value, found.ttl, BORROWED_MS);
+      keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
     let isStored = false;
@@ -157,14 +174,14 @@ function fetching({ entries, maxAge, replicas }: CacheOptions, lookups: Lookups)
 }
 
 function answering(options: CacheOptions): NonNullable<Taps['answer']> {
-  const { entries, meters, maxAge, version } = options;
+  const { entries, meters, maxAge, staleIfError, version } = options;
   const lookups = lookupsIn(meters);
   const fetchAnswer = fetching(options, lookups);
   return (question, exchange, { share }) => {
     if (maxAge(exchange.endpoint) === 0) return undefined;
     const key = version(exchange.endpoint) + question.key;
     const found = entries.get(key);
-    if (found !== undefined) {
+    if (found?.isGood) {
       lookups.hit(exchange, found.ttl);
       return found.value;
     }
@@ -176,7 +193,14 @@ function answering(options: CacheOptions): NonNullable<Taps['answer']> {
     });
     // The work has begun by now, if it is this request's.
     if (!isFirst) lookups.miss(exchange, 'shared');
-    return answer;
+    if (staleIfError(exchange.endpoint) === 0) return answer;
+    return answer.catch((error: unknown) => {
+      // Another one may have been kept meanwhile.
+      const old = isOutage(error) ? entries.get(key) : undefined;
+      if (old === undefined) throw error;
+      lookups.stale(exchange, old.ttl);
+      return old.value;
+    });
   };
 }
 
@@ -194,8 +218,9 @@ export const cache = definePlugin({
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
     const maxAge = perEndpoint(endpoints, maxAgeOf);
+    const staleIfError = perEndpoint(endpoints, (endpoint) => cacheKey.of(endpoint)?.staleIfError ?? 0);
     const version = perEndpoint(endpoints, versions({ node, config }));
     const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), { node, now }) : undefined;
-    return { hooks: { answer: answering({ entries, meters, maxAge, version, replicas }) } };
+    return { hooks: { answer: answering({ entries, meters, maxAge, staleIfError, version, replicas }) } };
   },
 });

@@ -21,7 +21,7 @@ export interface Lock {
 
 /** An answer of another process, or the right to make one; neither where the engine is away or the wait was too long. */
 export interface Search {
-  readonly found?: Found<SignedResponse>;
+  readonly found?: Omit<Found<SignedResponse>, 'isGood'>;
   readonly lock?: Lock;
 }
 
@@ -118,7 +118,7 @@ export class ReplicaAnswers {
    * How old it is, its maker's clock says, which may differ from this one's; that it is not too old, the engine's does. One that is
    * no answer to this question, or of this clock's future, counts as none.
    */
-  #found(text: string | undefined, maxAge: number, wanted: Wanted): Found<SignedResponse> | undefined {
+  #found(text: string | undefined, maxAge: number, wanted: Wanted): Search['found'] {
     if (text === undefined) return undefined;
     const [madeAt = ''] = text.split(' ', 1);
     const left = maxAge - (this.#now() - Number(madeAt));

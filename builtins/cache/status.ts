@@ -27,3 +27,8 @@ export function hit(milliseconds: number): Headers {
   hits.set(seconds, headers);
   return headers;
 }
+
+/** Made before, and given out since there is no new one. @param milliseconds that are over since it ended. */
+export function stale(milliseconds: number): Headers {
+  return statusOf(`hit; ttl=-${Math.ceil(milliseconds / 1000)}; detail=stale-if-error`);
+}

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { classOfStatus, type FailureClass } from '../../plugins-sdk/failure-class.ts';
-import { type ApiResponse, type Json, type OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
+import { classOfStatus } from '../../plugins-sdk/failure-class.ts';
+import type { ApiResponse, Json, OutgoingRequest, Refusal } from '../../plugins-sdk/index.ts';
 import type { Awaitable } from '../../plugins-sdk/kernel.ts';
 import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
 import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
@@ -10,6 +10,7 @@ import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { inTurns, STEP } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
+import { failed } from '../shared/upstream-failure.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
@@ -19,9 +20,16 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Bytes from which finding the values of an encoding in them takes less than parsing them all. */
 const SEARCHED = 2 * 1024;
 
-/** The refusal when the call failed; reason and class are for the log and for metrics. */
-export function failed(reason: string, failureClass: FailureClass = 'body', upstreamStatus?: number): Refusal {
-  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus });
+/** The refusal of an answer that says nothing that can be signed. */
+function unusable(reason: string, upstreamStatus: number): Refusal {
+  return failed(reason, 'body', { upstreamStatus });
+}
+
+/** Milliseconds that the header asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */
+function retryAfterOf(value: string | string[] | undefined): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 
 /**
@@ -30,34 +38,37 @@ export function failed(reason: string, failureClass: FailureClass = 'body', upst
  * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
  */
 export function accept(
-  { status, body }: BoundedResponse,
+  { status, headers, body }: BoundedResponse,
   request: OutgoingRequest,
   isEncoded: boolean,
 ): Awaitable<ApiResponse> {
-  if (status < 200 || status > 299) throw failed(`upstream status ${status}`, classOfStatus(status), status);
-  if (!isUtf8(body)) throw failed('the body is not in UTF-8');
+  if (status < 200 || status > 299) {
+    const retryAfter = retryAfterOf(headers['retry-after']);
+    throw failed(`upstream status ${status}`, classOfStatus(status), { upstreamStatus: status, retryAfter });
+  }
+  if (!isUtf8(body)) throw unusable('the body is not in UTF-8', status);
   const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body;
   if (skipSpace(bytes, 0) === bytes.length) return keep({ status, data: null, text: '', request });
   const isLong = bytes.length > (isEncoded ? SEARCHED : STEP);
-  return isLong ? readLong(status, bytes, request) : keep({ status, ...read(bytes), request });
+  return isLong ? readLong(status, bytes, request) : keep({ status, ...read(bytes, status), request });
 }
 
-function read(bytes: Buffer): Pick<ApiResponse, 'data' | 'text'> {
+function read(bytes: Buffer, status: number): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
   // Shorter, it cannot open and close as many.
   if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
-    throw failed(`nested deeper than ${MAX_JSON_DEPTH} levels`);
-  const data = parse(text);
-  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw failed('a number is too large for standard JSON');
+    throw unusable(`nested deeper than ${MAX_JSON_DEPTH} levels`, status);
+  const data = parse(text, status);
+  if (HUGE_NUMBER.test(text) && !isFiniteJson(data)) throw unusable('a number is too large for standard JSON', status);
   return { data, text };
 }
 
-function parse(text: string): Json {
+function parse(text: string, status: number): Json {
   try {
     return JSON.parse(text);
   } catch {
-    throw failed('the body is no JSON');
+    throw unusable('the body is no JSON', status);
   }
 }
 
@@ -65,6 +76,6 @@ async function readLong(status: number, bytes: Buffer, request: OutgoingRequest)
   try {
     return await inTurns(LongResponse.read(status, bytes, request));
   } catch (error) {
-    throw failed(error instanceof JsonLimitError ? error.message : 'the body is no JSON');
+    throw unusable(error instanceof JsonLimitError ? error.message : 'the body is no JSON', status);
   }
 }

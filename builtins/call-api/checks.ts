@@ -1,6 +1,7 @@
 import { apiPath, checkHeaderName, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { checkTls } from '../shared/upstream-tls.ts';
 
 function checkUrl(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;
@@ -39,5 +40,10 @@ function checkHeaders(endpoint: EndpointDraft): Finding[] {
 /** What is wrong with the URLs, headers and paths of a config. Once per API: its endpoints share the block. */
 export function check({ endpoints }: CheckContext): Finding[] {
   const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
-  return [...first.flatMap(checkUrl), ...first.flatMap(checkHeaders), ...endpoints.flatMap(checkPath)];
+  return [
+    ...first.flatMap(checkUrl),
+    ...first.flatMap(checkHeaders),
+    ...first.flatMap((endpoint) => checkTls(endpoint, apiPath(endpoint))),
+    ...endpoints.flatMap(checkPath),
+  ];
 }

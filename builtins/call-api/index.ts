@@ -1,7 +1,6 @@
 import { classOfRequest, upstreamClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
-  createHttpClient,
   definePlugin,
   type Exchange,
   perEndpoint,
@@ -13,8 +12,11 @@ import type { SlotPool } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
-import { accept, failed } from './answer.ts';
+import { failed } from '../shared/upstream-failure.ts';
+import { tlsKey } from '../shared/upstream-tls.ts';
+import { accept } from './answer.ts';
 import { check } from './checks.ts';
+import { Clients } from './clients.ts';
 import { clockMeters, UpstreamClocks } from './clock.ts';
 import { sentHeaders } from './headers.ts';
 import { busy, checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
@@ -33,6 +35,11 @@ const keptClocks = new StateKey<UpstreamClocks>('clocks of upstreams');
 function note(exchange: Exchange, milliseconds: number, status: number | undefined): void {
   const { ms, attempts } = calls.get(exchange) ?? { ms: 0, attempts: 0 };
   calls.set(exchange, { status, ms: Math.round((ms + milliseconds) * 10) / 10, attempts: attempts + 1 });
+}
+
+/** A plugin may have asked another host than that of the API. */
+function hostOf(url: string): string {
+  return /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
 }
 
 function refuse(error: unknown): never {
@@ -65,7 +72,7 @@ function instruments(meters: Meters, slots: SlotPool) {
 }
 
 const failures: Responses = {
-  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('').message] },
+  502: { description: 'The upstream gave no answer that can be signed', errors: [failed('', 'body').message] },
   503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
 };
 
@@ -73,7 +80,7 @@ const failures: Responses = {
 export const callApi = definePlugin({
   name: 'call-api',
   budget: 'none',
-  keys: [keys.url, keys.headers, keys.timeout, keys.path, keys.method, maxCalls, maxCallsOfApi],
+  keys: [keys.url, keys.headers, keys.timeout, tlsKey, keys.path, keys.method, maxCalls, maxCallsOfApi],
   identity: {
     url: baseUrl,
     path: (endpoint) => keys.path.of(endpoint) ?? '',
@@ -86,24 +93,24 @@ export const callApi = definePlugin({
     const pool = slotsFor(limits, states);
     const measured = instruments(meters, pool);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
-    const hostOf = perEndpoint(endpoints, (endpoint) => new URL(baseUrl(endpoint)).host);
     const clocks = states.keep(keptClocks, '', () => new UpstreamClocks(now, log));
     clockMeters(meters, clocks);
-    const client = createHttpClient({ connections: limitOf(config) });
+    const clients = new Clients(endpoints, limitOf(config));
+    const clientOf = perEndpoint(endpoints, (endpoint) => clients.of(endpoint));
     let takeBack: (() => void) | undefined;
     return {
       start: () => {
         takeBack = pool.change(limits);
-        return warmUp(() => client.load());
+        return warmUp(() => clients.load());
       },
       stop: () => {
         takeBack?.();
-        return client.close();
+        return clients.close();
       },
       hooks: {
         // The innermost of the stage: the request goes out as it is.
         callApi: async (request, exchange) => {
-          const timeout = timeoutOf(exchange.endpoint);
+          const timeout = Math.min(timeoutOf(exchange.endpoint), request.timeout ?? Number.POSITIVE_INFINITY);
           const slots = pool.of(exchange.endpoint.api);
           const release = slots.tryAcquire() ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
@@ -113,9 +120,11 @@ export const callApi = definePlugin({
             const { method, url, body } = request;
             const headers = sentHeaders(request);
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.client };
-            const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
+            const answer = await clientOf(exchange.endpoint)
+              .request({ method, url, headers, body, ...bounds })
+              .catch(refuse);
             status = answer.status;
-            clocks.look(hostOf(exchange.endpoint), answer.headers, performance.now() - started);
+            clocks.look(hostOf(url), answer.headers, performance.now() - started);
             const isEncoded = keys.encoding.of(exchange.endpoint) !== undefined;
             return await accept(answer, request, isEncoded);
           } catch (error) {

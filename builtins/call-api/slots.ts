@@ -12,7 +12,7 @@ import {
 import { type Release, SlotTimeout } from '../../plugins-sdk/lib/bounded/semaphore.ts';
 import { type SlotLimits, SlotPool, type SlotTenant } from '../../plugins-sdk/lib/bounded/slot-pool.ts';
 import type { States } from '../../plugins-sdk/state/state.ts';
-import { failed } from './answer.ts';
+import { failed } from '../shared/upstream-failure.ts';
 
 function callsSchema(description: string) {
   return Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }));

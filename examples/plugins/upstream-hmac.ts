@@ -2,7 +2,7 @@
  * Signs upstream requests: `X-Signature` is the HMAC-SHA256, in hex, of method, URL, `X-Timestamp` (Unix seconds) and body, with
  * a line feed after each of the first three.
  *
- * List it after plugins that ask again or elsewhere, such as `retry` and `failover`: what goes out is what is signed.
+ * The attempts of `retry` and the calls of `mirrors` go out with the signature that the first one has.
  *
  * ```yaml
  * settings:

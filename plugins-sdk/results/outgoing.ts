@@ -20,15 +20,22 @@ function ensure(condition: boolean, what: string): asserts condition {
 export function outgoingOf(value: unknown, at: string): OutgoingRequest {
   ensure(isRecord(value), `${at} must be {method, url, headers, body}`);
   if (known.get(value)) return value as unknown as OutgoingRequest;
-  const { method, url, headers, body, callHeaders } = value;
+  const { method, url, headers, body, callHeaders, timeout } = value;
   ensure(typeof method === 'string' && TOKEN.test(method), `${at}.method must be an HTTP method such as GET`);
   ensure(
     typeof url === 'string' && isCallable(url),
     `${at}.url must be an absolute http or https URL without credentials and fragment`,
   );
   ensure(body === undefined || typeof body === 'string', `${at}.body must be a text, or absent`);
-  const more = callHeaders === undefined ? {} : { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) };
-  const copy = { method, url, headers: headersOf(headers, `${at}.headers`), body, ...more };
+  ensure(
+    timeout === undefined || (typeof timeout === 'number' && timeout > 0),
+    `${at}.timeout must be more than 0, or absent`,
+  );
+  const copy = {
+    ...{ method, url, headers: headersOf(headers, `${at}.headers`), body },
+    ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
+    ...(timeout !== undefined && { timeout }),
+  };
   return known.set(Object.freeze(copy), true);
 }
 

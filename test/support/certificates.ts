@@ -14,7 +14,12 @@ export interface Certificates {
 export const withoutOpenssl = spawnSync('openssl', ['version']).status === 0 ? false : 'openssl is not installed';
 
 /** Makes them for a day. @param names such as `DNS:api.test` and `IP:127.0.0.1`. */
-export async function certificatesFor(t: TestContext, ...names: readonly string[]): Promise<Certificates> {
+export function certificatesFor(t: TestContext, ...names: readonly string[]): Promise<Certificates> {
+  return certificatesOf(t, 1, names);
+}
+
+/** @param days for which the certificate is good; -1: it was until yesterday. */
+export async function certificatesOf(t: TestContext, days: number, names: readonly string[]): Promise<Certificates> {
   const folder = await folderWith(t, { extensions: `subjectAltName=${names.join(',')}\n` });
   const file = (name: string) => join(folder, name);
   const openssl = (...words: readonly string[]) => {
@@ -32,7 +37,7 @@ export async function certificatesFor(t: TestContext, ...names: readonly string[
   ];
   openssl('req', '-x509', ...key('ca.key'), '-days', '1', '-subj', '/CN=private authority', '-out', file('ca.pem'));
   openssl('req', ...key('key.pem'), '-subj', '/CN=service', '-out', file('request.pem'));
-  const signed = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '1'];
+  const signed = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', `${days}`];
   openssl(
     'x509',
     '-req',

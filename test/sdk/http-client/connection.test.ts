@@ -11,7 +11,7 @@ it('a connection that cannot even be begun fails the call, however long its name
     throw new Error('no socket');
   };
   for (const when of ['looked up', 'known']) {
-    const connection = new Connection('http://a.test', { names, connector }, 1000);
+    const connection = new Connection('http://a.test', { names, connector, proxyConnector: connector }, 1000);
     const call = connection.client.request({ method: 'GET', path: '/', signal: AbortSignal.timeout(5000) });
     await assert.rejects(call, { message: 'no socket' }, when);
     await connection.destroy();

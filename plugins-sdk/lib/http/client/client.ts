@@ -1,5 +1,6 @@
 import { undici } from '../../process/lazy.ts';
 import { borrowHostNames, returnHostNames } from '../host-names/index.ts';
+import type { ClientTls } from './client-tls.ts';
 import { Connection, type Means, meansWith } from './connection.ts';
 import { CALLER_ABORTED, CLIENT_CLOSED, PendingRequest } from './pending-request.ts';
 import { Pool } from './pool.ts';
@@ -18,6 +19,8 @@ export interface HttpClientOptions {
   readonly connections?: number | undefined;
   /** Milliseconds that an idle socket is kept when the server names no time of its own. Default 4000. */
   readonly keepAliveTimeout?: number | undefined;
+  /** What servers are shown and believed, over https; proxies are not. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /**
@@ -47,17 +50,19 @@ export interface HttpClient {
 export class PooledClient implements HttpClient {
   readonly #limit: number;
   readonly #open: (origin: string, proxy: HttpProxy | undefined) => Connection;
+  readonly #tls: ClientTls | undefined;
   readonly #proxies = proxiesInForce();
   readonly #pools = new Map<string, Pool>();
   readonly #calls = new Calls();
   #means: Means | undefined;
   #closed = false;
 
-  constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS }: HttpClientOptions) {
+  constructor({ connections = DEFAULT_CONNECTIONS, keepAliveTimeout = DEFAULT_KEEP_ALIVE_MS, tls }: HttpClientOptions) {
     if (!Number.isSafeInteger(connections) || connections < 1) {
       throw new RangeError('connections must be a positive integer');
     }
     this.#limit = connections;
+    this.#tls = tls;
     this.#open = (origin, proxy) => new Connection(origin, this.#reach(), keepAliveTimeout, proxy);
   }
 
@@ -93,7 +98,7 @@ export class PooledClient implements HttpClient {
 
   /** What connections are made with, from the first one on. */
   #reach(): Means {
-    this.#means ??= meansWith(borrowHostNames());
+    this.#means ??= meansWith(borrowHostNames(), this.#tls);
     return this.#means;
   }
 

@@ -3,6 +3,7 @@ import { TLSSocket } from 'node:tls';
 import type { buildConnector, Client } from 'undici';
 import { undici } from '../../process/lazy.ts';
 import type { HostNames } from '../host-names/index.ts';
+import type { ClientTls } from './client-tls.ts';
 import type { HttpProxy } from './proxies.ts';
 import type { RequestPhase } from './request.ts';
 import { openTunnel, unreachable } from './tunnel.ts';
@@ -11,11 +12,16 @@ import { openTunnel, unreachable } from './tunnel.ts';
 export interface Means {
   readonly names: HostNames;
   readonly connector: buildConnector.connector;
+  /** To a proxy. */
+  readonly proxyConnector: buildConnector.connector;
 }
 
-export function meansWith(names: HostNames): Means {
+export function meansWith(names: HostNames, tls?: ClientTls): Means {
   // No connect timeout: a call destroys its socket at its own deadline, also one that is still connecting.
-  return { names, connector: undici().buildConnector({ timeout: 0, lookup: names.lookup }) };
+  const options = { timeout: 0, lookup: names.lookup };
+  const proxyConnector = undici().buildConnector(options);
+  const connector = tls === undefined ? proxyConnector : undici().buildConnector({ ...options, ...tls });
+  return { names, connector, proxyConnector };
 }
 
 /** One keep-alive socket at a time, and the undici client that speaks HTTP on it. */
@@ -32,7 +38,7 @@ export class Connection {
   #bytesAtRest = 0;
 
   /** @param proxy what it leads through; undefined: it leads to the origin itself. */
-  constructor(origin: string, { names, connector }: Means, keepAliveTimeout: number, proxy?: HttpProxy) {
+  constructor(origin: string, means: Means, keepAliveTimeout: number, proxy?: HttpProxy) {
     this.#proxy = proxy;
     this.client = new (undici().Client)(origin, {
       connect: (options, callback) => {
@@ -40,13 +46,13 @@ export class Connection {
         this.#waitsFor = 'name';
         this.phase = 'dns';
         const host = proxy === undefined ? options.hostname : proxy.url.hostname.replace(/^\[|\]$/g, '');
-        this.#leave = names.find(host, (error) => {
+        this.#leave = means.names.find(host, (error) => {
           this.#waitsFor = undefined;
           if (proxy !== undefined || !error) this.phase = 'connect';
           if (error) return queueMicrotask(() => callback(proxy === undefined ? error : unreachable(error), null));
           try {
-            if (proxy === undefined) this.#connect(connector, options, callback);
-            else this.#connectThrough(proxy, host, connector, options, callback);
+            if (proxy === undefined) this.#connect(means.connector, options, callback);
+            else this.#connectThrough(proxy, host, means, options, callback);
           } catch (failure) {
             callback(failure instanceof Error ? failure : new Error(String(failure)), null);
           }
@@ -121,7 +127,7 @@ export class Connection {
   #connectThrough(
     proxy: HttpProxy,
     hostname: string,
-    connector: buildConnector.connector,
+    { connector, proxyConnector }: Means,
     options: buildConnector.Options,
     callback: buildConnector.Callback,
   ): void {
@@ -131,7 +137,7 @@ export class Connection {
       callback(...result);
     };
     const { host, protocol, port } = proxy.url;
-    this.#connect(connector, { hostname, host, protocol, port }, (error, socket) => {
+    this.#connect(proxyConnector, { hostname, host, protocol, port }, (error, socket) => {
       if (error) return give(unreachable(error), null);
       if (options.protocol !== 'https:') return give(null, socket);
       const authority = options.port ? (options.host ?? '') : `${options.host}:443`;

@@ -1,0 +1,28 @@
+import { createHttpClient, type Endpoint, type HttpClient } from '../../plugins-sdk/index.ts';
+import { tlsKey } from '../shared/upstream-tls.ts';
+
+/** The clients of all APIs: one for those that show no certificate and believe in the usual authorities, one for each other. */
+export class Clients {
+  readonly #usual: HttpClient;
+  readonly #own: ReadonlyMap<string, HttpClient>;
+
+  /** @param connections most sockets per origin. */
+  constructor(endpoints: readonly Endpoint[], connections: number) {
+    this.#usual = createHttpClient({ connections });
+    const options = new Map(endpoints.map((endpoint) => [endpoint.api, tlsKey.of(endpoint)]));
+    const own = [...options].filter(([, tls]) => tls !== undefined);
+    this.#own = new Map(own.map(([api, tls]) => [api, createHttpClient({ connections, tls })]));
+  }
+
+  of({ api }: Endpoint): HttpClient {
+    return this.#own.get(api) ?? this.#usual;
+  }
+
+  load(): void {
+    this.#usual.load();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#usual, ...this.#own.values()].map((client) => client.close()));
+  }
+}

@@ -1,0 +1,38 @@
+import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
+import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
+
+type UpstreamFailureOptions = Pick<Refusal, 'upstreamStatus' | 'retryAfter'>;
+
+/** The refusal when an upstream call failed; reason and class are for the log and for metrics. */
+export function failed(
+  reason: string,
+  failureClass: FailureClass,
+  { upstreamStatus, retryAfter }: Partial<UpstreamFailureOptions> = {},
+): Refusal {
+  return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter });
+}
+
+/** How an upstream call failed, in the words of `retry.on`; `other` may be no better next time. */
+export type FailureKind = 'connect' | 'timeout' | '5xx' | '429' | 'other';
+
+/** Of what `callApi` threw; nothing of what is no failure of an upstream, such as a client that left. */
+export function failureKindOf(error: unknown): FailureKind | undefined {
+  if (!isRefusal(error) || error.status !== 502) return undefined;
+  const { failureClass, upstreamStatus } = error;
+  if (failureClass === 'timeout') return 'timeout';
+  if (upstreamStatus === 429) return '429';
+  if (upstreamStatus !== undefined) return upstreamStatus >= 500 ? '5xx' : 'other';
+  return isUnsent(error) || failureClass === 'body' ? 'connect' : 'other';
+}
+
+/** Whether nothing of the request has reached the upstream, so that it can be sent elsewhere, whatever its method. */
+export function isUnsent({ failureClass = '' }: Refusal): boolean {
+  return ['dns', 'connect', 'tls'].includes(failureClass);
+}
+
+/** Whether an older answer, or another host, may do better: what an upstream says of the request itself, all would say. */
+export function isOutage(error: unknown): error is Refusal {
+  if (!isRefusal(error)) return false;
+  const { status, upstreamStatus = 500 } = error;
+  return [502, 503].includes(status) && (upstreamStatus < 400 || upstreamStatus > 499 || upstreamStatus === 429);
+}

@@ -1,0 +1,49 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { error, warning } from '../../plugins-sdk/checks.ts';
+import { configKey, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+
+const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
+
+/** With what an upstream and its token endpoint are reached over https. */
+export const tlsKey = configKey(
+  'api',
+  'tls',
+  Type.Optional(
+    Type.Object(
+      {
+        cert: pem('Certificate that the service shows, in PEM, with those that lead to its authority'),
+        key: pem('Private key of that certificate, in PEM; keep it in a variable'),
+        ca: pem('Authorities that the upstream must have its certificate of, in PEM, in place of those of Node.js'),
+      },
+      {
+        additionalProperties: false,
+        description: 'Of https, where the upstream wants or has a certificate of its own',
+      },
+    ),
+  ),
+);
+
+/** What is wrong with the certificates of an API. @param at its config path. */
+export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
+  const tls = tlsKey.of(endpoint);
+  if (tls === undefined) return [];
+  const { cert, key, ca } = tls;
+  if (!/^https:/i.test(keys.url.of(endpoint) ?? '')) return [error(`${at}.tls`, 'needs an https URL')];
+  if ((cert === undefined) !== (key === undefined)) {
+    return [error(`${at}.tls.${cert === undefined ? 'cert' : 'key'}`, 'is missing: cert and key go together')];
+  }
+  try {
+    createSecureContext(tls);
+    // The context passes over an authority that it cannot read.
+    if (ca !== undefined) new X509Certificate(ca);
+  } catch {
+    // OpenSSL's own text names neither the field nor the cure.
+    return [
+      error(`${at}.tls`, 'cannot be used: cert, key and ca must be PEM texts, and cert be the certificate of key'),
+    ];
+  }
+  const isOver = cert !== undefined && Date.parse(new X509Certificate(cert).validTo) < Date.now();
+  return isOver ? [warning(`${at}.tls.cert`, 'has expired')] : [];
+}

@@ -1,0 +1,102 @@
+import { setTimeout } from 'node:timers/promises';
+import { configKey, definePlugin, type Endpoint, type Taps, Type } from '../plugins-sdk/index.ts';
+import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
+import type { Meters } from '../plugins-sdk/meters.ts';
+import { type FailureKind, failureKindOf } from './shared/upstream-failure.ts';
+
+/** Milliseconds before the second call, doubled each time. */
+const FIRST_PAUSE_MS = 100;
+
+const kinds = ['connect', 'timeout', '5xx', '429'] as const;
+
+const retry = configKey(
+  'shared',
+  'retry',
+  Type.Optional(
+    Type.Object(
+      {
+        attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls in all, the first included' }),
+        on: Type.Optional(
+          Type.Array(Type.Enum(kinds), {
+            minItems: 1,
+            description: 'Failures to call again after; default all of these',
+          }),
+        ),
+        methods: Type.Optional(
+          Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
+            minItems: 1,
+            description: 'Methods whose calls may be repeated; default GET',
+          }),
+        ),
+      },
+      {
+        additionalProperties: false,
+        description: 'Calls the upstream again, within the timeout of the API; default never',
+      },
+    ),
+  ),
+);
+
+interface Policy {
+  readonly attempts: number;
+  readonly on: ReadonlySet<FailureKind>;
+  readonly methods: ReadonlySet<string>;
+  /** Milliseconds for all attempts and the pauses between them. */
+  readonly timeout: number;
+}
+
+function policyOf(endpoint: Endpoint): Policy | undefined {
+  const found = retry.of(endpoint);
+  if (found === undefined) return undefined;
+  const { attempts, on = kinds, methods = ['GET'] } = found;
+  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
+  return { attempts, on: new Set(on), methods: new Set(methods), timeout };
+}
+
+/** Clients that failed together do not come back together; no sooner than the upstream wants. */
+function pauseAfter(attempt: number, error: unknown): number {
+  const jittered = FIRST_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random() / 2);
+  return Math.max(jittered, Number(Object(error).retryAfter ?? 0));
+}
+
+function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: Meters): NonNullable<Taps['callApi']> {
+  const apis = new Set([...policies].flatMap(([{ api }, policy]) => (policy === undefined ? [] : api)));
+  const initial = [...apis].flatMap((api) => kinds.map((after) => ({ api, after })));
+  const retries = meters.counter({
+    name: 'upstream_retries_total',
+    help: 'Upstream calls that were made again after a failure',
+    labels: ['api', 'after'],
+    initial,
+  });
+  return async (request, { endpoint }, { next, signal }) => {
+    const policy = policies.get(endpoint);
+    if (!policy?.methods.has(request.method)) return undefined;
+    const deadline = performance.now() + policy.timeout;
+    for (let attempt = 1; ; attempt += 1) {
+      const part = (deadline - performance.now()) / (policy.attempts - attempt + 1);
+      try {
+        return await next({ ...request, timeout: Math.max(1, Math.floor(part)) });
+      } catch (error) {
+        const kind = failureKindOf(error);
+        const pause = pauseAfter(attempt, error);
+        const isLast = attempt === policy.attempts || performance.now() + pause >= deadline;
+        if (isLast || kind === undefined || !policy.on.has(kind) || signal.aborted) throw error;
+        await setTimeout(pause, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) throw error;
+        retries({ api: endpoint.api, after: kind }, 1);
+      }
+    }
+  };
+}
+
+/** Calls an upstream again after a failure that may pass. Each attempt has its part of what is left of the API's `timeout`. */
+export const upstreamRetry = definePlugin({
+  name: 'upstream-retry',
+  budget: 'none',
+  keys: [retry],
+  setup({ endpoints, meters }) {
+    const policies = new Map(endpoints.map((endpoint) => [endpoint, policyOf(endpoint)]));
+    if ([...policies.values()].every((policy) => policy === undefined)) return {};
+    return { hooks: { callApi: retrying(policies, meters) } };
+  },
+});

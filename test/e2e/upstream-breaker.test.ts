@@ -1,0 +1,105 @@
+/** `apis[].breaker` asks a host no more for a while that has failed often. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { inTurn } from '../support/in-turn.ts';
+import { scrape } from '../support/metrics.ts';
+import { startTestService, TEST_KEY } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const OPEN_FOR = 400;
+
+describe('breaker', () => {
+  let upstream: Upstream;
+  before(async () => {
+    upstream = await startUpstream();
+  });
+  after(() => upstream.close());
+
+  /** One with a breaker of its own: it belongs to the process of a service. */
+  const start = async (t: { after(fn: () => unknown): void }, ...handlers: Handler[]) => {
+    upstream.requests.splice(0);
+    upstream.on('*', inTurn(...handlers));
+    const api = { breaker: { failures: 2, openFor: OPEN_FOR }, timeout: 300 };
+    const service = await startTestService(
+      oneApi(upstream.url, { e: {}, other: {} }, { api, settings: { metrics: { port: 0 } } }),
+    );
+    t.after(() => service.stop());
+    const ask = async (name = 'e') => (await service.post(`api/${name}`)).status;
+    return { service, ask };
+  };
+  const said = (logs: readonly { message: string; fields: object }[]) =>
+    logs.flatMap(({ message, fields }) =>
+      /upstream (is asked|answers)/.test(message) ? [{ message, ...fields }] : [],
+    );
+
+  for (const [what, failing] of Object.entries({
+    'statuses of 5xx': faults.serverError(),
+    'no answers': faults.hang(),
+  })) {
+    it(`opens after ${what} in a row, and says 503 without a call`, async (t) => {
+      const { service, ask } = await start(t, failing);
+      assert.deepEqual([await ask(), await ask()], [502, 502]);
+      const response = await service.post('api/other');
+      assert.equal(response.headers.get('retry-after'), '1');
+      await assertRefused(response, 503, 'Upstream unavailable');
+      assert.equal(upstream.requests.length, 2);
+      assert.deepEqual((await scrape(service)).table('upstream_breakers_open'), { '': 1 });
+      const host = new URL(upstream.url).host;
+      assert.deepEqual(said(service.logs), [
+        { message: 'an upstream is asked no more for a while: it has failed too often', host, failures: 2 },
+      ]);
+    });
+  }
+
+  it('lets one call try once its time is over: it closes, or opens again', async (t) => {
+    const { service, ask } = await start(t, ...Array(3).fill(faults.serverError()), faults.json(7));
+    assert.deepEqual([await ask(), await ask(), await ask()], [502, 502, 503]);
+    await setTimeout(OPEN_FOR + 50);
+    assert.deepEqual([await ask(), await ask()], [502, 503]);
+    await setTimeout(OPEN_FOR + 50);
+    assert.deepEqual([await ask(), await ask()], [200, 200]);
+    assert.equal(upstream.requests.length, 5);
+    assert.equal(said(service.logs).at(-1)?.message, 'an upstream answers again');
+    assert.deepEqual((await scrape(service)).table('upstream_breakers_open'), { '': 0 });
+  });
+
+  it('lets only one of many try', async (t) => {
+    const { ask } = await start(t, faults.serverError(), faults.serverError(), faults.slow(200, faults.json(7)));
+    assert.deepEqual([await ask(), await ask()], [502, 502]);
+    await setTimeout(OPEN_FOR + 50);
+    const statuses = await Promise.all([ask(), ask(), ask()]);
+    assert.deepEqual(statuses.toSorted(), [200, 503, 503]);
+  });
+
+  it('counts failures in a row, of the host and not of what was asked', async (t) => {
+    const fine = faults.json(7);
+    const order = [faults.serverError(), fine, faults.serverError(), faults.empty(404), faults.serverError()];
+    const { ask } = await start(t, ...order, faults.empty(429), faults.empty(429), fine);
+    assert.deepEqual(
+      [await ask(), await ask(), await ask(), await ask(), await ask(), await ask(), await ask(), await ask()],
+      [502, 200, 502, 502, 502, 502, 502, 200],
+    );
+  });
+
+  it('stays open over a reload', async (t) => {
+    const { service, ask } = await start(t, faults.serverError());
+    assert.deepEqual([await ask(), await ask(), await ask()], [502, 502, 503]);
+    assert.equal(await service.reload(() => ({ SERVICE_PRIVATE_KEY: TEST_KEY })), true);
+    assert.equal(await ask(), 503);
+    assert.equal(upstream.requests.length, 2);
+  });
+
+  it('spares a retry its calls, and has a mirror asked at once', async (t) => {
+    const down = await startUpstream({ '*': faults.serverError() });
+    t.after(() => down.close());
+    upstream.on('*', faults.json(7));
+    const api = { breaker: { failures: 1, openFor: '1m' }, mirrors: [upstream.url], retry: { attempts: 3 } };
+    const service = await startTestService(oneApi(down.url, { e: {} }, { api }));
+    t.after(() => service.stop());
+    for (const _ of [1, 2, 3]) assert.equal((await service.post('api/e')).status, 200);
+    assert.equal(down.requests.length, 1);
+  });
+});

@@ -1,0 +1,149 @@
+/** `apis[].mirrors` are asked where the host before fails. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { scrape } from '../support/metrics.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const NOBODY = 'http://127.0.0.1:1';
+
+describe('mirrors', () => {
+  let [first, second, third]: Upstream[] = [];
+  let service: RunningService;
+
+  before(async () => {
+    [first, second, third] = [await startUpstream(), await startUpstream(), await startUpstream()];
+  });
+  beforeEach(async () => {
+    await service?.stop();
+    const mirrors = [`${second?.url}/v2/`, `${third?.url}/v3`];
+    const endpoints = { e: { parameters: [{ name: 'q' }] }, posted: { method: 'POST' } };
+    const api = { mirrors, timeout: 1500, headers: { 'X-Key': 'k' } };
+    service = await startTestService(
+      oneApi(`${first?.url}/v1`, endpoints, { api, settings: { metrics: { port: 0 } } }),
+    );
+    for (const each of [first, second, third]) each?.requests.splice(0);
+  });
+  after(async () => {
+    await service.stop();
+    await Promise.all([first, second, third].map((each) => each?.close()));
+  });
+
+  const answers = (...handlers: Handler[]) => {
+    for (const [i, each] of [first, second, third].entries()) each?.on('*', handlers[i] ?? faults.json(i + 1));
+  };
+  /** Who was asked, as a list of paths each. */
+  const asked = () => [first, second, third].map((each) => each?.requests.splice(0).map(({ path }) => path));
+  const value = async (response: Response) => {
+    const { rawData, error } = JSON.parse(await response.text());
+    assert.equal(response.status, 200, error);
+    return rawData;
+  };
+
+  for (const [what, failing] of Object.entries({
+    'answers 500': faults.serverError(),
+    'answers 429': faults.empty(429),
+    'answers no JSON': faults.html(),
+    'never answers': faults.hang(),
+    'resets the connection': faults.reset(),
+  })) {
+    it(`are asked where the first ${what}: same path, query and headers`, async () => {
+      answers(failing);
+      assert.equal(await value(await service.post('api/e', { q: 'a b' })), 2);
+      assert.equal(second?.requests[0]?.headers['x-key'], 'k');
+      assert.deepEqual(asked(), [['/v1/e?q=a%20b'], ['/v2/e?q=a%20b'], []]);
+    });
+  }
+
+  it('are not asked while the first answers, nor where it refuses what is asked', async () => {
+    answers();
+    assert.equal(await value(await service.post('api/e')), 1);
+    answers(faults.empty(404));
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.deepEqual(asked(), [['/v1/e', '/v1/e'], [], []]);
+  });
+
+  it('come first while a host that failed rests', async () => {
+    answers(faults.serverError());
+    assert.equal(await value(await service.post('api/e')), 2);
+    answers();
+    assert.equal(await value(await service.post('api/e')), 2);
+    assert.deepEqual(asked(), [['/v1/e'], ['/v2/e', '/v2/e'], []]);
+  });
+
+  it('fail with what the last one said', async () => {
+    answers(faults.serverError(), faults.empty(503), faults.empty(504));
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.equal(
+      service.logs.findLast(({ message }) => message === 'API call failed')?.fields.reason,
+      'upstream status 504',
+    );
+    assert.deepEqual(asked(), [['/v1/e'], ['/v2/e'], ['/v3/e']]);
+  });
+
+  it('get no POST that may have been carried out', async () => {
+    answers(faults.serverError());
+    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    answers(faults.hang());
+    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    assert.deepEqual(asked(), [['/v1/posted', '/v1/posted'], [], []]);
+  });
+
+  it('are counted', async () => {
+    answers(faults.serverError(), faults.serverError());
+    assert.equal(await value(await service.post('api/e')), 3);
+    const found = await scrape(service);
+    assert.deepEqual(found.table('upstream_failovers_total'), { api: 2 });
+  });
+});
+
+it('a POST that nobody has heard is sent to the next', async (t) => {
+  const upstream = await startUpstream({ '/e': faults.json(7) });
+  t.after(() => upstream.close());
+  const service = await startTestService(
+    oneApi(NOBODY, { e: { method: 'POST' } }, { api: { mirrors: [upstream.url] } }),
+  );
+  t.after(() => service.stop());
+  assert.equal((await service.post('api/e')).status, 200);
+});
+
+it('each attempt of a retry asks the mirrors, within one timeout', async (t) => {
+  const hanging = await startUpstream({ '*': faults.hang() });
+  t.after(() => hanging.close());
+  const api = { mirrors: [`${hanging.url}/b`], retry: { attempts: 2 }, timeout: 800 };
+  const service = await startTestService(oneApi(`${hanging.url}/a`, { e: {} }, { api }));
+  t.after(() => service.stop());
+  await assertRefused(await service.post('api/e'), 502, 'API call failed');
+  assert.deepEqual(hanging.requests.map(({ path }) => path).sort(), ['/a/e', '/a/e', '/b/e', '/b/e']);
+});
+
+it('mirrors leave the endpoint ID as it is, and a warning says so', async (t) => {
+  const ids = async (api: Record<string, unknown>) => {
+    const service = await startTestService(oneApi(NOBODY, { e: {} }, { api }));
+    t.after(() => service.stop());
+    return {
+      id: service.ids['api/e'],
+      warnings: service.logs.filter(({ level }) => level === 'warn').map(({ message }) => message),
+    };
+  };
+  const plain = await ids({});
+  const mirrored = await ids({ mirrors: ['http://127.0.0.1:2'] });
+  assert.equal(mirrored.id, plain.id);
+  assert.deepEqual(
+    mirrored.warnings.filter((text) => text.includes('mirrors')).map((text) => text.replace(/ \(line \d+\)/, '')),
+    [
+      'apis[0].mirrors: are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same',
+    ],
+  );
+});
+
+for (const url of ['ftp://a.test', 'https://user@a.test', 'https://a.test?x=1', 'https://', 'a.test'])
+  it(`a mirror is no ${url}`, async () => {
+    const starting = startTestService(oneApi(NOBODY, { e: {} }, { api: { mirrors: [url] } }));
+    await assert.rejects(
+      starting,
+      /apis\[0\]\.mirrors\[0\].*: must be an http or https URL without user name, query and fragment/,
+    );
+  });

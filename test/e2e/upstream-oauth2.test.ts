@@ -1,0 +1,157 @@
+/** `apis[].oauth2` calls the upstream with a token that it gets by client credentials (RFC 6749, section 4.4). */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { inTurn } from '../support/in-turn.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const ID = 'me:too';
+const SECRET = 's3cret & more';
+
+describe('oauth2', () => {
+  let upstream: Upstream;
+  let login: Upstream;
+  let service: RunningService | undefined;
+
+  before(async () => {
+    [upstream, login] = [await startUpstream(), await startUpstream()];
+  });
+  /** Without a token that was fetched before. */
+  const start = async (api: object = {}, settings: object = {}) => {
+    await service?.stop();
+    service = undefined;
+    for (const each of [upstream, login]) each.requests.splice(0);
+    const oauth2 = {
+      tokenUrl: `${login.url}/token`,
+      clientId: ID,
+      clientSecret: SECRET,
+      scope: 'prices more',
+      ...settings,
+    };
+    service = await startTestService(
+      oneApi(upstream.url, { e: { parameters: [{ name: 'q' }] } }, { api: { oauth2, timeout: 1500, ...api } }),
+    );
+  };
+  beforeEach(() => {
+    upstream.on('*', faults.json(7));
+    return start();
+  });
+  after(async () => {
+    await service?.stop();
+    await upstream.close();
+    await login.close();
+  });
+
+  const tokens = (...handlers: Handler[]) => login.on('/token', inTurn(...handlers));
+  const token = (text: string, seconds?: number) =>
+    faults.json({ access_token: text, token_type: 'Bearer', ...(seconds !== undefined && { expires_in: seconds }) });
+  const post = () => service?.post('api/e') ?? assert.fail('there is no service');
+  const ask = async () => (await post()).status;
+  const bearers = () => upstream.requests.map(({ headers }) => headers.authorization);
+  const reason = () => service?.logs.findLast(({ message }) => message === 'API call failed')?.fields.reason;
+  /** Takes only calls with this token. */
+  const taking =
+    (good: string): Handler =>
+    (req, ...rest) =>
+      (req.headers.authorization === `Bearer ${good}` ? faults.json(7) : faults.empty(401))(req, ...rest);
+
+  it('asks for one token for all who wait for it, and for those who come later', async () => {
+    tokens(token('t1', 3600), token('t2'));
+    assert.deepEqual(await Promise.all([ask(), ask(), ask()]), [200, 200, 200]);
+    assert.equal(await ask(), 200);
+    assert.deepEqual(bearers(), Array(4).fill('Bearer t1'));
+    const [{ method, headers, body } = assert.fail('no token was asked for'), ...others] = login.requests;
+    assert.deepEqual(others, []);
+    assert.deepEqual([method, headers['content-type']], ['POST', 'application/x-www-form-urlencoded;charset=UTF-8']);
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(body)), {
+      grant_type: 'client_credentials',
+      scope: 'prices more',
+    });
+    // RFC 6749, 2.3.1: both are form-encoded before they are joined.
+    const [scheme, credentials = ''] = (headers.authorization ?? '').split(' ');
+    assert.deepEqual([scheme, Buffer.from(credentials, 'base64').toString()], ['Basic', 'me%3Atoo:s3cret+%26+more']);
+  });
+
+  it('sends id and secret in the body where the config says so', async () => {
+    await start({}, { clientAuth: 'post' });
+    tokens(token('t1'));
+    assert.equal(await ask(), 200);
+    const [{ headers, body } = assert.fail('no token was asked for')] = login.requests;
+    const { client_id, client_secret } = Object.fromEntries(new URLSearchParams(body));
+    assert.deepEqual([headers.authorization, client_id, client_secret], [undefined, ID, SECRET]);
+  });
+
+  it('renews a token before it ends', async () => {
+    tokens(token('t1', 1), token('t2', 3600));
+    assert.equal(await ask(), 200);
+    await setTimeout(950);
+    assert.equal(await ask(), 200);
+    assert.deepEqual(bearers(), ['Bearer t1', 'Bearer t2']);
+  });
+
+  it('renews a token that the upstream refuses, and calls again once', async () => {
+    tokens(token('old', 3600), token('new', 3600), token('newer', 3600));
+    upstream.on('*', taking('new'));
+    assert.equal(await ask(), 200);
+    assert.deepEqual(bearers(), ['Bearer old', 'Bearer new']);
+    upstream.on('*', faults.empty(401));
+    assert.equal(await ask(), 502);
+    assert.deepEqual(bearers().slice(2), ['Bearer new', 'Bearer newer']);
+  });
+
+  for (const [what, handler, text] of [
+    [
+      'refuses the client',
+      faults.json({ error: 'invalid_client', error_description: SECRET }, 401),
+      'oauth2: no token, status 401',
+    ],
+    ['answers no token', faults.json({ token_type: 'Bearer' }), 'oauth2: no token, status 200'],
+    ['answers no JSON', faults.html(), 'oauth2: no token, status 200'],
+    ['is out of order', faults.serverError(), 'oauth2: no token, status 500'],
+    [
+      'resets the connection',
+      faults.reset(),
+      /^oauth2: network: POST http:\/\/127\.0\.0\.1:\d+ failed: the connection was reset \(ECONNRESET\)$/,
+    ],
+    ['never answers', faults.hang(), /^oauth2: timeout: /],
+  ] as const) {
+    it(`is 502 where the token endpoint ${what}, and nothing is sent to the upstream`, async () => {
+      tokens(handler);
+      await assertRefused(await post(), 502, 'API call failed');
+      if (typeof text === 'string') assert.equal(reason(), text);
+      else assert.match(`${reason()}`, text);
+      assert.deepEqual(bearers(), []);
+      assert.ok(!JSON.stringify(service?.logs).includes(SECRET));
+    });
+  }
+
+  it('tries again with `retry` where the token endpoint was down for a moment, and goes to mirrors with the token', async () => {
+    const mirror = await startUpstream({ '*': faults.json(8) });
+    upstream.on('*', faults.serverError());
+    await start({ retry: { attempts: 2 }, mirrors: [mirror.url] });
+    tokens(faults.serverError(), token('t1'));
+    assert.equal(await ask(), 200);
+    assert.deepEqual(
+      [login.requests.length, bearers(), mirror.requests[0]?.headers.authorization],
+      [2, ['Bearer t1'], 'Bearer t1'],
+    );
+    await mirror.close();
+  });
+
+  it('is refused where the token or the secret could be read on the way, or would not be sent', async () => {
+    const problem = (api: object, settings: object) =>
+      start(api, settings).then(
+        () => assert.fail('it started'),
+        (error: Error) => error.message.replace(/ \(line \d+\)/, '').trim(),
+      );
+    const url = 'apis[0].oauth2.tokenUrl: must be an https URL, or an http URL of this machine';
+    assert.ok((await problem({}, { tokenUrl: 'http://login.example.com/token' })).includes(url));
+    assert.ok((await problem({}, { tokenUrl: 'token' })).includes(url));
+    const header = 'apis[0].headers.Authorization: would be sent in place of the token: leave it out, or oauth2';
+    assert.ok((await problem({ headers: { authorization: 'x' } }, {})).includes(header));
+    await start();
+  });
+});

@@ -1,0 +1,158 @@
+/** `apis[].retry` calls an upstream again after failures that may pass, within the API's timeout. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { assertRefused } from '../support/http.ts';
+import { inTurn } from '../support/in-turn.ts';
+import { scrape } from '../support/metrics.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const TIMEOUT = 3000;
+
+describe('retry', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream();
+    const retry = { attempts: 3 };
+    const endpoints = {
+      e: {},
+      posted: { method: 'POST' },
+      allowed: { method: 'POST', retry: { ...retry, methods: ['POST'] } },
+      timeouts: { retry: { ...retry, on: ['timeout'] } },
+    };
+    service = await startTestService(oneApi(upstream.url, endpoints, { api: { retry, timeout: TIMEOUT } }));
+  });
+  beforeEach(() => upstream.requests.splice(0));
+  after(async () => {
+    await service.stop();
+    await upstream.close();
+  });
+
+  const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
+  const asked = () => upstream.requests.length;
+  const value = async (response: Response) => {
+    const { rawData, error } = JSON.parse(await response.text());
+    assert.equal(response.status, 200, error);
+    return rawData;
+  };
+
+  for (const [what, failing] of Object.entries({
+    'a 500': faults.serverError(),
+    'a 429': faults.empty(429),
+    'a connection that is reset': faults.reset(),
+    'an answer that is cut off': faults.closeHalfWay(),
+    'no answer in the time of an attempt': faults.hang(),
+  })) {
+    it(`calls again after ${what}`, async () => {
+      answers(failing, faults.json(7));
+      assert.equal(await value(await service.post('api/e')), 7);
+      assert.equal(asked(), 2);
+    });
+  }
+
+  it('gives up after the attempts, with the last failure', async () => {
+    answers(faults.empty(429), faults.serverError(), faults.empty(503), faults.json(7));
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.equal(asked(), 3);
+    const { fields } = service.logs.findLast(({ message }) => message === 'API call failed') ?? assert.fail();
+    assert.equal(fields.reason, 'upstream status 503');
+  });
+
+  it('waits as long as Retry-After wants', async () => {
+    const times: number[] = [];
+    const timed =
+      (handler: Handler): Handler =>
+      (...request) => {
+        times.push(performance.now());
+        return handler(...request);
+      };
+    const limited: Handler = (_req, res) => void res.writeHead(429, { 'Retry-After': '1' }).end();
+    answers(timed(limited), timed(faults.json(7)));
+    assert.equal(await value(await service.post('api/e')), 7);
+    const [first = 0, second = 0] = times;
+    // The time is the promise here: a call that comes sooner breaks it, a later one does not.
+    assert.ok(second - first >= 990, `${second - first} ms`);
+  });
+
+  it('gives up at once where Retry-After is beyond the timeout', async () => {
+    answers((_req, res) => void res.writeHead(503, { 'Retry-After': '60' }).end(), faults.json(7));
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.equal(asked(), 1);
+  });
+
+  it('does not call again after a 404, or after an answer that cannot be signed', async () => {
+    for (const failing of [faults.empty(404), faults.invalidJson(), faults.empty(301)]) {
+      upstream.requests.splice(0);
+      answers(failing, faults.json(7));
+      await assertRefused(await service.post('api/e'), 502, 'API call failed');
+      assert.equal(asked(), 1);
+    }
+  });
+
+  it('repeats no other method than GET, unless the config allows it', async () => {
+    answers(faults.serverError(), faults.json(7));
+    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    assert.equal(asked(), 1);
+    answers(faults.serverError(), faults.json(7));
+    assert.equal(await value(await service.post('api/allowed')), 7);
+    assert.equal(asked(), 3);
+  });
+
+  it('calls again only after the failures that the config names', async () => {
+    answers(faults.serverError(), faults.json(7));
+    await assertRefused(await service.post('api/timeouts'), 502, 'API call failed');
+    assert.equal(asked(), 1);
+    answers(faults.hang(), faults.json(7));
+    assert.equal(await value(await service.post('api/timeouts')), 7);
+    assert.equal(asked(), 3);
+  });
+
+  it('stops when the client leaves', async () => {
+    answers(faults.serverError(), faults.hang());
+    const leaving = new AbortController();
+    const request = fetch(`${service.url}/endpoints/${service.ids['api/e']}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{}',
+      signal: leaving.signal,
+    });
+    await upstream.untilRequested('/e', 1);
+    leaving.abort();
+    await assert.rejects(request);
+    await upstream.untilIdle();
+    answers(faults.json(8));
+    assert.equal(await value(await service.post('api/e')), 8);
+  });
+});
+
+it('retries are counted by API and failure', async (t) => {
+  const upstream = await startUpstream({ '*': inTurn(faults.serverError(), faults.empty(429), faults.json(7)) });
+  t.after(() => upstream.close());
+  const settings = { metrics: { port: 0 } };
+  const service = await startTestService(
+    oneApi(upstream.url, { e: {} }, { api: { retry: { attempts: 3 } }, settings }),
+  );
+  t.after(() => service.stop());
+  await (await service.post('api/e')).text();
+  const found = await scrape(service);
+  assert.deepEqual(found.table('upstream_retries_total'), {
+    'api connect': 0,
+    'api timeout': 0,
+    'api 5xx': 1,
+    'api 429': 1,
+  });
+});
+
+it('retries are refused that no config can mean', async () => {
+  const problem = async (retry: unknown) =>
+    startTestService(oneApi('http://127.0.0.1:1', { e: {} }, { api: { retry } })).then(
+      () => assert.fail('it started'),
+      (error: Error) => error.message.split('\n').find((line) => line.includes('retry')),
+    );
+  assert.match((await problem({ attempts: 1 })) ?? '', /apis\[0\]\.retry\.attempts/);
+  assert.match((await problem({ attempts: 3, on: ['4xx'] })) ?? '', /apis\[0\]\.retry\.on\[0\]/);
+  assert.match((await problem({})) ?? '', /apis\[0\]\.retry/);
+});

@@ -1,0 +1,96 @@
+/** `apis[].tls`: an upstream, and its token endpoint, that want a certificate of the client and have one of a private authority. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { oneApi } from '../support/answers.ts';
+import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
+import { assertRefused } from '../support/http.ts';
+import { startTestService } from '../support/service.ts';
+
+/** PEM texts of an authority, and of a certificate of it with its key. */
+async function made(t: TestContext, days = 1) {
+  const files = await certificatesOf(t, days, ['IP:127.0.0.1']);
+  const [ca, cert, key] = await Promise.all([files.ca, files.cert, files.key].map((file) => readFile(file, 'utf8')));
+  return { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
+}
+
+/** Answers only clients with a certificate of that authority. */
+async function startServer(t: TestContext, own: { cert: string; key: string }, clientsOf: string) {
+  const paths: string[] = [];
+  const server = createServer({ ...own, ca: clientsOf, requestCert: true, rejectUnauthorized: true }, (req, res) => {
+    assert.ok((req.socket as TLSSocket).authorized);
+    paths.push(`${req.url} ${req.headers.authorization ?? ''}`.trim());
+    res.setHeader('Content-Type', 'application/json');
+    res.end(req.url === '/token' ? '{"access_token":"t1","token_type":"bearer"}' : '7');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, paths };
+}
+
+describe('tls', { skip: withoutOpenssl }, () => {
+  it('shows a certificate and believes in a private authority, at the token endpoint, too', async (t) => {
+    const server = await made(t);
+    const client = await made(t);
+    const { url, paths } = await startServer(t, server, client.ca);
+    const tls = { cert: client.cert, key: client.key, ca: server.ca };
+    const oauth2 = { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' };
+    const service = await startTestService(oneApi(url, { e: {} }, { api: { tls, oauth2 } }));
+    t.after(() => service.stop());
+    assert.equal((await service.post('api/e')).status, 200);
+    assert.equal(paths.at(-1), '/e Bearer t1');
+    assert.ok(!JSON.stringify(service.logs).includes('PRIVATE KEY'));
+  });
+
+  it('is 502 with the reason where the certificate has expired, is missing or of another authority', async (t) => {
+    const server = await made(t);
+    const client = await made(t, -1);
+    const { url, paths } = await startServer(t, server, client.ca);
+    const refused = async (tls: object | undefined) => {
+      const service = await startTestService(oneApi(url, { e: {} }, { api: { tls, timeout: 2000 } }));
+      try {
+        await assertRefused(await service.post('api/e'), 502, 'API call failed');
+        const { reason } = service.logs.findLast(({ message }) => message === 'API call failed')?.fields ?? {};
+        const warned = service.logs.find(({ message }) => message.includes('tls.cert'))?.message;
+        return { reason: `${reason}`.replace(/https:\S+/, 'it'), warned: warned?.replace(/ \(line \d+\)/, '') };
+      } finally {
+        await service.stop();
+      }
+    };
+    const expired = await refused({ cert: client.cert, key: client.key, ca: server.ca });
+    assert.equal(expired.warned, 'apis[0].tls.cert: has expired');
+    assert.match(expired.reason, /^network: GET it failed: /);
+    assert.match((await refused({ ca: server.ca })).reason, /^network: GET it failed: /);
+    const untrusted = 'network: GET it failed: its certificate is of no authority that this process trusts';
+    assert.ok((await refused({ ca: client.ca })).reason.startsWith(untrusted));
+    assert.ok((await refused(undefined)).reason.startsWith(untrusted));
+    assert.deepEqual(paths, []);
+  });
+
+  it('is refused where it cannot be used, by the name of the field and without the key', async (t) => {
+    const [one, other] = [await made(t), await made(t)];
+    const problem = (tls: object, url = 'https://127.0.0.1:1') =>
+      startTestService(oneApi(url, { e: {} }, { api: { tls } })).then(
+        () => assert.fail('it started'),
+        (error: Error) => error.message.replace(/ \(line \d+\)/, '').trim(),
+      );
+    const unusable =
+      'apis[0].tls: cannot be used: cert, key and ca must be PEM texts, and cert be the certificate of key';
+    assert.ok((await problem({ cert: one.cert, key: other.key })).includes(unusable));
+    assert.ok((await problem({ ca: '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----' })).includes(unusable));
+    assert.ok((await problem({ cert: one.cert })).includes('apis[0].tls.key: is missing: cert and key go together'));
+    assert.ok((await problem({ key: one.key })).includes('apis[0].tls.cert: is missing: cert and key go together'));
+    assert.ok((await problem({ ca: one.ca }, 'http://127.0.0.1:1')).includes('apis[0].tls: needs an https URL'));
+    const wrong = await problem({ cert: one.cert, key: 'not a key' });
+    assert.ok(wrong.includes('apis[0].tls.key'), wrong);
+    assert.ok(!wrong.includes('not a key'), wrong);
+  });
+});
