@@ -1,6 +1,8 @@
+import { Check } from 'typebox/value';
 import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
@@ -81,6 +83,10 @@ export const openApiPart: OpenApiPart = {
           },
         },
       },
+      prices: ({ type: _, ...terms }) =>
+        Check(TermsSchema, terms)
+          ? terms.accepts.map(({ amount, asset, network }) => ({ amount, token: asset, network }))
+          : [],
       title: 'payment by wallet (x402, version 2)',
       hints: [
         'Send the request without a payment to see what it costs, on which chain, and who is paid.',

@@ -1,6 +1,8 @@
+import { Check } from 'typebox/value';
 import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 
@@ -61,6 +63,8 @@ export const openApiPart: OpenApiPart = {
         'Send the request without a proof to see what to pay, and pay from your wallet.',
         'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
       ],
+      prices: ({ type: _, ...terms }) =>
+        Check(TermsSchema, terms) ? [{ amount: terms.amount, token: terms.token, network: terms.network }] : [],
       example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
     },
   },

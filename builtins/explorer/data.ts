@@ -4,6 +4,8 @@ import type { PublicEndpoint } from './endpoint.ts';
 /** A type of `auth`, as far as the page can help with it. */
 export interface Access {
   readonly title: string;
+  /** Whether it lets everyone in. */
+  readonly open?: true;
   /** The request header that carries the credentials; absent where there is none, or nobody said which. */
   readonly header?: string;
   readonly hints: readonly string[];
@@ -15,6 +17,9 @@ export interface Access {
 export interface PageData {
   /** The address that this service says it signs with. */
   readonly node: string;
+  /** What the operator calls the service, and what clients should know of it. */
+  readonly title?: string;
+  readonly description?: string;
   /** Whether the service describes itself at `openapi.json`, beside the page. */
   readonly openapi: boolean;
   /** In the order of the config. */
@@ -25,10 +30,11 @@ export interface PageData {
   readonly modes: Readonly<Record<string, string>>;
 }
 
-function accessOf(type: string, { scheme = {}, title = type, hints = [], example }: DescribedAuth): Access {
-  const { in: place, name } = scheme;
+function accessOf(type: string, { scheme, title = type, hints = [], example }: DescribedAuth): Access {
+  const { in: place, name } = scheme ?? {};
   return {
     title,
+    ...(scheme === undefined ? { open: true } : {}),
     ...(place === 'header' && typeof name === 'string' ? { header: name } : {}),
     hints,
     ...(example === undefined ? {} : { example }),
@@ -37,15 +43,14 @@ function accessOf(type: string, { scheme = {}, title = type, hints = [], example
 
 /** The data of a page, of what plugins say and endpoints use. */
 export function pageData(
-  { node, openapi }: Pick<PageData, 'node' | 'openapi'>,
+  about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description'>,
   endpoints: readonly PublicEndpoint[],
   { auth, modes }: ServiceDescription,
 ): PageData {
   const types = new Set(endpoints.flatMap((endpoint) => endpoint.auth));
   const used = new Set(endpoints.map(({ mode }) => mode));
   return {
-    node,
-    openapi,
+    ...about,
     endpoints,
     auth: Object.fromEntries(
       [...auth].filter(([type]) => types.has(type)).map(([type, described]) => [type, accessOf(type, described)]),

@@ -1,5 +1,6 @@
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import { isCovered, keys, receiptKey, reservedParameters } from '../../plugins-sdk/keys.ts';
+import type { Price, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 
 /** A parameter that a client may or must give. */
 export interface PublicParameter {
@@ -26,6 +27,8 @@ export interface PublicEndpoint {
   readonly mode: string;
   /** In the order in which they are tried; any one is enough. Types only. */
   readonly auth: readonly string[];
+  /** What a request costs, in one of several ways; absent where it costs nothing. */
+  readonly prices?: readonly Price[];
   /** In the order of the config, without those that are fixed. */
   readonly parameters: readonly PublicParameter[];
   /** The reserved parameters that it takes, all of them required. */
@@ -67,9 +70,10 @@ function coveredNames(endpoint: Endpoint): string[] {
 }
 
 /** What may be published of an endpoint. */
-export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
+export function publicEndpoint(endpoint: Endpoint, ways: ServiceDescription['auth']): PublicEndpoint {
   const { id, api, name, mode, auth, own } = endpoint;
   const encoding = keys.encoding.of(endpoint);
+  const prices = auth.flatMap((method) => ways.get(method.type)?.prices?.(method) ?? []);
   return {
     id,
     api,
@@ -77,6 +81,7 @@ export function publicEndpoint(endpoint: Endpoint): PublicEndpoint {
     ...descriptionOf(own.description),
     mode,
     auth: auth.map((method) => method.type),
+    ...(prices.length === 0 ? {} : { prices }),
     parameters: parametersOf(endpoint),
     reserved: reservedParameters(endpoint),
     ...(encoding === undefined ? {} : { encoding }),

@@ -14,8 +14,10 @@ const explorerKey = configKey(
   ),
 );
 
+const Details = Type.Object({ title: Type.Optional(Type.String()), description: Type.Optional(Type.String()) });
+
 /** Read only. */
-const openapiKey = configKey('settings', 'openapi', Type.Optional(Type.Unknown()));
+const openapiKey = configKey('settings', 'openapi', Type.Optional(Type.Union([Type.Boolean(), Details])));
 
 /** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */
 let template: Promise<string> | undefined;
@@ -37,8 +39,12 @@ export const explorer = definePlugin({
   keys: [explorerKey],
   setup({ config, endpoints, node, describe }) {
     if (explorerKey.in(config) !== true) return {};
-    const openapi = (openapiKey.in(config) ?? false) !== false;
-    const data = pageData({ node, openapi }, endpoints.map(publicEndpoint), describe());
+    const openapi = openapiKey.in(config) ?? false;
+    const { title, description } = typeof openapi === 'object' ? openapi : {};
+    const about = { node, openapi: openapi !== false, ...(title && { title }), ...(description && { description }) };
+    const described = describe();
+    const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described.auth));
+    const data = pageData(about, shown, described);
     let page: HttpResponse | undefined;
     return {
       start: async () => {

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../kernel.ts';
+import type { AuthMethod, Endpoint } from '../kernel.ts';
 
 /** An object of OpenAPI 3.1 or JSON Schema, as it stands in the document. */
 export type OpenApiObject = Readonly<Record<string, unknown>>;
@@ -43,6 +43,15 @@ export interface DescribedOperation {
   readonly failures?: Responses;
 }
 
+/** What a request costs. */
+export interface Price {
+  /** In the smallest unit of the token. */
+  readonly amount: string;
+  /** Its address; the zero address is the chain's own coin. */
+  readonly token: string;
+  readonly network: string | number;
+}
+
 /** One type of `auth`. */
 export interface DescribedAuth {
   /** A Security Scheme Object; without one it lets everyone in. */
@@ -55,6 +64,8 @@ export interface DescribedAuth {
   readonly hints?: readonly string[];
   /** What the header holds, where it is JSON. */
   readonly example?: OpenApiObject;
+  /** What a request costs by one `auth` object, as a page says it before it asks; any one is enough. */
+  prices?(method: AuthMethod): readonly Price[];
 }
 
 /** One mode. */

@@ -510,7 +510,7 @@ describe('a person on the explorer page', { skip }, () => {
 
   it('reads markup in names, descriptions and answers as the text it is', async () => {
     await page.goto(`${service.url}/`);
-    await page.getByRole('link', { name: BOLD }).click();
+    await page.getByRole('navigation').getByRole('link', { name: BOLD }).click();
     await page.getByRole('heading', { name: BOLD, level: 1 }).waitFor();
     assert.equal(await page.getByLabel(BOLD).getAttribute('placeholder'), MARKUP);
     assert.equal(await page.getByText(MARKUP, { exact: true }).count(), 5);
@@ -519,6 +519,28 @@ describe('a person on the explorer page', { skip }, () => {
     assert.deepEqual(JSON.parse(await response().inputValue()).rawData, { [BOLD]: MARKUP });
     assert.equal(await page.locator('img, #injected, b, script[src]').count(), 0);
     assert.equal(await page.title(), `${MARKUP}/${BOLD} · Signed data explorer`);
+  });
+
+  it('sees of each endpoint a card, and asks for the last value of a free one only by its button', async () => {
+    const asked = upstream.requests.length;
+    await page.goto(`${service.url}/`);
+    const card = (name: string) => page.locator('.card', { has: page.getByRole('link', { name, exact: true }) });
+    const facts = (name: string) => card(name).locator('dd').allInnerTexts();
+    assert.deepEqual(await facts('several'), ['int256 × 1e18, bool, uint64', 'free', 'none']);
+    assert.deepEqual(await facts('keyed'), ['raw JSON', 'API key', 'none']);
+    const coins = '1000 wei, which are 0.000000000000001 of the own coin of chain 8453';
+    assert.deepEqual(await facts('paid'), ['raw JSON', 'payment (x402)', coins]);
+    for (const name of ['keyed', 'paid', 'spot', 'chosen'])
+      assert.equal(await card(name).getByRole('button').count(), 0);
+    assert.equal(upstream.requests.length, asked);
+    await page.getByRole('button', { name: 'Last value of several' }).click();
+    await card('several').getByText('3121.44, true, 2023-11-14 22:13:20 UTC', { exact: true }).waitFor();
+    assert.equal(upstream.requests.length, asked + 1);
+    await page.getByLabel('Filter endpoints').fill('guarded/paid');
+    assert.equal(await page.locator('.card:visible').count(), 3);
+    await open('guarded/paid');
+    const price = page.locator('.about-endpoint dt', { hasText: 'Price' }).locator('+ dd');
+    assert.equal(await price.innerText(), coins);
   });
 
   it('follows a link to an endpoint that is no more', async () => {

@@ -51,8 +51,10 @@ describe('the explorer page, for those who go on without it', { skip }, () => {
   });
 
   it('leads to the description for programs, where there is one', async (t) => {
-    const { service, page } = await open(t, { title: 'Prices' });
+    const { service, page } = await open(t, { title: 'Prices', description: 'Of all <b>assets</b>.' });
     await page.goto(service.url);
+    await page.getByRole('heading', { name: 'Prices', level: 1 }).waitFor();
+    await page.getByText('Of all <b>assets</b>.', { exact: true }).waitFor();
     const href = await page.getByRole('link', { name: 'openapi.json' }).getAttribute('href');
     const document = JSON.parse(await (await fetch(String(href))).text());
     assert.equal(document.info.title, 'Prices');

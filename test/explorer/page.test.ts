@@ -116,6 +116,7 @@ describe('the page of the explorer', () => {
           description: TEXT,
           mode: 'sync',
           auth: ['apiKey', 'x402'],
+          prices: [{ amount: '1', token: `0x${'0'.repeat(40)}`, network: 1 }],
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },
             { name: 'currency', in: 'query', required: false, default: 'usd', schema: { enum: ['usd', 'eur'] } },

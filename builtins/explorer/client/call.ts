@@ -1,3 +1,4 @@
+import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 
 /** What a form makes. */
@@ -116,6 +117,8 @@ function problemOf({ status, ok, headers }: Response, json: unknown): string | u
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
 }
 
+type Price = NonNullable<PublicEndpoint['prices']>[number];
+
 /** What a chain's own coin has of its smallest unit. */
 const COIN = '1e18';
 
@@ -127,9 +130,13 @@ function priceOf(terms: unknown): string {
   const token = field(offer, 'token') ?? field(offer, 'asset');
   const chain = field(offer, 'network');
   if (typeof amount !== 'string' || !/^\d+$/.test(amount) || typeof token !== 'string') return '';
-  if (!/^0x0{40}$/.test(token)) return ` of ${amount} in the smallest unit of the token ${token} on chain ${chain}`;
-  const coins = quotient(amount, COIN);
-  return ` of ${amount} wei, which are ${coins} of the own coin of chain ${chain}`;
+  return ` of ${priceText({ amount, token, network: String(chain) })}`;
+}
+
+/** An amount with its unit. */
+export function priceText({ amount, token, network }: Price): string {
+  if (!/^0x0{40}$/.test(token)) return `${amount} in the smallest unit of the token ${token} on chain ${network}`;
+  return `${amount} wei, which are ${quotient(amount, COIN)} of the own coin of chain ${network}`;
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {

@@ -3,6 +3,7 @@
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { serviceUrl } from './call.ts';
+import { endpointCard } from './card.ts';
 import { element, say } from './dom.ts';
 import { Keys } from './keys.ts';
 import { endpointPanel } from './panel.ts';
@@ -21,9 +22,10 @@ interface Listed {
   readonly endpoint: PublicEndpoint;
   readonly link: HTMLAnchorElement;
   readonly item: HTMLElement;
+  readonly card: HTMLElement;
 }
 
-function listed(endpoint: PublicEndpoint): Listed {
+function listed(endpoint: PublicEndpoint, card: HTMLElement): Listed {
   const { id, name, mode, description = '' } = endpoint;
   const tag = mode === 'sync' ? [] : [element('span', { class: 'tag' }, mode)];
   const link = element(
@@ -32,7 +34,7 @@ function listed(endpoint: PublicEndpoint): Listed {
     element('span', { class: 'name' }, element('span', { class: 'label' }, name), ...tag),
     ...(description === '' ? [] : [element('span', { class: 'about' }, description)]),
   );
-  return { endpoint, link, item: element('li', {}, link) };
+  return { endpoint, link, card, item: element('li', {}, link) };
 }
 
 function navigation(all: readonly Listed[]): HTMLElement {
@@ -58,10 +60,11 @@ function navigation(all: readonly Listed[]): HTMLElement {
     const words = filter.value.toLowerCase().split(/\s+/);
     let count = 0;
     for (const { group, members } of groups) {
-      for (const { endpoint, item } of members) {
+      for (const { endpoint, item, card } of members) {
         const { id, api, name, description = '' } = endpoint;
         const text = `${api}/${name} ${description} ${id}`.toLowerCase();
         item.hidden = !words.every((word) => text.includes(word));
+        card.hidden = item.hidden;
         if (!item.hidden) count += 1;
       }
       group.hidden = members.every(({ item }) => item.hidden);
@@ -72,11 +75,12 @@ function navigation(all: readonly Listed[]): HTMLElement {
   return element('nav', { 'aria-label': 'Endpoints' }, ...search, ...groups.map(({ group }) => group));
 }
 
-function welcome({ node, openapi }: PageData): HTMLElement {
+function welcome({ node, openapi, title, description }: PageData, cards: readonly HTMLElement[]): HTMLElement {
   return element(
     'article',
     { class: 'welcome' },
-    element('h1', { tabindex: '-1' }, 'Ask, and see who signed'),
+    element('h1', { tabindex: '-1' }, title ?? 'Ask, and see who signed'),
+    ...(description === undefined ? [] : [element('p', { class: 'lead said' }, description)]),
     element(
       'p',
       { class: 'lead' },
@@ -96,6 +100,7 @@ function welcome({ node, openapi }: PageData): HTMLElement {
       { class: 'hint' },
       'A page cannot vouch for itself. Before you rely on a signer, get its address elsewhere: from the operator, or from the TXT record at _node.<domain of the API>.',
     ),
+    element('div', { class: 'cards' }, ...cards),
   );
 }
 
@@ -123,9 +128,12 @@ function run(): void {
   const { node, endpoints } = data;
   const pin = new Pin(node);
   const keys = new Keys();
-  const all = endpoints.map(listed);
+  const all = endpoints.map((endpoint) => listed(endpoint, endpointCard(endpoint, pin, data)));
   const main = element('main');
-  const start = welcome(data);
+  const start = welcome(
+    data,
+    all.map(({ card }) => card),
+  );
   const panels = new Map<string, HTMLElement>();
   const panelOf = (endpoint: PublicEndpoint) => {
     const panel = panels.get(endpoint.id) ?? endpointPanel(endpoint, pin, keys, data);

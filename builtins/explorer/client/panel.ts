@@ -1,6 +1,7 @@
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
 import { ask, type CallOutcome } from './call.ts';
+import { costOf } from './card.ts';
 import { checkCard } from './check.ts';
 import { codePart } from './code-part.ts';
 import { copyButton, element, newId, say } from './dom.ts';
@@ -53,6 +54,7 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
     ['Endpoint ID', shownId, copyButton('the endpoint ID', shownId)],
     ['Mode', title === undefined ? mode : `${mode}: ${title}`],
     ['Access', access.join(' or ')],
+    ...(costOf(endpoint) === '' ? [] : [['Price', costOf(endpoint)] satisfies [string, string]]),
     [
       'Answer',
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
