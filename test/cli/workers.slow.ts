@@ -222,7 +222,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     await reloadAt('debug');
     await running.output(/INFO the new config is in force/);
     for (const worker of [1, 2]) {
-      const seen = running.output(new RegExp(`DEBUG timeline [^\\n]* worker=${worker}\\n`));
+      const seen = running.output(new RegExp(`DEBUG timeline worker=${worker} `));
       let isSeen = false;
       void seen.then(() => (isSeen = true));
       while (!isSeen) await get(`${url}/health`);
