@@ -31,6 +31,7 @@ import { signerPkcs11 } from './signer-pkcs11/index.ts';
 import { signerWeb3signer } from './signer-web3signer.ts';
 import { stateFile } from './state-file/index.ts';
 import { stateRedis } from './state-redis/index.ts';
+import { status } from './status.ts';
 import { tlsProof } from './tls-proof/index.ts';
 import { tracing } from './tracing/index.ts';
 import { upstreamBreaker } from './upstream-breaker.ts';
@@ -80,6 +81,7 @@ export function builtins(signing?: Signing): Definition[] {
     modeStream,
     explorer,
     memory,
+    status,
     metrics,
   ];
 }

@@ -108,12 +108,13 @@ const kept = new StateKey<Map<string, Breaker>>('breakers of upstreams');
 
 const hostOf = (url: string) => /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
 
-function breaking({ endpoints, states, meters, log }: Services): NonNullable<Taps['callApi']> {
+function breaking({ endpoints, states, meters, status, log }: Services): NonNullable<Taps['callApi']> {
   const breakers = states.keep(kept, '', () => new Map<string, Breaker>());
   meters.gauge(
     { name: 'upstream_breakers_open', help: 'Upstream hosts that are asked no more, since they failed too often' },
     () => [...breakers.values()].filter(({ isOpen }) => isOpen).length,
   );
+  status.show('breakers', () => [...breakers].map(([name, { isOpen }]) => ({ name, state: isOpen ? 'away' : 'up' })));
   const policies = new Map(endpoints.map((endpoint) => [endpoint.api, policyOf(endpoint)]));
   return async (request, { endpoint, client }, { next }) => {
     const policy = policies.get(endpoint.api);

@@ -101,6 +101,15 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   };
 }
 
+/**
+ * What stands under `settings` of a file that may be wrong elsewhere, variables replaced; no plugin is loaded.
+ * @throws ConfigErrors for a file that is no YAML.
+ */
+export async function readSettings(file: string, env: Variables): Promise<Readonly<Record<string, unknown>>> {
+  const { value } = interpolate(await readConfigFile(file), env);
+  return isRecord(value) && isRecord(value.settings) ? value.settings : {};
+}
+
 /** What is wrong with the names and shapes of a config, and what plugins find in it. */
 function contentFindings(
   view: View,

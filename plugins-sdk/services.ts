@@ -7,6 +7,7 @@ import type { ServiceDescription } from './openapi/part.ts';
 import type { SharedState } from './state/area.ts';
 import type { Debts } from './state/debts.ts';
 import type { States } from './state/state.ts';
+import type { Status } from './status.ts';
 import type { Workers } from './workers.ts';
 
 /** What an endpoint answered to another plugin. */
@@ -48,6 +49,8 @@ export interface Services {
   readonly workers?: Workers | undefined;
   /** For what is worth measuring. */
   readonly meters: Meters;
+  /** For what operators want to see of a running service. */
+  readonly status: Status;
   /** The plugin's own budget: milliseconds per request, as configured. */
   readonly budget: number | 'none';
   /**

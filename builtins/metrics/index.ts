@@ -1,5 +1,14 @@
 import { checkHost, error, warning } from '../../plugins-sdk/checks.ts';
-import { type CheckContext, configKey, definePlugin, type Finding, StateKey, Type } from '../../plugins-sdk/index.ts';
+import {
+  type CheckContext,
+  configKey,
+  definePlugin,
+  type Finding,
+  type HttpResponse,
+  type Services,
+  StateKey,
+  Type,
+} from '../../plugins-sdk/index.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
 import { Recording } from './recording.ts';
@@ -26,6 +35,9 @@ const serviceHost = configKey('server', 'host', Type.Optional(Type.String()));
 /** Prometheus's text format. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
+/** Under which workers exchange what they show. */
+const STATUS = 'status';
+
 const LOOPBACK = '127.0.0.1';
 const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
@@ -48,6 +60,12 @@ function check({ config }: CheckContext): Finding[] {
       ? []
       : [warning('settings.metrics.host', 'whoever reaches this address can read the metrics')]),
   ];
+}
+
+/** What every process of the service shows. */
+async function processes({ status, workers }: Services): Promise<HttpResponse> {
+  const shown = workers === undefined ? [status.read()] : await workers.gather(STATUS);
+  return { status: 200, body: JSON.stringify({ processes: shown }) };
 }
 
 const keptRecording = new StateKey<Recording>('metrics');
@@ -76,11 +94,12 @@ export const metrics = definePlugin({
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
     const text = async () => (await recording.start()).text(workers);
     const metrics = async () => ({ status: 200, headers: TEXT, body: await text() });
-    const pages = { '/metrics': metrics, ...probes(services) };
+    const pages = { '/metrics': metrics, '/status': () => processes(services), ...probes(services) };
     return {
       start: async () => {
         const recorder = await recording.start();
         if (workers !== undefined) recorder.offerTo(workers);
+        workers?.offer(STATUS, async () => services.status.read());
         await server.start(pages);
         meters.connect(recorder);
       },

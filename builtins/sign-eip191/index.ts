@@ -122,7 +122,7 @@ function dependencyOn({ role, type }: SignerInUse, signer: RemoteSigner): Depend
   };
 }
 
-function behaviour({ endpoints, config, meters, log }: Services, signing: Signing): Behaviour {
+function behaviour({ endpoints, config, meters, status, log }: Services, signing: Signing): Behaviour {
   const { current, next } = signing.opened(config);
   const inUse = [current, ...(next ? [next] : [])];
   const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
@@ -136,6 +136,12 @@ function behaviour({ endpoints, config, meters, log }: Services, signing: Signin
     return made;
   };
   const signatures = new Signatures(endpoints, signatory(current), next && signatory(next));
+  status.show('signers', () =>
+    inUse.map((use) => {
+      const state = remote.get(use)?.isAvailable === false ? 'away' : 'up';
+      return { role: use.role, type: use.type, address: use.signer.address, state };
+    }),
+  );
   return {
     start: async () => void (await Promise.all([...remote.values()].map((signer) => signer.start()))),
     stop: () => {

@@ -55,6 +55,12 @@ const answerConfig: OptionSpec = {
   required: false,
   description: 'YAML config file that says which types the value has',
 };
+const metricsConfig: OptionSpec = {
+  ...config,
+  required: false,
+  description: 'YAML config file of the running service',
+};
+const metricsUrl: OptionSpec = { long: 'url', value: 'url', description: 'Where its metrics are, in place of -c' };
 const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
 const kind: OptionSpec = {
   long: 'kind',
@@ -151,6 +157,12 @@ export const commands: readonly CommandSpec[] = [
     description: 'Print every stage with its failure policy and its plugins in order',
     options: [config, env, json],
     run: async (given) => (await import('./plugins.ts')).printPlugins(given),
+  },
+  {
+    name: 'status',
+    description: 'Print what a running service is and does, by the port of its metrics',
+    options: [metricsConfig, metricsUrl, env, json],
+    run: async (given) => (await import('./status.ts')).printStatus(given),
   },
   {
     name: 'plugin new',

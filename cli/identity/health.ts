@@ -7,19 +7,24 @@ const ANSWER_TIMEOUT_MS = 5000;
 /** Bytes; the record takes less than a hundred. */
 const LARGEST = 4096;
 
+/** Where a service at this URL tells its signer. @throws UsageError */
+export function healthUrl(url: string): string {
+  return `${serviceUrl(url)}/health`;
+}
+
 /**
- * Where a service at this URL tells its signer.
+ * The URL of a running service without a slash at its end.
  *
  * @param url `http` or `https`; a path is kept, for a service behind a prefix.
  * @throws UsageError
  */
-export function healthUrl(url: string): string {
+export function serviceUrl(url: string): string {
   const { protocol, username, password, search, hash, href } = URL.canParse(url) ? new URL(url) : new URL('none:');
   const isPlain = username === '' && password === '' && search === '' && hash === '';
   if ((protocol !== 'http:' && protocol !== 'https:') || !isPlain) {
     throw new UsageError('option --url <url> must be the URL of a service such as https://api.example.com');
   }
-  return `${href.replace(/[?#]*$/, '').replace(/\/$/, '')}/health`;
+  return href.replace(/[?#]*$/, '').replace(/\/$/, '');
 }
 
 /**

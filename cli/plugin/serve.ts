@@ -59,10 +59,11 @@ async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, l
     ...addresses,
     ...{ log, shared, now: Date.now, debts: new Debts() },
     meters: new MeterRegistry(() => undefined),
-    lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000 }),
+    lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000, generation: 1 }),
+    status: () => generation.status.read(),
     phase: () => phase,
   };
-  const generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
+  const generation: Generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
   const letGo = async () => {
     await generation.letGo([]);
     await Promise.all([shared?.close(), signers.close()]);

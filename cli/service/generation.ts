@@ -11,10 +11,12 @@ import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
 import { httpResponseOf } from '../../plugins-sdk/host/result-checks.ts';
+import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
+import type { Status } from '../../plugins-sdk/status.ts';
 import { messageOf } from '../text.ts';
 import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble, type Surroundings } from './assemble.ts';
@@ -22,6 +24,7 @@ import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import type { StateClient } from './shared-state.ts';
 import { stateMeters } from './state-meters.ts';
+import { type LastReload, tellOfService } from './status.ts';
 
 /** Milliseconds that plugins have to stop. */
 const STOP_TIMEOUT_MS = 5000;
@@ -29,25 +32,21 @@ const STOP_TIMEOUT_MS = 5000;
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
 
-/** How the last reload went. */
-export interface LastReload {
-  readonly succeeded: boolean;
-  /** Unix seconds at which a config last came into force. */
-  readonly inForceSince: number;
-}
-
 /** What all generations of a service have in common. */
-interface Shared extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'ask' | 'background' | 'shared'> {
+interface Shared extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'background' | 'shared'> {
   readonly log: ServiceLog;
   readonly meters: MeterRegistry;
   readonly shared?: StateClient | undefined;
   readonly lastReload: () => LastReload;
+  /** What the generation in force shows; nothing before the first one is. */
+  status(): ReturnType<Status['read']> | undefined;
 }
 
 /** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
 export class Generation {
   readonly loaded: LoadedConfig;
   readonly connectionLimits: ConnectionLimits;
+  readonly status = new StatusParts();
   readonly #plugins: AssembledPlugins;
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
@@ -63,7 +62,7 @@ export class Generation {
   /** @param release lets go of what is its own. @param before whose state is taken over. @throws RegistrationError */
   constructor(
     loaded: LoadedConfig,
-    { lastReload, ...surroundings }: Shared,
+    { lastReload, status, ...surroundings }: Shared,
     release: () => Promise<void>,
     before?: Generation,
   ) {
@@ -77,7 +76,7 @@ export class Generation {
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),
     );
-    measureReloads(this.#meters, lastReload);
+    tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
     const failed = failureLog(this.#log, loaded.hide);
     this.#background = new Background((plugin, error) =>
       this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
@@ -87,6 +86,7 @@ export class Generation {
         ...surroundings,
         states: this.#states,
         meters: this.#meters,
+        status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
         background: this.#background,
         ask: async (plugin, id, parameters, options) => {
           this.#requests.add();
@@ -96,7 +96,6 @@ export class Generation {
       });
       const { now } = surroundings;
       const pipeline = new Pipeline(plugins.hooks, { now, serialize: madeHere, failed }, plugins.repeats);
-      const closed = this.#requests.done;
       this.#plugins = plugins;
       this.#pipeline = pipeline;
       this.#handler = new HttpHandler({
@@ -106,7 +105,7 @@ export class Generation {
         newId: randomId,
         check: httpResponseOf,
         failed,
-        closed,
+        closed: this.#requests.done,
       });
     } catch (error) {
       void this.letGo(before === undefined ? [] : [before]);
@@ -205,18 +204,6 @@ function measuring(state: StateClient | undefined, meters: MeterSet): () => void
   if (state === undefined) return () => undefined;
   const measured = stateMeters(meters.of('settings.state', UNBOUNDED), state);
   return () => state.measureWith(measured);
-}
-
-/** Under the names that Prometheus has for its own. */
-function measureReloads(meters: MeterSet, last: () => LastReload): void {
-  const { gauge } = meters.of('service', UNBOUNDED);
-  const help = {
-    succeeded: 'Whether the last reload succeeded: 1 or 0',
-    since: 'Unix time at which a config last came into force',
-  };
-  gauge({ name: 'config_last_reload_successful', help: help.succeeded, across: 'min' }, () => Number(last().succeeded));
-  const name = 'config_last_reload_success_timestamp_seconds';
-  gauge({ name, help: help.since, across: 'min' }, () => last().inForceSince);
 }
 
 function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['failed'] {

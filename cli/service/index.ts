@@ -6,6 +6,7 @@ import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
+import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
@@ -189,6 +190,7 @@ function assembleAside(loaded: LoadedConfig, log: Log, shared?: StateClient): As
     shared,
     debts: new Debts(),
     meters: new MeterRegistry().draft(),
+    status: new StatusParts(),
     ask: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',

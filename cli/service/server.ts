@@ -11,7 +11,7 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
 import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
 import { DRAIN_TIME_MS, drain, drained, LONGEST_DRAIN_MS } from './drain.ts';
-import { Generation, type LastReload } from './generation.ts';
+import { Generation } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
@@ -20,6 +20,7 @@ import { announce, report } from './report.ts';
 import { RefusedConnections, watchDescriptors } from './saturation.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
+import type { LastReload } from './status.ts';
 
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY_MS = 250;
@@ -43,7 +44,7 @@ export class Server {
   /** What it started with: where it listens, whatever later configs say. */
   #first: LoadedConfig | undefined;
   #phase: Phase = 'starting';
-  #lastReload: LastReload = { succeeded: true, inForceSince: 0 };
+  #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue(true);
   /** The part of a reload that has plugins to stop if it fails. */
   #replacing: Promise<unknown> = Promise.resolve();
@@ -186,18 +187,18 @@ export class Server {
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
-    const lastReload = () => this.#lastReload;
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
-      ...{ log, now: Date.now, meters, shared, debts, workers, lastReload },
-      phase: () => this.#phase,
+      ...{ log, now: Date.now, meters, shared, debts, workers, lastReload: () => this.#lastReload },
+      ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
     };
     const release = () => this.#signers.release(loaded.config);
     return [new Generation(loaded, surroundings, release, before), say];
   }
 
   #install(generation: Generation): void {
-    this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000 };
+    const generations = this.#lastReload.generation + 1;
+    this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation: generations };
     this.#generation = generation;
     this.#generations.add(generation);
   }

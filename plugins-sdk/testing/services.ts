@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Definition } from '../define.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
+import { StatusParts } from '../host/status-parts.ts';
 import type { Endpoint } from '../kernel.ts';
 import type { Log } from '../log.ts';
 import type { Services } from '../services.ts';
@@ -44,6 +45,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     debts: new Debts(),
     dependencies: () => [],
     meters: meters.of(definition.name),
+    status: new StatusParts(),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
     background: () => undefined,

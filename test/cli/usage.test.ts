@@ -35,7 +35,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, plugin new, plugin test, verify, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, status, plugin new, plugin test, verify, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -59,7 +59,11 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     ['a second word alone', ['validate', '-c', 'x'], 'unknown command "validate"; did you mean "config validate"?'],
     ['words turned round', ['validate', 'config'], 'unknown command "validate"; did you mean "config validate"?'],
     ['a second word alone, nearly known', ['scema'], 'unknown command "scema"; did you mean "config schema"?'],
-    ['a second word of another', ['show', '-d', 'x'], 'unknown command "show"; did you mean "identity show"?'],
+    [
+      'a second word of another',
+      ['show', '-d', 'x'],
+      'unknown command "show"; did you mean "payments show" or "identity show"?',
+    ],
     [
       'a second word behind another first one',
       ['config', 'find'],
@@ -159,6 +163,7 @@ Commands:
   config schema       Print the JSON Schema of the config file
   openapi             Print the OpenAPI document of the endpoints
   plugins             Print every stage with its failure policy and its plugins in order
+  status              Print what a running service is and does, by the port of its metrics
   plugin new          Write a new plugin and its test
   plugin test         Pass a recorded request through the hooks of a plugin
   verify              Check the signature of a saved answer, or of one on stdin
@@ -177,6 +182,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy config schema --help
   $ signed-data-proxy openapi --help
   $ signed-data-proxy plugins --help
+  $ signed-data-proxy status --help
   $ signed-data-proxy plugin new --help
   $ signed-data-proxy plugin test --help
   $ signed-data-proxy verify --help
@@ -286,6 +292,13 @@ ${helpOption}`,
   --resolver <ip:port>   Instead of the system's resolver
   -h, --help             Display this message
 `,
+    ],
+    [
+      'status',
+      'status [-c <file>] [--url <url>] [--env <path>] [--json]',
+      `  -c, --config <file>  YAML config file of the running service
+  --url <url>          Where its metrics are, in place of -c
+${envOption}${jsonOption}${helpOption}`,
     ],
     ['plugins', 'plugins -c <file> [--env <path>] [--json]', configOption + envOption + jsonOption + helpOption],
     [

@@ -6,6 +6,7 @@ import { type LoadedConfig, signingHooks } from '../../config/index.ts';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
+import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
@@ -53,6 +54,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     states: new StateStore(),
     debts: new Debts(),
     meters: new MeterRegistry().draft().of('p'),
+    status: new StatusParts(),
     budget: 'none',
     ask: () => assert.fail('asked'),
     dependencies: () => [],

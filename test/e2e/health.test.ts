@@ -4,6 +4,7 @@ import { Wallet } from 'ethers';
 import { health } from '../../builtins/health.ts';
 import { Exchange } from '../../kernel/exchange.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
+import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
@@ -124,6 +125,7 @@ describe('GET /ready: whether the service takes requests', () => {
         states: new StateStore(),
         debts: new Debts(),
         meters: new MeterRegistry().draft().of('p'),
+        status: new StatusParts(),
         budget: 'none',
         ask: () => assert.fail('asked'),
         dependencies: () => [],

@@ -46,6 +46,11 @@ export class Isolate implements Owner {
     return this.#clock.now();
   }
 
+  /** Whether a process takes calls; while none does, calls wait until their budgets end. */
+  get isReady(): boolean {
+    return this.#active !== undefined;
+  }
+
   /** Bytes of all its processes. */
   get resident(): number {
     return [...this.#present, ...this.#retired].reduce((sum, { resident }) => sum + resident, 0);

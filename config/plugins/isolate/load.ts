@@ -75,7 +75,7 @@ export class IsolatedPlugin {
     keys: readonly ConfigKey[],
     config: unknown,
   ): (services: Services) => Behaviour {
-    return ({ endpoints, log, meters, budget }) => {
+    return ({ endpoints, log, meters, status, budget }) => {
       const { count, add, remove } = instruments(meters, name);
       const isolate = new Isolate({
         bundle: this.#bundle,
@@ -88,6 +88,7 @@ export class IsolatedPlugin {
         count,
       });
       this.#isolate = isolate;
+      status.show('breakers', () => [{ name: `plugin "${name}"`, state: isolate.isReady ? 'up' : 'away' }]);
       const forward = (hook: string) => (context: object) => isolate.call(hook, context as Members);
       const forwarding = Object.fromEntries(Object.keys(hooks).map((hook) => [hook, forward(hook)]));
       return {

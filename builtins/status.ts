@@ -1,0 +1,108 @@
+import { type FailureClass, failureClassOf } from '../plugins-sdk/failure-class.ts';
+import {
+  clientName,
+  configKey,
+  definePlugin,
+  type Exchange,
+  type Refusal,
+  StateKey,
+  Type,
+} from '../plugins-sdk/index.ts';
+import type { Outcome } from '../plugins-sdk/kernel.ts';
+
+/** Read only: without that port nobody can ask. */
+const metricsKey = configKey('settings', 'metrics', Type.Optional(Type.Unknown()));
+
+/** Clients that are counted each by itself, and those that are shown. */
+const MOST_CLIENTS = 1000;
+const SHOWN_CLIENTS = 10;
+/** Kinds of errors that are remembered, the latest. */
+const MOST_ERRORS = 20;
+
+/** Failures of one kind: the same class, status and stage at the same endpoint. */
+interface ErrorKind {
+  readonly reason: FailureClass;
+  readonly endpoint: string | null;
+  readonly stage: string | null;
+  readonly status: number;
+  count: number;
+  firstAt: string;
+  lastAt: string;
+  /** Of the last one: the log has the rest. */
+  requestId: string;
+}
+
+/** Who has asked, and what has failed, since the process started. */
+class Recent {
+  readonly #clients = new Map<string, number>();
+  readonly #errors = new Map<string, ErrorKind>();
+  #unnamed = 0;
+  #others = 0;
+
+  count(name: string | undefined): void {
+    if (name === undefined) this.#unnamed += 1;
+    else if (this.#clients.size < MOST_CLIENTS || this.#clients.has(name))
+      this.#clients.set(name, (this.#clients.get(name) ?? 0) + 1);
+    else this.#others += 1;
+  }
+
+  /** The latest kind stands at the end. */
+  fail({ requestId, resolved }: Exchange, { status, stage }: Refusal, reason: FailureClass, now: number): void {
+    const endpoint = resolved === undefined ? null : `${resolved.api}/${resolved.name}`;
+    const key = JSON.stringify([reason, endpoint, stage, status]);
+    const lastAt = new Date(now).toISOString();
+    const known = this.#errors.get(key) ?? {
+      reason,
+      endpoint,
+      stage: stage ?? null,
+      status,
+      count: 0,
+      firstAt: lastAt,
+    };
+    this.#errors.delete(key);
+    this.#errors.set(key, { ...known, count: known.count + 1, lastAt, requestId });
+    for (const oldest of this.#errors.keys()) {
+      if (this.#errors.size <= MOST_ERRORS) break;
+      this.#errors.delete(oldest);
+    }
+  }
+
+  clients() {
+    const sorted = [...this.#clients].toSorted(([, a], [, b]) => b - a);
+    const rest = sorted.slice(SHOWN_CLIENTS).reduce((sum, [, requests]) => sum + requests, this.#others);
+    const top = sorted.slice(0, SHOWN_CLIENTS).map(([name, requests]) => ({ name, requests }));
+    return { top, others: rest, unnamed: this.#unnamed };
+  }
+
+  errors() {
+    return [...this.#errors.values()].toReversed().map((kind) => ({ ...kind }));
+  }
+}
+
+function stateOf(name: string, isUp: boolean) {
+  return { name, state: isUp ? 'up' : 'away' };
+}
+
+const kept = new StateKey<Recent>('status');
+
+/** Shows who asks most and what failed last: `GET /status` of the metrics port, and the command `status`. */
+export const status = definePlugin({
+  name: 'status',
+  budget: 'none',
+  setup({ config, states, shared, status: shown, now }) {
+    if (metricsKey.in(config) === undefined) return {};
+    const recent = states.keep(kept, '', () => new Recent());
+    shown.show('engines', () => (shared === undefined ? [] : [stateOf(shared.engine, shared.available())]));
+    // These are lists to which others add, and which are there where nobody does.
+    for (const part of ['signers', 'breakers']) shown.show(part, () => []);
+    shown.show('clients', () => recent.clients());
+    shown.show('errors', () => recent.errors());
+    const concluded = (outcome: Outcome, exchange: Exchange) => {
+      recent.count(clientName.get(exchange));
+      if (outcome.kind !== 'refused') return;
+      const reason = failureClassOf(outcome.refusal);
+      if (reason !== undefined) recent.fail(exchange, outcome.refusal, reason, now());
+    };
+    return { hooks: { concluded } };
+  },
+});

@@ -1,0 +1,105 @@
+import { readSettings } from '../../config/index.ts';
+import { createHttpClient, RequestFailure } from '../../plugins-sdk/lib/http/client/index.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { serviceUrl } from '../identity/health.ts';
+import { printJson } from '../json-output.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { print } from '../terminal.ts';
+import { align, escapeUnprintable } from '../text.ts';
+
+const ANSWER_TIMEOUT_MS = 5000;
+/** Bytes: a hundred workers show less. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const EXAMPLE_PORT = 9464;
+/** Addresses to listen on at which nobody can be asked, and where to ask instead. */
+const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Prints what each process of a running service shows of itself. */
+export async function printStatus(given: Given): Promise<number> {
+  const processes = await shownAt(await statusUrl(given));
+  if (given.flag('json')) await printJson({ ok: true, processes });
+  else await print(`${processes.map((shown) => linesOf(shown).join('\n')).join('\n\n')}\n`);
+  return 0;
+}
+
+/** @throws UsageError where it takes one option, and Error for a config that names no port. */
+async function statusUrl(given: Given): Promise<string> {
+  const [url, config] = [given.optional('url'), given.optional('config')];
+  if ((url === undefined) === (config === undefined))
+    throw new UsageError('one of -c, --config <file> and --url <url> must be given: each says where the metrics are');
+  if (url !== undefined) return `${serviceUrl(url)}/status`;
+  const file = userPath(config ?? '');
+  const { metrics } = await readSettings(file, await readEnvironment(given.optional('env')));
+  if (!isRecord(metrics))
+    throw new Error(
+      `${file}: settings.metrics is missing, and a service shows its status on the port of its metrics: add "metrics: { port: ${EXAMPLE_PORT} }" to settings, and restart the service`,
+    );
+  const { port, host = '127.0.0.1' } = metrics;
+  if (Number(port) === 0)
+    throw new Error(
+      `${file}: settings.metrics.port is 0, and only the log of the service says which port it took: give it as --url`,
+    );
+  const address = REACHABLE[String(host)] ?? String(host);
+  return `http://${address.includes(':') ? `[${address}]` : address}:${String(port)}/status`;
+}
+
+async function shownAt(url: string): Promise<readonly unknown[]> {
+  const client = createHttpClient();
+  try {
+    const { status, body } = await client.request({
+      ...{ method: 'GET', url, timeout: ANSWER_TIMEOUT_MS, maxBytes: MAX_BYTES },
+    });
+    const processes = status === 200 ? processesIn(body.toString()) : undefined;
+    if (processes !== undefined) return processes;
+    throw new Error(`${url}: answers with status ${status} and no status: is it the port of a service's metrics?`);
+  } catch (error) {
+    if (!(error instanceof RequestFailure)) throw error;
+    throw new Error(`${url}: ${cureOf(error)}`);
+  } finally {
+    await client.close();
+  }
+}
+
+function cureOf({ kind, phase, message }: RequestFailure): string {
+  if (kind === 'timeout')
+    return `no answer within ${ANSWER_TIMEOUT_MS} ms: the service is blocked, or something else listens there`;
+  if (phase === 'answer') return message;
+  return 'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
+}
+
+function processesIn(text: string): readonly unknown[] | undefined {
+  try {
+    const answer: unknown = JSON.parse(text);
+    return isRecord(answer) && Array.isArray(answer.processes) ? answer.processes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Any JSON, for people: rows of a list under each other, members of an object by name. */
+function linesOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.length === 0 ? ['none'] : rowsOf(value);
+  if (!isRecord(value)) return [textOf(value)];
+  const scalars = Object.entries(value).filter(([, member]) => !isNested(member));
+  const nested = Object.entries(value).filter(([, member]) => isNested(member));
+  return [
+    ...align(scalars.map(([name, member]) => [escapeUnprintable(name), textOf(member)])),
+    ...nested.flatMap(([name, member]) => [escapeUnprintable(name), ...linesOf(member).map((line) => `  ${line}`)]),
+  ];
+}
+
+function rowsOf(list: readonly unknown[]): string[] {
+  if (!list.every(isRecord)) return list.map(textOf);
+  const names = [...new Set(list.flatMap((row) => Object.keys(row)))];
+  return align([names.map(escapeUnprintable), ...list.map((row) => names.map((name) => textOf(row[name])))]);
+}
+
+function isNested(value: unknown): boolean {
+  return Array.isArray(value) || isRecord(value);
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  return escapeUnprintable(typeof value === 'string' ? value : JSON.stringify(value));
+}

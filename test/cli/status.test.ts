@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { packageVersion } from '../../cli/surroundings.ts';
+import { freePort } from '../state/redis-server.ts';
+import { folderWith, launchCli, runCli } from './run.ts';
+import { ADDRESS, configText, KEY } from './service-config.ts';
+
+/** `status` asks a running service at the port of its metrics, and says what to do where there is nothing to ask. */
+describe('status', { concurrency: 4 }, () => {
+  async function start(t: TestContext, ...words: string[]) {
+    const port = await freePort();
+    const cwd = await folderWith(t, { 'c.yaml': configText(undefined, `settings: { metrics: { port: ${port} } }`) });
+    const running = launchCli(t, ['start', '-c', 'c.yaml', ...words], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    await running.output(words.length > 0 ? /workers are ready/ : /prices\/all 0x/);
+    return { cwd, port };
+  }
+
+  it('prints what runs, for people and for programs', async (t) => {
+    const { cwd, port } = await start(t);
+    const url = `http://127.0.0.1:${port}/`;
+    const [text, json] = await Promise.all([
+      runCli(t, ['status', '-c', 'c.yaml'], { cwd }),
+      runCli(t, ['status', '--url', url, '--json'], { cwd }),
+    ]);
+    const { ok, processes } = JSON.parse(json.stdout);
+    assert.deepEqual([text.code, text.stderr, json.code, json.stderr, ok], [0, '', 0, '', true]);
+    const [{ service, ...parts }, ...others] = processes;
+    assert.deepEqual(others, []);
+    const row = (name: string, value: unknown) => `  ${name.padEnd(14)}${value}\n`;
+    const time = (value: string) => value.replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'TIME');
+    assert.equal(
+      text.stdout.replace(/( {2}uptime +)\d+/, '$1N'),
+      `service\n${row('config', join(cwd, 'c.yaml'))}${row('generation', 1)}${row('inForceSince', service.inForceSince)}${row('lastReload', 'succeeded')}${row('phase', 'serving')}${row('node', ADDRESS)}${row('version', packageVersion())}${row('pid', service.pid)}${row('startedAt', service.startedAt)}${row('uptime', 'N')}signers
+  role     type         address                                     state
+  current  environment  ${ADDRESS}  up
+engines
+  none
+breakers
+  none
+clients
+  others   0
+  unnamed  0
+  top
+    none
+errors
+  none
+`,
+    );
+    assert.deepEqual([time(service.inForceSince), time(service.startedAt)], ['TIME', 'TIME']);
+    assert.deepEqual(Object.keys(parts), ['signers', 'engines', 'breakers', 'clients', 'errors']);
+  });
+
+  it('lists the processes of a service with workers', async (t) => {
+    const { cwd } = await start(t, '--workers', '2');
+    const { stdout } = await runCli(t, ['status', '-c', 'c.yaml', '--json'], { cwd });
+    const { processes } = JSON.parse(stdout);
+    const pids = processes.map(({ service }: { service: { pid: number } }) => service.pid);
+    assert.deepEqual([processes.length, new Set(pids).size], [2, 2]);
+    const { stdout: text } = await runCli(t, ['status', '-c', 'c.yaml'], { cwd });
+    assert.deepEqual(text.match(/^service$/gm), ['service', 'service']);
+  });
+
+  it('says what to do where no status is', async (t) => {
+    const port = await freePort();
+    const server = createServer((_, response) => response.writeHead(404).end('{}')).listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const other = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const files = {
+      'off.yaml': configText(),
+      'any.yaml': configText(undefined, 'settings: { metrics: { port: 0 } }'),
+      // Wrong elsewhere, which is no reason not to ask.
+      'wrong.yaml': `strange: 1\n${configText(undefined, `settings: { metrics: { port: ${port}, host: '0.0.0.0' } }`)}`,
+    };
+    const cwd = await folderWith(t, files);
+    const file = (name: string) => join(cwd, name);
+    const both = 'one of -c, --config <file> and --url <url> must be given: each says where the metrics are';
+    const nobody =
+      'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
+    const cases: readonly (readonly [words: readonly string[], message: string])[] = [
+      [
+        ['-c', 'off.yaml'],
+        `${file('off.yaml')}: settings.metrics is missing, and a service shows its status on the port of its metrics: add "metrics: { port: 9464 }" to settings, and restart the service`,
+      ],
+      [
+        ['-c', 'any.yaml'],
+        `${file('any.yaml')}: settings.metrics.port is 0, and only the log of the service says which port it took: give it as --url`,
+      ],
+      [['-c', 'wrong.yaml'], `http://127.0.0.1:${port}/status: ${nobody}`],
+      [['--url', `http://[::1]:${port}`], `http://[::1]:${port}/status: ${nobody}`],
+      [
+        ['--url', other],
+        `${other}/status: answers with status 404 and no status: is it the port of a service's metrics?`,
+      ],
+      [[], both],
+      [['-c', 'off.yaml', '--url', other], both],
+      [['--url', 'x'], 'option --url <url> must be the URL of a service such as https://api.example.com'],
+    ];
+    await Promise.all(
+      cases.map(async ([words, message]) => {
+        const { code, stdout, stderr } = await runCli(t, ['status', ...words, '--json'], { cwd });
+        assert.deepEqual(
+          [code, JSON.parse(stdout), stderr],
+          [1, { ok: false, errors: [{ message }] }, ''],
+          words.join(' '),
+        );
+      }),
+    );
+    const { code, stdout, stderr } = await runCli(t, ['status', '--url', `http://127.0.0.1:${port}`], { cwd });
+    assert.deepEqual([code, stdout, stderr], [1, '', `error: http://127.0.0.1:${port}/status: ${nobody}\n`]);
+  });
+});

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { it, type TestContext } from 'node:test';
+import { runCli } from '../cli/run.ts';
+import { describeServers, freePort, RedisServer } from '../state/redis-server.ts';
+import { oneApi } from '../support/answers.ts';
+import { queryOf } from '../support/incidents.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
+
+const KEY = 'k'.repeat(32);
+
+/** What the command `status` of a row of docs/incidents.md finds, without a log and without Prometheus. */
+describeServers('an incident, by the status of the service', (program) => {
+  async function start(t: TestContext) {
+    const upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.empty(404) });
+    t.after(() => upstream.close());
+    const redis = await RedisServer.start(program);
+    t.after(() => redis.stop());
+    const settings = { metrics: { port: await freePort() }, state: { type: 'redis', url: redis.url } };
+    const api = { auth: [{ type: 'apiKey', keys: [{ name: 'ada', key: KEY }] }, { type: 'free' }] };
+    const config = oneApi(upstream.url, { plain: {}, broken: {} }, { api, settings });
+    const service = await startTestService(config);
+    t.after(() => service.stop());
+    const found = async (symptom: string) => {
+      const [command = '', filter = ''] = (await queryOf(symptom)).split(/ \| jq -c /);
+      const [name, ...words] = command.split(' ');
+      assert.equal(name, 'signed-data-proxy');
+      const { stdout } = await runCli(t, words, { cwd: service.folder });
+      const jq = spawnSync('jq', ['-c', filter.slice(1, -1)], { input: stdout, encoding: 'utf8' });
+      assert.deepEqual([jq.status, jq.stderr], [0, '']);
+      return jq.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    };
+    return { redis, config, service, found };
+  }
+
+  it('a reload that failed', async (t) => {
+    const { config, service, found } = await start(t);
+    const [symptom, file] = ['A change of the config has no effect', join(service.folder, 'config.yaml')];
+    assert.deepEqual(await found(symptom), [{ config: file, generation: 1, lastReload: 'succeeded' }]);
+    assert.equal((await reload(service, config)).done, true);
+    assert.equal((await reload(service, { ...config, strange: 1 })).done, false);
+    assert.deepEqual(await found(symptom), [{ config: file, generation: 2, lastReload: 'failed' }]);
+  });
+
+  it('an upstream that fails, and a client that asks too much', async (t) => {
+    const { service, found } = await start(t);
+    for (const [name, status] of [
+      ['plain', 200],
+      ['broken', 502],
+      ['broken', 502],
+    ] as const)
+      assert.equal((await service.post(`api/${name}`, undefined, { 'X-Api-Key': KEY })).status, status);
+    assert.equal((await service.post('api/plain')).status, 200);
+    assert.deepEqual(await found('Requests fail, and nobody has set up Prometheus'), [
+      { reason: 'status_4xx', endpoint: 'api/broken', status: 502, count: 2 },
+    ]);
+    assert.deepEqual(await found('Load has risen: who asks?'), [{ name: 'ada', requests: 3 }]);
+  });
+
+  it('an engine that is away', async (t) => {
+    const { redis, service, found } = await start(t);
+    const symptom = '`away` in `/ready`, payments or async requests are 503';
+    assert.deepEqual(await found(symptom), []);
+    await redis.stop();
+    while (!service.logs.some(({ message }) => message === 'the engine of settings.state is away'))
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual(await found(symptom), [{ name: 'redis', state: 'away' }]);
+  });
+});
