@@ -66,10 +66,12 @@ async function conclude(
   if (found.kind === 'open') return `still unknown: ${found.why}`;
   const said = found.kind === 'taken' ? 'the money was taken' : `the money was not taken: ${found.why}`;
   if (isDry) return `${said}; nothing was changed`;
-  const ended: PaymentRecord = { ...record, fate: 'settled', ...partOf(found) };
+  const ticket = ticketFor(record.payment);
+  const { token } = found.kind === 'taken' ? ticket : record;
+  const ended: PaymentRecord = { ...record, token, fate: 'settled', ...partOf(found) };
   if (found.kind === 'taken') {
     const life = Math.max(Number(record.validBefore) * 1000 - now(), 0) + CLOCK_MARGIN_MS;
-    await payments.keep(ticketFor(record.payment), life);
+    await payments.keep(ticket, life);
   }
   await records.close(ended);
   const { requestId, endpoint, network, asset, amount, payer, nonce, transaction } = ended;

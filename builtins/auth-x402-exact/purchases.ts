@@ -214,8 +214,8 @@ function detailsOf({ payment }: Purchase, { requestId, endpoint }: Exchange) {
 function recordOf(purchase: Purchase, exchange: Exchange, now: number): PaymentRecord {
   const { authorization } = purchase.payment;
   const { to: recipient, validBefore } = authorization;
-  const { payment } = purchase.ticket;
-  return { ...detailsOf(purchase, exchange), payment, recipient, validBefore, since: now, fate: 'settling' };
+  const { payment, token } = purchase.ticket;
+  return { ...detailsOf(purchase, exchange), payment, token, recipient, validBefore, since: now, fate: 'settling' };
 }
 
 /** @param said by the facilitator, of a payment whose fate is not what it should be. */

@@ -70,10 +70,10 @@ export class Reports {
   }
 
   /** A payment that this request redeems. */
-  begin({ payment }: Ticket, lost: LostPayment, { endpoint }: Exchange, terms: Terms): ReportedPayment {
+  begin({ payment, token }: Ticket, lost: LostPayment, { endpoint }: Exchange, terms: Terms): ReportedPayment {
     const { network, asset } = saleOf(endpoint, terms);
     const sold = { endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount: terms.amount };
-    const record = { payment, since: this.#now(), ...lost, ...sold };
+    const record = { payment, token, since: this.#now(), ...lost, ...sold };
     const begun = { record, recorded: Promise.resolve() };
     void this.end(begun, endpoint, 'redeemed');
     return begun;

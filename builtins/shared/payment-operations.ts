@@ -33,18 +33,31 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
         }),
       );
     },
-    'payments release': async ({ id = '', force }) => {
+    'payments release': async ({ id = '', payer, force }) => {
+      const known = await records.find(id);
+      // Payers choose their nonces: one record may be a stranger's who has taken the nonce of another.
+      const isOneOfSeveral = payer === undefined && known.length > 1;
       const results: OperationResult[] = [];
-      for (const { payment } of await records.find(id))
-        results.push(await release(options, [id, payment], force !== undefined));
+      for (const record of known) {
+        if (payer !== undefined && record.payer.toLowerCase() !== payer.toLowerCase()) continue;
+        const done = isOneOfSeveral
+          ? Promise.reject(new Error(`several payments are known by ${id}: for this one add --payer ${record.payer}`))
+          : release(options, [id, record.payment], force !== undefined);
+        // What became of the others is told all the same.
+        results.push(await done.catch((error) => ({ ...shown(type, record), refused: textOf(error) })));
+      }
       return results;
     },
   };
 }
 
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** A record in texts, what is not known of it left out. */
 export function shown(type: string, record: PaymentRecord): OperationResult {
-  const { payment, since, validBefore, recipient, fate, ...rest } = record;
+  const { payment, token, since, validBefore, recipient, fate, ...rest } = record;
   const known = Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { type, ...Object.fromEntries(known), since: new Date(since).toISOString(), fate };
 }
@@ -63,6 +76,9 @@ function todo({ cures }: PaymentOperationsOptions, { fate }: PaymentRecord, { ta
   return cure === undefined ? {} : { cure };
 }
 
+const OTHER_USE =
+  'a request of which nothing is recorded has used it: wait for its end in the log, or use --force where its process has died';
+
 /** @throws Error that says why it stays as it is. */
 async function release(
   { payments, records, log, type, refusal }: PaymentOperationsOptions,
@@ -78,6 +94,8 @@ async function release(
   if (standing.taken === undefined)
     return { ...shown(type, record), result: 'it is free already: nothing was changed' };
   if (standing.taken === 'held') throw new Error('a request holds the payment: try again in 30 seconds');
+  // The record may be of an earlier use, where the last one is not recorded.
+  if (!isForced && standing.token !== record.token) throw new Error(OTHER_USE);
   if (!(await payments.forget(payment, standing))) throw new Error('the payment is used just now: try again');
   const released: PaymentRecord = { ...record, fate: 'released' };
   await records.note(released);

@@ -27,6 +27,8 @@ export type Fate =
 export interface PaymentRecord {
   /** Under which its mark stands. */
   readonly payment: string;
+  /** Of its last request's mark; records of an earlier release have none. */
+  readonly token?: string | undefined;
   readonly fate: Fate;
   /** Epoch milliseconds at which its last request began to use it. */
   readonly since: number;
@@ -59,7 +61,11 @@ export class PaymentRecords {
   readonly #log: Log;
 
   /** @param type of auth. @param key under which they are kept where no engine is. */
-  constructor({ shared, states, now, log }: Services, type: string, key: StateKey<MemoryArea>) {
+  constructor(
+    { shared, states, now, log }: Pick<Services, 'shared' | 'states' | 'now' | 'log'>,
+    type: string,
+    key: StateKey<MemoryArea>,
+  ) {
     // Apart from the marks: where there is no room for records, payments are taken all the same.
     this.#area = shared?.area(`${type} records`) ?? states.keep(key, '', () => new MemoryArea({ now }));
     this.#log = log;

@@ -30,6 +30,8 @@ export interface Standing {
   /** How often it was given back, and by whom last. */
   readonly refunds: string | undefined;
   readonly taken: Taken | undefined;
+  /** Of the request that has or had it. */
+  readonly token: string | undefined;
 }
 
 const refundsKey = (payment: string) => `refunds ${payment}`;
@@ -130,7 +132,8 @@ export class Payments {
   async standing(payment: string): Promise<Standing> {
     const [mark, refunds] = await Promise.all([this.#area.get(payment), this.#area.get(refundsKey(payment))]);
     const taken = mark?.startsWith(REDEEMED) ? 'redeemed' : 'held';
-    return { mark, refunds, taken: mark === undefined ? undefined : taken };
+    const [, token] = mark?.split(' ') ?? [];
+    return { mark, refunds, taken: mark === undefined ? undefined : taken, token };
   }
 
   /**

@@ -6,6 +6,7 @@ import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
 
 const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const RPC = /^eip155:([1-9]\d{0,14})=(https?:\/\/.+)$/;
 
 /** Prints what is known of the payment with this transaction or nonce. */
@@ -15,7 +16,11 @@ export function showPayment(given: Given, id: string): Promise<number> {
 
 /** Lets a payment be used again. */
 export function releasePayment(given: Given, id: string): Promise<number> {
-  return ask(given, 'payments release', { id: idOf(id), ...(given.flag('force') && { force: 'yes' }) });
+  const payer = given.optional('payer');
+  if (payer !== undefined && !ADDRESS.test(payer))
+    throw new UsageError('--payer must be an address: 0x and 40 hex digits');
+  const words = { id: idOf(id), ...(payer && { payer }), ...(given.flag('force') && { force: 'yes' }) };
+  return ask(given, 'payments release', words);
 }
 
 /** Asks a chain what became of the payments of which nobody knows. */
@@ -39,13 +44,17 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
   const env = await readEnvironment(given.optional('env'));
   const results = await operate({ file, env }, { name, words }, stderrLog());
   if (results.length === 0 && words.id !== undefined)
-    throw new Error(`nothing is known of ${words.id}: look for it in the log`);
+    throw new Error(
+      `nothing is known of ${words.id}${words.payer ? ` by ${words.payer}` : ''}: look for it in the log`,
+    );
   if (results.length === 0) await print('nothing is unknown\n');
   const blocks = results.map((result) =>
     align(Object.entries(result).map(([key, text]) => [key, escapeUnprintable(text)])),
   );
   await print(blocks.map((lines) => `${lines.join('\n')}\n`).join('\n'));
-  return 0;
+  const refused = results.flatMap((result) => result.refused ?? []);
+  await complain('error', refused);
+  return refused.length === 0 ? 0 : 1;
 }
 
 /** What the service would have logged, where this process does its work. */

@@ -107,6 +107,11 @@ const url: OptionSpec = { long: 'url', value: 'url', description: 'Running servi
 const resolver: OptionSpec = { long: 'resolver', value: 'ip:port', description: "Instead of the system's resolver" };
 
 const force: OptionSpec = { long: 'force', description: 'Also where its request may still be under way' };
+const payer: OptionSpec = {
+  long: 'payer',
+  value: 'address',
+  description: 'Whose payment, where several have this nonce',
+};
 const rpc: OptionSpec = {
   long: 'rpc',
   value: 'chain=url',
@@ -202,7 +207,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'payments release',
     argument: 'tx|nonce',
     description: 'Let a payment be used again',
-    options: [config, env, force],
+    options: [config, env, payer, force],
     run: async (given, id) => (await import('./payments.ts')).releasePayment(given, id),
   },
   {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import type { Stats } from 'node:fs';
 import { lstat, mkdir, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -23,17 +24,28 @@ type Answer = { readonly results: readonly OperationResult[] } | { readonly erro
 
 export type Operations = readonly (readonly [name: string, run: Operation])[];
 
+/** Bytes that the path of a socket may have on every system. Node 20 cuts longer ones silently, so that services would share one. */
+const LONGEST_PATH = 103;
+
 /**
- * The socket on which the service of a config file takes operations: beside its state file, or else in a folder of its user among
- * the temporary files.
+ * The socket on which the service of a config file takes operations: beside its state file. Without one, or where that path is
+ * too long, it is in a folder of its user among the temporary files.
  */
 export function controlPath(file: string, loaded: LoadedConfig): string {
   const chosen = stateKey.in(loaded.config);
   const [, type] = engineTypeOf(loaded) ?? [];
   const state = isRecord(chosen) ? type?.file?.(chosen) : undefined;
-  if (state !== undefined) return `${resolve(dirname(file), state)}.control`;
-  const name = createHash('sha256').update(resolve(file)).digest('hex').slice(0, 16);
-  return join(tmpdir(), `signed-data-proxy-${process.getuid?.() ?? 0}`, `${name}.control`);
+  const beside = state === undefined ? undefined : `${resolve(dirname(file), state)}.control`;
+  if (beside !== undefined && Buffer.byteLength(beside) <= LONGEST_PATH) return beside;
+  const name = createHash('sha256')
+    .update(beside ?? resolve(file))
+    .digest('hex')
+    .slice(0, 16);
+  return join(ownFolder(), `${name}.control`);
+}
+
+function ownFolder(): string {
+  return join(tmpdir(), `signed-data-proxy-${process.getuid?.() ?? 0}`);
 }
 
 /** Has all plugins that know an operation do it. @throws Error */
@@ -62,7 +74,7 @@ export class Control {
   async open(): Promise<void> {
     if (this.#server !== undefined || this.#operations().length === 0) return;
     try {
-      await ownFolder(this.#path);
+      await makeFolder(this.#path);
       this.#server = await listenAt(this.#path, (socket) => void this.#answer(socket));
     } catch (error) {
       const reason = messageOf(error);
@@ -91,13 +103,8 @@ export class Control {
 
 /** @returns what a running service answers; nothing where none listens. @throws Error for what it says or cannot say. */
 export async function askControl(path: string, asked: AskedOperation): Promise<readonly OperationResult[] | undefined> {
-  const socket = connect({ path, allowHalfOpen: true });
-  try {
-    await once(socket, 'connect');
-  } catch (error) {
-    if (['ENOENT', 'ECONNREFUSED'].includes(codeOf(error))) return undefined;
-    throw new Error(`${path} cannot be asked (${codeOf(error)}): use the command as the user of the service`);
-  }
+  const socket = await reach(path);
+  if (socket === undefined) return undefined;
   socket.end(JSON.stringify(asked));
   const said = await text(socket);
   if (said === '') throw new Error('the service has ended before it answered');
@@ -106,16 +113,49 @@ export async function askControl(path: string, asked: AskedOperation): Promise<r
   return answer.results;
 }
 
+/** What is asked may hold keys of nodes, and what is answered is believed: nobody else may listen. @throws Error */
+async function reach(path: string): Promise<Socket | undefined> {
+  try {
+    await checkPlace(path);
+    if (!isPrivate(await lstat(path)))
+      throw new Error(
+        `${path} is not a socket of this user alone: use the command as the user of the service, or remove it`,
+      );
+    const socket = connect({ path, allowHalfOpen: true });
+    await once(socket, 'connect');
+    return socket;
+  } catch (error) {
+    const code = codeOf(error);
+    if (['ENOENT', 'ECONNREFUSED'].includes(code)) return undefined;
+    if (code === 'unknown') throw error;
+    throw new Error(`${path} cannot be asked (${code}): use the command as the user of the service`);
+  }
+}
+
 /** Makes the folder of a socket among the temporary files, where others could have made it. @throws Error */
-async function ownFolder(path: string): Promise<void> {
+async function makeFolder(path: string): Promise<void> {
+  if (dirname(path) === ownFolder())
+    await mkdir(ownFolder(), { mode: 0o700 }).catch((error) => {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    });
+  await checkPlace(path);
+}
+
+/** Whether a socket can be where it is to be, and by nobody else's doing. @throws Error */
+async function checkPlace(path: string): Promise<void> {
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    throw new Error(`${path} is too long for a socket: set TMPDIR to a shorter path for service and command`);
   const folder = dirname(path);
-  if (dirname(folder) !== tmpdir()) return;
-  await mkdir(folder, { mode: 0o700 }).catch((error) => {
-    if (codeOf(error) !== 'EEXIST') throw error;
-  });
+  if (folder !== ownFolder()) return;
   const about = await lstat(folder);
-  if (!about.isDirectory() || about.uid !== process.getuid?.() || (about.mode & 0o077) !== 0)
-    throw new Error(`${folder} is not a folder of this user alone: remove it`);
+  if (!about.isDirectory() || !isPrivate(about))
+    throw new Error(
+      `${folder} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`,
+    );
+}
+
+function isPrivate({ uid, mode }: Stats): boolean {
+  return uid === process.getuid?.() && (mode & 0o077) === 0;
 }
 
 /** @returns nothing where another process of the service listens already. @throws Error */

@@ -264,6 +264,16 @@ ${helpOption}`,
     ],
     ['payments show', 'payments show <tx|nonce> -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
     [
+      'payments release',
+      'payments release <tx|nonce> -c <file> [--env <path>] [--payer <address>] [--force]',
+      `  -c, --config <file>  YAML config file
+  --env <path>         Variables file (default: .env, where there is one)
+  --payer <address>    Whose payment, where several have this nonce
+  --force              Also where its request may still be under way
+  -h, --help           Display this message
+`,
+    ],
+    [
       'payments reconcile',
       'payments reconcile -c <file> [--env <path>] --rpc <chain=url> [--dry-run]',
       `  -c, --config <file>  YAML config file

@@ -35,6 +35,7 @@ describe('payments show, release and reconcile', () => {
   const quietly = (words: readonly string[]) => runCli(test, words);
   const noError = (results: unknown) => ({ code: 0, stdout: results, stderr: '' });
   const error = (text: string) => ({ code: 1, stdout: [], stderr: `error: ${text}\n` });
+  const refused = (record: object, text: string) => ({ ...error(text), stdout: [{ ...record, refused: text }] });
   const redeem = async (service: RunningService, transaction: string) =>
     service.post('a/native', {}, await proofHeader(bob(), service, 'a/native', transaction));
   const nonceOf = ({ payload }: PaymentPayload) => (payload.authorization as { nonce: string }).nonce;
@@ -169,7 +170,10 @@ describe('payments show, release and reconcile', () => {
     );
     assert.deepEqual(
       await cli(service, 'release', taken.nonce),
-      error('its money may have been taken: ask the chain with "payments reconcile" first'),
+      refused(
+        { ...taken, fate: 'unknown' },
+        'its money may have been taken: ask the chain with "payments reconcile" first',
+      ),
     );
     const [used] = await shop.chain.provider.getLogs({
       ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
@@ -201,7 +205,8 @@ describe('payments show, release and reconcile', () => {
     ]);
     assert.deepEqual(
       await cli(service, 'release', transaction ?? ''),
-      error(
+      refused(
+        settled,
         `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`,
       ),
     );
