@@ -1,9 +1,9 @@
 import {
+  ContextKey,
   configKey,
   definePlugin,
   type Endpoint,
   millisecondsSchema,
-  Refusal,
   refTo,
   type Services,
   StateKey,
@@ -12,7 +12,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
-import { failureKindOf } from './shared/upstream-failure.ts';
+import { failureKindOf, unavailable } from './shared/upstream-failure.ts';
 
 const DEFAULTS = { failures: 5, openFor: 30_000 };
 
@@ -95,15 +95,10 @@ class Breaker {
   }
 }
 
-function unavailable(host: string, milliseconds: number): Refusal {
-  return new Refusal(503, 'Upstream unavailable', {
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
-    reason: `${host} is asked no more for a while: it has failed too often`,
-    failureClass: 'busy',
-  });
-}
+/** The breakers that a request's failure has been counted by: the attempts of one request open none. */
+const counted = new ContextKey<Set<Breaker>>('breakers that count the failure');
 
-/** Shared by all APIs, and by the generations before and after a reload. */
+/** By API and host: what clients of one API ask cannot shut another one off. Shared by the generations before and after a reload. */
 const kept = new StateKey<Map<string, Breaker>>('breakers of upstreams');
 
 const hostOf = (url: string) => /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
@@ -116,12 +111,14 @@ function breaking({ endpoints, states, meters, status, log }: Services): NonNull
   );
   status.show('breakers', () => [...breakers].map(([name, { isOpen }]) => ({ name, state: isOpen ? 'away' : 'up' })));
   const policies = new Map(endpoints.map((endpoint) => [endpoint.api, policyOf(endpoint)]));
-  return async (request, { endpoint, client }, { next }) => {
+  return async (request, exchange, { next }) => {
+    const { endpoint, client } = exchange;
     const policy = policies.get(endpoint.api);
     if (policy === undefined) return undefined;
     const host = hostOf(request.url);
-    const found = breakers.get(host) ?? new Breaker(host);
-    breakers.set(host, found);
+    const key = `${endpoint.api} ${host}`;
+    const found = breakers.get(key) ?? new Breaker(host);
+    breakers.set(key, found);
     const isTrial = found.begin();
     let hasFailed: boolean | undefined;
     try {
@@ -131,7 +128,11 @@ function breaking({ endpoints, states, meters, status, log }: Services): NonNull
     } catch (error) {
       const kind = failureKindOf(error);
       // A client that left, a full queue and a 429 tell nothing of whether the host works.
-      if (kind !== undefined && kind !== '429' && !client.aborted) hasFailed = kind !== 'other';
+      if (kind === undefined || kind === '429' || client.aborted) throw error;
+      hasFailed = kind !== 'other';
+      const counters = counted.get(exchange) ?? new Set();
+      if (hasFailed && !isTrial && counters.has(found)) hasFailed = undefined;
+      counted.set(exchange, counters.add(found));
       throw error;
     } finally {
       found.end(isTrial, hasFailed, policy, log);

@@ -10,7 +10,8 @@ import {
   Type,
 } from '../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
-import { isOutage, isUnsent } from './shared/upstream-failure.ts';
+import { isReadableOnTheWay } from '../plugins-sdk/lib/http/plain-http.ts';
+import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
 
 /** Milliseconds for which a host that has failed is asked after the others. */
 const REST_MS = 30_000;
@@ -28,6 +29,8 @@ const mirrors = configKey(
   ),
 );
 
+const withoutSlash = (url: string) => url.replace(/\/$/, '');
+
 function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.mirrors`;
   const found = mirrors.of(endpoint);
@@ -37,9 +40,20 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
       ? []
       : [error(`${at}[${i}]`, 'must be an http or https URL without user name, query and fragment')],
   );
+  const bases = [baseUrl(endpoint), ...found.map(withoutSlash)];
+  const twice = found.flatMap((_, i) =>
+    bases.indexOf(bases[i + 1] ?? '') <= i
+      ? [error(`${at}[${i}]`, 'is there twice, or the URL of the API itself')]
+      : [],
+  );
+  const isSecret = /^https:/i.test(keys.url.of(endpoint) ?? '');
+  const open = found.flatMap((text, i) =>
+    isSecret && isReadableOnTheWay(text) ? [error(`${at}[${i}]`, 'must be an https URL, as that of the API is')] : [],
+  );
   const message =
     'are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same';
-  return wrong.length > 0 ? wrong : [warning(at, message)];
+  const errors = [...wrong, ...open, ...twice];
+  return errors.length > 0 ? errors : [warning(at, message)];
 }
 
 /** The base URLs of an API, in the order in which they are asked: those that failed a moment ago come last. */
@@ -69,7 +83,7 @@ class Hosts {
 function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi']> {
   const apis = new Map(
     endpoints.map((endpoint) => {
-      const others = (mirrors.of(endpoint) ?? []).map((url) => url.replace(/\/$/, ''));
+      const others = (mirrors.of(endpoint) ?? []).map(withoutSlash);
       return [endpoint.api, others.length > 0 ? new Hosts([baseUrl(endpoint), ...others]) : undefined];
     }),
   );
@@ -86,14 +100,17 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
     if (!hosts || !request.url.startsWith(hosts.own)) return undefined;
     const deadline = performance.now() + (request.timeout ?? timeoutOf(endpoint));
     const bases = hosts.inOrder();
+    let failure: unknown;
     for (let i = 0; ; i += 1) {
       const [base = hosts.own, left] = [bases[i], bases.length - i];
       const timeout = Math.max(1, Math.floor((deadline - performance.now()) / left));
       try {
         return await next({ ...request, url: base + request.url.slice(hosts.own.length), timeout });
-      } catch (failure) {
-        // What may have been carried out is not asked for a second time.
-        const isElsewhereBetter = isOutage(failure) && (request.method === 'GET' || isUnsent(failure));
+      } catch (error) {
+        failure = worse(failure, error);
+        // What may have been carried out is not asked for a second time; all hosts share the slots of the API.
+        const isElsewhereBetter =
+          isOutage(error) && (isUnsent(error) || (request.method === 'GET' && error.status !== 503));
         if (!isElsewhereBetter || signal.aborted) throw failure;
         hosts.failed(base);
         if (left === 1) throw failure;

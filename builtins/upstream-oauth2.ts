@@ -1,5 +1,5 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
-import { apiPath, error } from '../plugins-sdk/checks.ts';
+import { apiPath, error, warning } from '../plugins-sdk/checks.ts';
 import { classOfRequest } from '../plugins-sdk/failure-class.ts';
 import {
   configKey,
@@ -16,9 +16,10 @@ import {
   Type,
 } from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
+import { isReadableOnTheWay } from '../plugins-sdk/lib/http/plain-http.ts';
 import { isLoopback } from '../plugins-sdk/lib/http/target.ts';
 import { withTimeout } from '../plugins-sdk/lib/time/with-timeout.ts';
-import { failed } from './shared/upstream-failure.ts';
+import { failed, worse } from './shared/upstream-failure.ts';
 import { tlsKey } from './shared/upstream-tls.ts';
 
 const Settings = Type.Object(
@@ -45,6 +46,8 @@ const oauth2 = configKey('api', 'oauth2', Type.Optional(Settings));
 const TOKEN_LIMIT = 64 * 1024;
 /** Part of a token's time after which another one is fetched. */
 const RENEWAL = 0.9;
+/** Milliseconds in which a refused token is renewed once. */
+const REJECTION_MS = 30_000;
 /** Seconds of a token that tells no time of its own; a 401 has it renewed, too. */
 const LIFETIME_S = 3600;
 
@@ -55,8 +58,19 @@ function checkOauth2(endpoint: EndpointDraft): Finding[] {
   const url = URL.canParse(settings.tokenUrl) ? new URL(settings.tokenUrl) : undefined;
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
   const names = Object.keys(keys.headers.of(endpoint) ?? {}).map((name) => name.toLowerCase());
+  const isPlain = url?.username === '' && url.password === '' && url.hash === '';
+  const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
   return [
+    ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
     ...(isSafe ? [] : [error(`${at}.oauth2.tokenUrl`, 'must be an https URL, or an http URL of this machine')]),
+    ...(isPlain || !isSafe
+      ? []
+      : [
+          error(
+            `${at}.oauth2.tokenUrl`,
+            'must hold no user name, password or fragment: put them in clientId and clientSecret',
+          ),
+        ]),
     ...(names.includes('authorization')
       ? [error(`${at}.headers.Authorization`, 'would be sent in place of the token: leave it out, or oauth2')]
       : []),
@@ -70,6 +84,7 @@ class Token {
   /** Milliseconds of a call of the API. */
   readonly timeout: number;
   #fetching: Promise<string> | undefined;
+  #rejectableAt = 0;
   #present: { readonly text: string; readonly renewAt: number } | undefined;
 
   constructor(endpoint: Endpoint, settings: Static<typeof Settings>, client: HttpClient) {
@@ -82,14 +97,26 @@ class Token {
     return this.#client.close();
   }
 
-  /** @param rejected a token that the upstream has refused. @throws Refusal 502 */
-  async get(rejected?: string): Promise<string> {
+  /** @throws Refusal 502 */
+  async get(): Promise<string> {
     const found = this.#present;
-    if (found !== undefined && found.text !== rejected && performance.now() < found.renewAt) return found.text;
+    if (found !== undefined && performance.now() < found.renewAt) return found.text;
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
     });
     return this.#fetching;
+  }
+
+  /**
+   * Has a token renewed that the upstream refuses; seldom, since a 401 may also be about what a client asks.
+   * @returns whether there is another one to call with.
+   */
+  reject(text: string): boolean {
+    if (this.#present?.text !== text) return true;
+    if (performance.now() < this.#rejectableAt) return false;
+    this.#rejectableAt = performance.now() + REJECTION_MS;
+    this.#present = undefined;
+    return true;
   }
 
   async #fetch(): Promise<string> {
@@ -140,7 +167,7 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
     let text: string | undefined;
     const call = async () => {
       // The fetch goes on for others who wait for it.
-      text = await withTimeout(left(), token.get(text), () => {
+      text = await withTimeout(left(), token.get(), () => {
         throw failed('oauth2: timeout: no token in time', 'timeout');
       });
       const callHeaders = { ...request.callHeaders, Authorization: `Bearer ${text}` };
@@ -149,8 +176,11 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
     try {
       return await call();
     } catch (error) {
-      if (text === undefined || !isRefusal(error) || error.upstreamStatus !== 401) throw error;
-      return call();
+      const isRejected = text !== undefined && isRefusal(error) && error.upstreamStatus === 401;
+      if (!isRejected || !token.reject(text ?? '')) throw error;
+      return call().catch((later: unknown) => {
+        throw worse(error, later);
+      });
     }
   };
 }
@@ -170,6 +200,8 @@ export const upstreamOauth2 = definePlugin({
     }
     if (tokens.size === 0) return {};
     return {
+      // A library that is missing stops the start, not requests.
+      start: async () => void (await import('oauth4webapi')),
       stop: async () => {
         await Promise.all([...tokens.values()].map((token) => token.close()));
       },

@@ -1,8 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
-import { configKey, definePlugin, type Endpoint, type Taps, Type } from '../plugins-sdk/index.ts';
+import { warning } from '../plugins-sdk/checks.ts';
+import {
+  configKey,
+  definePlugin,
+  type Endpoint,
+  type EndpointDraft,
+  type Finding,
+  type Taps,
+  Type,
+} from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
-import { type FailureKind, failureKindOf } from './shared/upstream-failure.ts';
+import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
 
 /** Milliseconds before the second call, doubled each time. */
 const FIRST_PAUSE_MS = 100;
@@ -72,6 +81,7 @@ function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: M
     const policy = policies.get(endpoint);
     if (!policy?.methods.has(request.method)) return undefined;
     const deadline = performance.now() + policy.timeout;
+    let failure: unknown;
     for (let attempt = 1; ; attempt += 1) {
       const part = (deadline - performance.now()) / (policy.attempts - attempt + 1);
       try {
@@ -80,13 +90,23 @@ function retrying(policies: ReadonlyMap<Endpoint, Policy | undefined>, meters: M
         const kind = failureKindOf(error);
         const pause = pauseAfter(attempt, error);
         const isLast = attempt === policy.attempts || performance.now() + pause >= deadline;
-        if (isLast || kind === undefined || !policy.on.has(kind) || signal.aborted) throw error;
+        failure = worse(failure, error);
+        if (isLast || kind === undefined || !policy.on.has(kind) || signal.aborted) throw failure;
         await setTimeout(pause, undefined, { signal }).catch(() => undefined);
-        if (signal.aborted) throw error;
+        if (signal.aborted) throw failure;
         retries({ api: endpoint.api, after: kind }, 1);
       }
     }
   };
+}
+
+function check(endpoint: EndpointDraft): Finding[] {
+  const found = retry.of(endpoint);
+  const method = keys.method.of(endpoint) ?? 'GET';
+  const { methods = ['GET'] } = found ?? {};
+  if (found === undefined || methods.includes(method)) return [];
+  const message = `has no retries: calls by ${method} are repeated only where retry.methods names it, since it may do harm to ask twice`;
+  return [warning(endpoint.path, message)];
 }
 
 /** Calls an upstream again after a failure that may pass. Each attempt has its part of what is left of the API's `timeout`. */
@@ -94,6 +114,7 @@ export const upstreamRetry = definePlugin({
   name: 'upstream-retry',
   budget: 'none',
   keys: [retry],
+  check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, meters }) {
     const policies = new Map(endpoints.map((endpoint) => [endpoint, policyOf(endpoint)]));
     if ([...policies.values()].every((policy) => policy === undefined)) return {};

@@ -25,9 +25,20 @@ export function failureKindOf(error: unknown): FailureKind | undefined {
   return isUnsent(error) || failureClass === 'body' ? 'connect' : 'other';
 }
 
+/** The refusal of a host that is asked no more for so many milliseconds. */
+export function unavailable(host: string, milliseconds: number): Refusal {
+  return new Refusal(503, 'Upstream unavailable', {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
+    reason: `${host} is asked no more for a while: it has failed too often`,
+    failureClass: 'busy',
+  });
+}
+
+const { message: SPARED } = unavailable('', 0);
+
 /** Whether nothing of the request has reached the upstream, so that it can be sent elsewhere, whatever its method. */
-export function isUnsent({ failureClass = '' }: Refusal): boolean {
-  return ['dns', 'connect', 'tls'].includes(failureClass);
+export function isUnsent({ failureClass = '', message }: Refusal): boolean {
+  return ['dns', 'connect', 'tls'].includes(failureClass) || message === SPARED;
 }
 
 /** Whether an older answer, or another host, may do better: what an upstream says of the request itself, all would say. */
@@ -35,4 +46,9 @@ export function isOutage(error: unknown): error is Refusal {
   if (!isRefusal(error)) return false;
   const { status, upstreamStatus = 500 } = error;
   return [502, 503].includes(status) && (upstreamStatus < 400 || upstreamStatus > 499 || upstreamStatus === 429);
+}
+
+/** Of two failures of one request the one to tell: that there was no room later does not undo that the upstream was asked before. */
+export function worse(before: unknown, now: unknown): unknown {
+  return before !== undefined && isRefusal(now) && now.status === 503 ? before : now;
 }

@@ -4,7 +4,7 @@ import { error, warning } from '../../plugins-sdk/checks.ts';
 import { configKey, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 
-const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
+const pem = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 
 /** With what an upstream and its token endpoint are reached over https. */
 export const tlsKey = configKey(
@@ -33,6 +33,11 @@ export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
   if (!/^https:/i.test(keys.url.of(endpoint) ?? '')) return [error(`${at}.tls`, 'needs an https URL')];
   if ((cert === undefined) !== (key === undefined)) {
     return [error(`${at}.tls.${cert === undefined ? 'cert' : 'key'}`, 'is missing: cert and key go together')];
+  }
+  const names = Object.entries(tls).flatMap(([name, text]) => (text.includes('-----BEGIN ') ? [] : name));
+  if (names.length > 0) {
+    const message = 'must be the text in PEM, not the name of a file: have it come from a variable';
+    return names.map((name) => error(`${at}.tls.${name}`, message));
   }
   try {
     createSecureContext(tls);

@@ -56,7 +56,7 @@ describe('a log on a disk that is full', { concurrency: 2, skip }, () => {
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'exit'), [0, null]);
     const messages = linesOf(file).map(({ msg }) => msg);
-    assert.equal(messages.filter((msg) => msg.startsWith('GET /requests')).length, 100);
+    assert.equal(messages.filter((msg) => msg === 'request').length, 100);
     assert.equal(messages.at(-1), 'stopped');
   });
 

@@ -36,7 +36,7 @@ const endpoints = {
       { name: 'id', in: 'path', required: true },
       { name: 'token', in: 'header', required: true, secret: true },
       { name: 'alpha', in: 'body', required: true },
-      { name: 'pinned', required: true, fixed: 'p' },
+      { name: 'pinned', fixed: 'p' },
       { name: 'sid', in: 'cookie', required: true },
     ],
   },
@@ -132,7 +132,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     assert.equal((await ask('body', { note: null })).body, '{"note":null,"extra":"d"}');
   });
 
-  it('missing names are joined with ", " in the order of the config, secret and fixed ones too', async () => {
+  it('missing names are joined with ", " in the order of the config, secret ones too', async () => {
     await assertRefused(
       await service.post('api/required'),
       400,

@@ -229,7 +229,7 @@ describe('a config that cannot be used leaves everything as it was', () => {
       () => config({ b: {} }, plugin('promise')),
       [
         WARNING,
-        'error settings.plugins[1] (line 7): plugin "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, observe, vary, start, stop} at once',
+        'error settings.plugins[1] (line 7): plugin "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once',
         UNUSABLE,
       ],
     ],

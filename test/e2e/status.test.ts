@@ -119,7 +119,7 @@ describe('the status of a service', { concurrency: 4 }, () => {
 
   it('says which upstream is asked no more for a while', async (t) => {
     const service = await start(t, configOf({}, { api: { breaker: { failures: 2 } } }, { plain: {}, broken: {} }));
-    const name = new URL(upstream.url).host;
+    const name = `api ${new URL(upstream.url).host}`;
     await ask(service, 'plain', 200);
     assert.deepEqual((await statusOf(service)).breakers, [{ name, state: 'up' }]);
     for (const status of [502, 502, 503]) await ask(service, 'broken', status);

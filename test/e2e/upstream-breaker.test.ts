@@ -102,4 +102,24 @@ describe('breaker', () => {
     for (const _ of [1, 2, 3]) assert.equal((await service.post('api/e')).status, 200);
     assert.equal(down.requests.length, 1);
   });
+
+  it('counts a request once, however often it is repeated, and says how the upstream failed', async (t) => {
+    upstream.on('*', faults.serverError());
+    upstream.requests.splice(0);
+    const api = { breaker: { failures: 2, openFor: '1m' }, retry: { attempts: 3 } };
+    const { apis } = oneApi(upstream.url, { e: {} }, { api });
+    const { apis: others } = oneApi(upstream.url, { e: {} }, { api: { ...api, name: 'other', headers: { x: 'y' } } });
+    const service = await startTestService({
+      apis: [...apis, ...others.map((each) => ({ ...each, endpoints: [{ name: 'f', path: '/f' }] }))],
+    });
+    t.after(() => service.stop());
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.equal(upstream.requests.length, 3);
+    // The second failure opens it; what the upstream was asked before tells more than that it is asked no more.
+    await assertRefused(await service.post('api/e'), 502, 'API call failed');
+    assert.equal(upstream.requests.length, 4);
+    await assertRefused(await service.post('api/e'), 503, 'Upstream unavailable');
+    upstream.on('*', faults.json(7));
+    assert.equal((await service.post('other/f')).status, 200);
+  });
 });

@@ -88,7 +88,9 @@ describe('mirrors', () => {
     await assertRefused(await service.post('api/posted'), 502, 'API call failed');
     answers(faults.hang());
     await assertRefused(await service.post('api/posted'), 502, 'API call failed');
-    assert.deepEqual(asked(), [['/v1/posted', '/v1/posted'], [], []]);
+    answers(faults.reset());
+    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
+    assert.deepEqual(asked(), [['/v1/posted', '/v1/posted', '/v1/posted'], [], []]);
   });
 
   it('are counted', async () => {
@@ -147,3 +149,39 @@ for (const url of ['ftp://a.test', 'https://user@a.test', 'https://a.test?x=1', 
       /apis\[0\]\.mirrors\[0\].*: must be an http or https URL without user name, query and fragment/,
     );
   });
+
+for (const [what, url, mirrors, problem] of [
+  [
+    'of plain HTTP beside https',
+    'https://a.test',
+    ['http://b.test'],
+    'mirrors[0]: must be an https URL, as that of the API is',
+  ],
+  [
+    'equal to the API',
+    'https://a.test/',
+    ['https://a.test'],
+    'mirrors[0]: is there twice, or the URL of the API itself',
+  ],
+  [
+    'that is there twice',
+    'https://a.test',
+    ['https://b.test', 'https://b.test/'],
+    'mirrors[1]: is there twice, or the URL of the API itself',
+  ],
+] as const)
+  it(`a mirror is refused ${what}`, async () => {
+    const starting = startTestService(oneApi(url, { e: {} }, { api: { mirrors } }));
+    await assert.rejects(starting, (error: Error) => error.message.replace(/ \(line \d+\)/g, '').includes(problem));
+  });
+
+it('a POST goes to the mirror while the breaker of the host is open', async (t) => {
+  const down = await startUpstream({ '*': faults.serverError() });
+  const up = await startUpstream({ '*': faults.json(7) });
+  t.after(() => Promise.all([down.close(), up.close()]));
+  const api = { mirrors: [up.url], breaker: { failures: 1, openFor: '1m' } };
+  const service = await startTestService(oneApi(down.url, { e: { method: 'POST' } }, { api }));
+  t.after(() => service.stop());
+  assert.deepEqual([(await service.post('api/e')).status, (await service.post('api/e')).status], [502, 200]);
+  assert.deepEqual([down.requests.length, up.requests.length], [1, 1]);
+});

@@ -156,3 +156,19 @@ it('retries are refused that no config can mean', async () => {
   assert.match((await problem({ attempts: 3, on: ['4xx'] })) ?? '', /apis\[0\]\.retry\.on\[0\]/);
   assert.match((await problem({})) ?? '', /apis\[0\]\.retry/);
 });
+
+it('a warning says where a retry never repeats a call', async (t) => {
+  const service = await startTestService(
+    oneApi('http://127.0.0.1:1', { e: {}, posted: { method: 'POST' } }, { api: { retry: { attempts: 2 } } }),
+  );
+  t.after(() => service.stop());
+  const warnings = service.logs.flatMap(({ level, message }) =>
+    level === 'warn' && message.includes('retry') ? [message] : [],
+  );
+  assert.deepEqual(
+    warnings.map((text) => text.replace(/ \(line \d+\)/, '')),
+    [
+      'apis[0].endpoints[1]: has no retries: calls by POST are repeated only where retry.methods names it, since it may do harm to ask twice',
+    ],
+  );
+});

@@ -47,7 +47,9 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
   const balance = () => shop.market.balance(alice.address);
   const send = (payload: PaymentPayload, endpoint = 'a/sync', by = service) => by.post(endpoint, {}, paidBy(payload));
   const reasons = (from: number, by = service) =>
-    by.logs.slice(from).flatMap(({ fields }) => (typeof fields.reason === 'string' ? [fields.reason] : []));
+    by.logs
+      .slice(from)
+      .flatMap(({ level, fields }) => (level !== 'info' && typeof fields.reason === 'string' ? [fields.reason] : []));
 
   const url = () => new URL(shop.facilitator.url).origin;
   const common: Cases = {

@@ -691,7 +691,10 @@ describe('testPlugin', () => {
         { name: 'p', credential: [], setup: () => ({}) },
         'the plugin has an unknown member "credential", did you mean "credentials"?',
       ],
-      [returning(Promise.resolve({})), '"setup" must return {hooks, routes, observe, vary, start, stop} at once'],
+      [
+        returning(Promise.resolve({})),
+        '"setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once',
+      ],
       [returning({ route: [] }), '"setup" returned an unknown member "route", did you mean "routes"?'],
       [returning({ routes: {} }), '"routes" is no list'],
       [returning({ hooks: { lookup: () => undefined } }), 'the hook "lookup" is gone: use "answer"'],

@@ -9,8 +9,8 @@ import { program } from '../../cli/program.js';
  * Also makes the program that tests start, lest many of them make it at once.
  */
 
-/** They change what node has. */
-const ALONE = ['sdk/host-names.test.ts', 'sdk/system-resolver.test.ts'];
+/** They change what node, or the process, has. */
+const ALONE = ['e2e/spans.test.ts', 'sdk/host-names.test.ts', 'sdk/system-resolver.test.ts'];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */
 const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };

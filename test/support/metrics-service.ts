@@ -40,7 +40,7 @@ export async function scrapeEverything(): Promise<Scrape> {
         encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
       },
       {
-        api: { retry: { attempts: 2 }, mirrors: [upstream.url], breaker: true },
+        api: { retry: { attempts: 2 }, mirrors: [`${upstream.url}/mirror`], breaker: true },
         settings: {
           metrics: { port: 0 },
           audit: { path: 'audit.jsonl' },

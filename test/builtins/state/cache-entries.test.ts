@@ -32,11 +32,25 @@ describe('an entry', () => {
     const { cache, clock } = setUp();
     cache.set('a', 'A', { ttl: 1000, size: 1 });
     clock.now += 0.9;
-    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1000 });
+    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1000, isGood: true });
     clock.now += 998.5;
-    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1 });
+    assert.deepEqual(cache.get('a'), { value: 'A', ttl: 1, isGood: true });
     clock.now += 1;
     assert.equal(cache.get('a'), undefined);
+  });
+
+  it('is found no longer as good, and found still, for as long as it is wanted', () => {
+    const { cache, clock } = setUp();
+    cache.set('a', 'A', { ttl: 1000, goodFor: 100, staleFor: 500, size: 1 });
+    const found = () => cache.get('a');
+    clock.now += 99;
+    assert.deepEqual(found(), { value: 'A', ttl: 901, isGood: true });
+    clock.now += 1;
+    assert.deepEqual(found(), { value: 'A', ttl: 900, isGood: false });
+    clock.now += 1399;
+    assert.deepEqual(found(), { value: 'A', ttl: -499, isGood: false });
+    clock.now += 1;
+    assert.equal(found(), undefined);
   });
 
   it('is not prolonged by reading', () => {

@@ -141,7 +141,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   get #phase(): RequestPhase {
-    return this.#status > 0 ? 'answer' : (this.#connection?.phase ?? 'connect');
+    // Once it may have been sent, the server may have carried it out.
+    return this.#status > 0 || this.#sending ? 'answer' : (this.#connection?.phase ?? 'connect');
   }
 
   get #hasBody(): boolean {
