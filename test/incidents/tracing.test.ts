@@ -46,4 +46,19 @@ describe('an incident', () => {
       [{ msg: 'spans are not exported', error: '401 Unauthorized' }],
     );
   });
+
+  it('that a client or an upstream reports by an id of its own', async (t) => {
+    const { ask, log } = await start(t);
+    const id = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const mine = await ask({ traceparent: `00-${id}-00f067aa0ba902b7-01`, 'X-Request-Id': 'order-7' });
+    await ask({ traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Request-Id': 'order-8' });
+    const requestId = mine.headers.get('x-request-id');
+    await until(() => log().split('"msg":"request"').length > 2);
+    const symptom = 'A client or an upstream names a trace, or a request by its own id';
+    for (const given of [id, 'order-7']) {
+      assert.deepEqual(await foundInLog(symptom, log(), { ID: given }), [
+        { requestId, traceId: id, clientRequestId: 'order-7', endpoint: 'prices/eth', status: 200 },
+      ]);
+    }
+  });
 });

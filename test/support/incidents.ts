@@ -13,9 +13,20 @@ export async function queryOf(symptom: string): Promise<string> {
   return /^`(.+)`$/.exec(query)?.[1] ?? assert.fail(`the query of "${symptom}" is not all code: ${query}`);
 }
 
-/** What the row's query finds in a JSON log, by the command that the page shows. */
-export async function foundInLog(symptom: string, log: string): Promise<unknown[]> {
-  const child = run('jq', ['-cR', `fromjson? | ${await queryOf(symptom)}`], { maxBuffer: 1 << 28 });
+/**
+ * What the row's query finds in a JSON log, by the command that the page shows.
+ * @param given what whoever asks puts in place of the words in capitals.
+ */
+export async function foundInLog(
+  symptom: string,
+  log: string,
+  given: Readonly<Record<string, string>> = {},
+): Promise<unknown[]> {
+  const query = Object.entries(given).reduce(
+    (text, [word, value]) => text.replaceAll(word, value),
+    await queryOf(symptom),
+  );
+  const child = run('jq', ['-cR', `fromjson? | ${query}`], { maxBuffer: 1 << 28 });
   child.child.stdin?.end(log);
   const { stdout } = await child;
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
