@@ -11,6 +11,14 @@ export const health = definePlugin({
   openapi: () => ({
     schemas: {
       Health: objectSchema('The service is up', { status: { const: 'ok' }, node: refTo('schemas', 'Address') }),
+      Readiness: objectSchema(
+        'Whether the service takes requests',
+        {
+          status: { enum: ['ready', 'away', 'starting', 'stopping'] },
+          away: { type: 'array', items: { type: 'string' }, description: 'What it needs and cannot reach' },
+        },
+        ['away'],
+      ),
     },
     routes: [
       {
@@ -24,6 +32,16 @@ export const health = definePlugin({
             'While a process serves, it says that it is up; whether it takes requests is said by `GET /ready`.',
         },
         responses: { 200: { description: 'It is up', schema: refTo('schemas', 'Health') } },
+      },
+      {
+        method: 'GET',
+        path: '/ready',
+        admit: false,
+        operation: { operationId: 'ready', summary: 'Whether the service takes requests' },
+        responses: {
+          200: { description: 'It takes requests', schema: refTo('schemas', 'Readiness') },
+          503: { description: 'It takes none now', schema: refTo('schemas', 'Readiness') },
+        },
       },
     ],
   }),

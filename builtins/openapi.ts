@@ -7,6 +7,9 @@ const Details = Type.Object(
     description: Type.Optional(
       Type.String({ minLength: 1, maxLength: 5000, description: 'What clients should know of it; CommonMark' }),
     ),
+    version: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
+    ),
     servers: Type.Optional(
       Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$' }), {
         minItems: 1,

@@ -110,7 +110,7 @@ export interface OpenApiPart {
   readonly modes?: Readonly<Record<string, DescribedMode>>;
   readonly routes?: readonly DescribedRoute[];
   /** Members of the Info Object in place of the service's own words. */
-  readonly info?: { readonly title?: string; readonly description?: string };
+  readonly info?: { readonly title?: string; readonly description?: string; readonly version?: string };
   /** Server Objects; without any, the server is where the document is. */
   readonly servers?: readonly OpenApiObject[];
   /** Refusals of whatever is behind the stage `admit`. */

@@ -142,7 +142,7 @@ describe('the OpenAPI document of a running service', () => {
   });
 
   it('has a path for every endpoint, for polling and for health', () => {
-    const paths = [...Object.keys(service.ids).map(pathOf), '/health', '/requests/{requestId}'];
+    const paths = [...Object.keys(service.ids).map(pathOf), '/health', '/ready', '/requests/{requestId}'];
     assert.deepEqual(Object.keys(described.at('paths') as object), paths);
   });
 
@@ -286,6 +286,7 @@ describe('the OpenAPI document of a running service', () => {
 
   it('health, and an endpoint that is gone', async () => {
     await described.assertDescribed('/health', 'get', await fetch(`${service.url}/health`));
+    await described.assertDescribed('/ready', 'get', await fetch(`${service.url}/ready`));
     const url = `${service.url}/endpoints/0x${'0'.repeat(64)}`;
     const gone = await fetch(url, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
     assert.equal(gone.status, 404);
@@ -300,6 +301,14 @@ describe('GET /openapi.json', () => {
       await assertRefused(await fetch(`${service.url}/openapi.json`), 404, 'Not Found');
       await service.stop();
     }
+  });
+
+  it('has the version that the operator gives, and else the one of the program', async () => {
+    const versionIn = async (openapi: unknown) => {
+      const { info } = await documentOf({ settings: { openapi }, apis: apisAt('https://api.example') });
+      return Reflect.get(Object(info), 'version');
+    };
+    assert.deepEqual([await versionIn({ version: '2026-11' }), await versionIn(true)], ['2026-11', '1.2.3']);
   });
 
   it('counts against the rate limit, whose refusal is described', async () => {
@@ -378,7 +387,7 @@ apis:
       /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST \(a\/e, line 3\)$/m,
     );
     const { paths, tags }: { paths: object; tags: readonly { name: string }[] } = JSON.parse(stdout);
-    assert.deepEqual([Object.keys(paths).length, tags.map(({ name }) => name)], [2, ['b', 'service']]);
+    assert.deepEqual([Object.keys(paths).length, tags.map(({ name }) => name)], [3, ['b', 'service']]);
   });
 
   it('says nothing of upstreams, headers, fixed values, secrets, keys and nodes', async () => {

@@ -82,6 +82,7 @@ interface Contents {
 /** Modules, and all that they lead to. */
 function modulesOf(dist: string, own: Manifest, manifest: Manifest): Contents {
   const exports = Object.entries(own.exports).map(([path, module]): [string, string] => [path, String(module)]);
+  const root = exports.find(([path]) => path === '.')?.[1];
   const files = reached(
     dist,
     exports.map(([, module]) => join('.', module)),
@@ -89,6 +90,8 @@ function modulesOf(dist: string, own: Manifest, manifest: Manifest): Contents {
   return {
     files: new Map(files.map((file) => [file, file])),
     says: {
+      // For bundlers and type checkers that do not read `exports`.
+      ...(root && { main: root, types: typed(root).types }),
       exports: Object.fromEntries(exports.map(([path, module]) => [path, typed(module)])),
       files: [...new Set(files.map((file) => file.split('/')[0]))],
       dependencies: dependenciesOf(dist, files, manifest),
