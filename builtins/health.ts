@@ -37,7 +37,11 @@ export const health = definePlugin({
         method: 'GET',
         path: '/ready',
         admit: false,
-        operation: { operationId: 'ready', summary: 'Whether the service takes requests' },
+        operation: {
+          operationId: 'ready',
+          summary: 'Whether the service takes requests',
+          description: 'While something is away, it says what.',
+        },
         responses: {
           200: { description: 'It takes requests', schema: refTo('schemas', 'Readiness') },
           503: { description: 'It takes none now', schema: refTo('schemas', 'Readiness') },
