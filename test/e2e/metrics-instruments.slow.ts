@@ -155,6 +155,6 @@ describe('what features measure', () => {
     const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings: { metrics } }));
     t.after(() => service.stop());
     const { text } = await scrape(service);
-    assert.doesNotMatch(text, /cache|x402|tls|fhe/);
+    assert.doesNotMatch(text, /^signed_data_proxy_\w*(cache|x402|tls|fhe)/m);
   });
 });
