@@ -7,7 +7,6 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { Contract, ContractFactory, hexlify, randomBytes } from 'ethers';
 import { createWalletClient, defineChain, type Hex, http, publicActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { createNonceManager, jsonRpc } from 'viem/nonce';
 import type { Chain } from './chain.ts';
 import type { RunningService } from './service.ts';
 import { compile } from './solidity.ts';
@@ -102,8 +101,7 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
     nativeCurrency,
     rpcUrls: { default: { http: [chain.url] } },
   });
-  const nonceManager = createNonceManager({ source: jsonRpc() });
-  const account = privateKeyToAccount(payer(chain, 6).privateKey as Hex, { nonceManager });
+  const account = privateKeyToAccount(payer(chain, 6).privateKey as Hex);
   const client = createWalletClient({ account, chain: local, transport, pollingInterval: 20 }).extend(publicActions);
   type Signer = Parameters<typeof toFacilitatorEvmSigner>[0];
   // The types of the two libraries differ in what they leave out.
