@@ -23,7 +23,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',
-  'docs/operations.md': 'test/docs/pages.slow.ts',
+  'docs/run.md': 'test/docs/pages.slow.ts',
   'docs/operators-day.md': 'test/docs/pages.slow.ts',
   'docs/consumers-day.md': 'test/docs/pages.slow.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',

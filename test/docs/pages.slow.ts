@@ -8,8 +8,8 @@ it('docs/getting-started.md', async (t) => {
   });
 });
 
-it('docs/operations.md', async (t) => {
-  await walk(t, 'docs/operations.md', {
+it('docs/run.md', async (t) => {
+  await walk(t, 'docs/run.md', {
     env: { SERVICE_PRIVATE_KEY: KEY },
     skip: { 'openssl rand': 'openssl need not be installed' },
   });

@@ -7,12 +7,11 @@ import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { describeServers, eventually, freePort, openEngine, startProgram } from '../state/redis-server.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
 
-const page = await readPage('docs/operations.md');
-const [, section = ''] = page.split('\n## State\n');
+const page = await readPage('docs/state.md');
 
-describeServers('the settings of docs/operations.md', (program) => {
+describeServers('the settings of docs/state.md', (program) => {
   it('give nothing to complain of, and let the user do what the service does, and no more', async (t) => {
-    const block = blocksOf(section).find(({ notes }) => notes.get('named') === 'valkey.conf');
+    const block = blocksOf(page).find(({ notes }) => notes.get('named') === 'valkey.conf');
     const folder = await folderWith(t, { 'valkey.conf': String(block?.text).replace('STATE_PASSWORD', 'secret') });
     const port = await freePort();
     startProgram(t, program, [join(folder, 'valkey.conf'), '--dir', folder, '--port', `${port}`]);
@@ -45,9 +44,9 @@ function saidOf(fields: Readonly<Record<string, string>>, appendfsync?: string):
   return [...doubts.map((text) => `${text} | no start`), ...warnings.map((text) => `${text} | warning`)];
 }
 
-const rows = [...section.matchAll(/^\| `(.*?)` \| (no start|warning)/gm)].map(([, text, end]) => `${text} | ${end}`);
+const rows = [...page.matchAll(/^\| `(.*?)` \| (no start|warning)/gm)].map(([, text, end]) => `${text} | ${end}`);
 
-it('docs/operations.md says what is wrong with a server, in the words of the service', () => {
+it('docs/state.md says what is wrong with a server, in the words of the service', () => {
   const said = [
     saidOf({ aof_enabled: '0' }),
     saidOf({ maxmemory_policy: '…' }, 'always'),
@@ -62,7 +61,7 @@ it('docs/operations.md says what is wrong with a server, in the words of the ser
   );
 });
 
-it('docs/operations.md quotes texts that the engines have', async () => {
+it('docs/state.md quotes texts that the engines have', async () => {
   const sources = await Promise.all(
     ['builtins/state-redis', 'builtins/state-file', 'cli/service'].map(async (folder) => {
       const names = (await readdir(join(PACKAGE_ROOT, folder))).filter((name) => name.endsWith('.ts'));
@@ -70,7 +69,7 @@ it('docs/operations.md quotes texts that the engines have', async () => {
     }),
   );
   const known = sources.flat(2).join('\n');
-  const quoted = [...section.matchAll(/`([^`]*(?:state file|settings\.state: )[^`]*)`/g)].map(([, text = '']) => text);
+  const quoted = [...page.matchAll(/`([^`]*(?:state file|settings\.state: )[^`]*)`/g)].map(([, text = '']) => text);
   const others = rows.slice(6).map((row) => row.replace(/ \| .*/, ''));
   assert.ok(others.length > 8 && quoted.length > 5);
   // What a text is put together of stands in several places.

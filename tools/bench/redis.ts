@@ -20,7 +20,7 @@ async function freePort(): Promise<number> {
   return Number(port);
 }
 
-/** A server as docs/operations.md would have it, on the core of all that is not measured; nothing where it is not installed. */
+/** A server as docs/state.md would have it, on the core of all that is not measured; nothing where it is not installed. */
 export async function startRedis(folder: string): Promise<Redis | undefined> {
   if (spawnSync('redis-server', ['--version']).status !== 0) return undefined;
   const port = await freePort();
