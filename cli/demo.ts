@@ -40,16 +40,19 @@ function configFor(upstream: Server): string {
   const { port } = upstream.address() as AddressInfo;
   return `version: '1.0'
 server: { port: 0 }
+settings: { explorer: true }
 apis:
   - name: demo
     url: http://127.0.0.1:${port}
     auth: { type: free }
     endpoints:
       - name: encoded
+        description: The price of one asset, with 18 decimals
         path: /quote
         parameters: [{ name: symbol, default: ETHUSD }]
         encoding: { type: int256, path: $.price, times: '1e18' }
       - name: raw
+        description: The whole quote, as JSON
         path: /quote
         parameters: [{ name: symbol, default: ETHUSD }]
 `;
@@ -126,6 +129,7 @@ async function demo(): Promise<void> {
   await raw(service, ids.get('demo/raw') ?? '');
   say('\nAsk it yourself (Ctrl-C ends the demo):\n');
   say(`  curl -s -X POST ${service.url}/endpoints/${id} -H 'Content-Type: application/json' -d '{}'\n`);
+  say(`Or call it and check its signatures in a browser: ${service.url}/\n`);
   const stop = async () => {
     await service.stop();
     upstream.close();

@@ -6,14 +6,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-it('npm run demo: two verified answers, a curl line that works, and an end with Ctrl-C', async () => {
+it('npm run demo: two verified answers, a curl line and a page that work, and an end with Ctrl-C', async () => {
   const demo = spawn('npm', ['run', '--silent', 'demo'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(demo, 'exit');
   let text = '';
   for await (const chunk of demo.stdout) {
     text += chunk;
     const match = /curl -s -X POST (http:\S+) -H 'Content-Type: application\/json' -d '\{\}'\n/.exec(text);
-    if (match?.[1] === undefined) continue;
+    const page = /in a browser: (http:\S+\/)\n/.exec(text);
+    if (match?.[1] === undefined || page?.[1] === undefined) continue;
+    assert.match(await (await fetch(page[1])).text(), /The price of one asset, with 18 decimals/);
     const response = await fetch(match[1], {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
