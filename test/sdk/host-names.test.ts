@@ -6,7 +6,7 @@ import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
-import { candidates, listedAddresses, ParsedFile } from '../../plugins-sdk/lib/http/host-names/files.ts';
+import { listedAddresses, ParsedFile } from '../../plugins-sdk/lib/http/host-names/files.ts';
 import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 
@@ -270,34 +270,5 @@ describe('the files of the system', () => {
     assert.equal(file.read(), '');
     writeFileSync(path, 'three');
     assert.equal(file.read(), 'three');
-  });
-
-  it('resolv.conf: the last `search` or `domain`, and `ndots`', () => {
-    const cluster =
-      'nameserver 10.96.0.10\nsearch ns.svc.cluster.local svc.cluster.local. cluster.local\noptions ndots:5';
-    assert.deepEqual(candidates('db.ns', cluster), [
-      'db.ns.ns.svc.cluster.local',
-      'db.ns.svc.cluster.local',
-      'db.ns.cluster.local',
-      'db.ns',
-    ]);
-    const mixed = 'search a.test b.test\n; search c.test\n# search d.test\ndomain e.test f.test';
-    assert.deepEqual(candidates('db', mixed), ['db.e.test', 'db']);
-    assert.deepEqual(candidates('db.ns', mixed), ['db.ns', 'db.ns.e.test']);
-    assert.deepEqual(candidates('db', 'search .\noptions rotate ndots:x ndots:2 timeout:1'), ['db']);
-    assert.deepEqual(candidates('a.b', 'search c\noptions rotate ndots:x ndots:2 timeout:1'), ['a.b.c', 'a.b']);
-  });
-
-  it('a name is completed as the system would: first of all below as many dots as `ndots`, last of all otherwise', () => {
-    const rules = 'search a.test b.test\noptions ndots:2';
-    assert.deepEqual(candidates('db', rules), ['db.a.test', 'db.b.test', 'db']);
-    assert.deepEqual(candidates('db.svc', rules), ['db.svc.a.test', 'db.svc.b.test', 'db.svc']);
-    assert.deepEqual(candidates('api.example.com', rules), [
-      'api.example.com',
-      'api.example.com.a.test',
-      'api.example.com.b.test',
-    ]);
-    assert.deepEqual(candidates('db.', rules), ['db.']);
-    assert.deepEqual(candidates('db', 'domain\nnameserver 10.0.0.1'), candidates('db', ''));
   });
 });

@@ -10,7 +10,7 @@ import { program } from '../../cli/program.js';
  */
 
 /** They change what node, or the process, has. */
-const ALONE = ['e2e/spans.test.ts', 'sdk/host-names.test.ts', 'sdk/system-resolver.test.ts'];
+const ALONE = ['e2e/spans.test.ts', 'sdk/host-names.test.ts'];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */
 const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };

@@ -2,7 +2,7 @@ import dns, { type LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { withTimeout } from '../../time/with-timeout.ts';
-import { candidates, ParsedFile, RESOLVER_FILE } from './files.ts';
+import { ParsedFile, RESOLVER_FILE } from './files.ts';
 
 /** The addresses of a name, and for how many milliseconds they may be used. */
 export interface Found {
@@ -26,18 +26,11 @@ export class Dns {
   #settings: string | undefined;
 
   /**
-   * The addresses of a name, which is completed as the system would; undefined when the servers do not know it, or do not
-   * want to say.
+   * The addresses of a name; undefined when the servers do not know it, or do not want to say.
    * @throws Error when they say nothing in time
    */
-  async find(host: string): Promise<Found | undefined> {
-    const rules = this.#rules.read();
-    const resolver = this.#resolverFor(rules);
-    for (const name of candidates(host, rules)) {
-      const found = await addressesOf(resolver, name);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  find(host: string): Promise<Found | undefined> {
+    return addressesOf(this.#resolver(), host);
   }
 
   /** Ends all questions. */
@@ -46,10 +39,10 @@ export class Dns {
   }
 
   /** One for all questions, which share its sockets; a new one reads the servers from the file as it is now. */
-  #resolverFor(rules: string): Resolver {
+  #resolver(): Resolver {
     // Of the object: `setServers()` replaces its functions.
     const servers = dns.getServers();
-    const settings = `${servers.join()}\n${rules}`;
+    const settings = `${servers.join()}\n${this.#rules.read()}`;
     const last = this.#resolvers.at(-1);
     if (last !== undefined && settings === this.#settings) return last;
     const resolver = new Resolver(QUESTION);

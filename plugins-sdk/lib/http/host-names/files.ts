@@ -1,7 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 export const HOSTS_FILE =
@@ -54,20 +53,4 @@ export function listedAddresses(hosts: string): ReadonlyMap<string, readonly Loo
     }
   }
   return listed;
-}
-
-/**
- * The names that the system's own resolver would ask for in turn (resolv.conf(5)). Of several lines the last one counts. A
- * dot at the end means the name itself.
- */
-export function candidates(name: string, rules: string): string[] {
-  if (name.endsWith('.')) return [name];
-  const machine = ['', hostname().replace(/^[^.]*\.?/, '')];
-  const [, search, domain = search] =
-    [...rules.matchAll(/^\s*(?:search\b(.*)|domain[^\S\n]+(\S+))/gm)].at(-1) ?? machine;
-  const [, ndots = 1] = [...rules.matchAll(/^\s*options\b.*\bndots:(\d+)/gm)].at(-1) ?? [];
-  const domains = (domain ?? '').split(/\s+/).map((one) => one.replace(/\.$/, ''));
-  const completed = domains.filter((one) => one !== '').map((one) => `${name}.${one}`);
-  const dots = name.split('.').length - 1;
-  return dots >= Number(ndots) ? [name, ...completed] : [...completed, name];
 }

@@ -1,9 +1,9 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { BoundedTtlMap } from '../../bounded/bounded-ttl-map.ts';
 import { Dns, type Found } from './dns.ts';
 import { HOSTS_FILE, listedAddresses, ParsedFile } from './files.ts';
-import { SystemResolver } from './system.ts';
 
 /** Why a host name has no address; its codes are those of `dns.lookup`. */
 export class UnknownHost extends Error {
@@ -60,7 +60,6 @@ export class HostNames {
   readonly #underWay = new Map<string, Promise<Known>>();
   readonly #hosts = new ParsedFile(HOSTS_FILE, listedAddresses);
   readonly #dns = new Dns();
-  readonly #system = new SystemResolver();
   #isClosed = false;
 
   constructor({ now = () => performance.now(), resolve }: HostNamesOptions = {}) {
@@ -114,7 +113,6 @@ export class HostNames {
   close(): void {
     this.#isClosed = true;
     this.#dns.close();
-    this.#system.close();
   }
 
   async #lookUp(host: string): Promise<Known> {
@@ -136,8 +134,10 @@ export class HostNames {
     if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK, ttl: LONGEST_MS };
     const found = await this.#dns.find(host);
     if (found !== undefined) return found;
-    const addresses = await this.#system.find(host);
-    if (addresses.length === 0) throw new UnknownHost('ENOTFOUND');
+    // It completes short names, and knows multicast DNS and directories. It blocks a thread: servers that are silent never get here.
+    const addresses = await lookup(host, { all: true }).catch(() => {
+      throw new UnknownHost('ENOTFOUND');
+    });
     return { addresses, ttl: UNTIMED_MS };
   }
 }
