@@ -106,7 +106,7 @@ function checkLabel(api: Named, endpoint: Named, labels: Map<string, string>): F
 export function checkContext(
   config: Block,
   endpoints: readonly EndpointDraft[],
-  interpolated: (path: string) => boolean,
+  more: Pick<CheckContext, 'interpolated' | 'path'>,
 ): CheckContext {
-  return Object.freeze({ config, endpoints: Object.freeze(endpoints), interpolated });
+  return Object.freeze({ config, endpoints: Object.freeze(endpoints), ...more });
 }

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import type { Endpoint } from '../plugins-sdk/kernel.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
@@ -72,7 +73,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     patience: options.patience ?? PLUGIN_START_TIMEOUT_MS,
   });
   const { schema, findings: collisions } = compose(plugins.definitions);
-  const view = new View(source, schema, plugins.definitions);
+  const view = new View(source, schema, plugins.definitions, dirname(options.file));
   const { identified, findings: identityFindings } = view.identify(allowUnset);
   const findings = [
     ...source.findings,

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
 import type { CheckContext, Definition, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
 import { deepFreeze } from '../plugins-sdk/lib/objects/deep-freeze.ts';
@@ -31,8 +32,11 @@ export class View {
   readonly #source: Interpolated;
   readonly #schema: TSchema;
   readonly #definitions: readonly Definition[];
+  readonly #folder: string;
 
-  constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[]) {
+  /** @param folder that of the config file. */
+  constructor(source: Interpolated, schema: TSchema, definitions: readonly Definition[], folder: string) {
+    this.#folder = folder;
     const { config, rigid } = fill(source, schema);
     this.config = deepFreeze(config);
     this.wrongShapes = explainAll(schema, config);
@@ -154,7 +158,10 @@ export class View {
 
   #contextOf(config: Readonly<Record<string, unknown>>): CheckContext {
     const { references } = this.#source;
-    return checkContext(config, draftEndpoints(config, this.wrongShapes), (path) => references.has(path));
+    return checkContext(config, draftEndpoints(config, this.wrongShapes), {
+      interpolated: (path) => references.has(path),
+      path: (relative) => resolve(this.#folder, relative),
+    });
   }
 }
 

@@ -43,6 +43,8 @@ export interface CheckContext {
   readonly endpoints: readonly EndpointDraft[];
   /** Whether the value at a config path came, in whole or in part, from a variable. */
   interpolated(path: string): boolean;
+  /** Absolute path of a file, given one that is relative to the config file. */
+  path(relative: string): string;
 }
 
 /** Stage functions: the public hooks take a context, the inner ones the stage's arguments. */

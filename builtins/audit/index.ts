@@ -1,6 +1,6 @@
-import { resolve } from 'node:path';
 import { error } from '../../plugins-sdk/checks.ts';
 import {
+  type CheckContext,
   ContextKey,
   configKey,
   definePlugin,
@@ -16,7 +16,7 @@ import {
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { lineOf } from './line.ts';
-import { RollingFile } from './rolling-file.ts';
+import { FIELD, isForeign, RollingFile } from './rolling-file.ts';
 import { Writer } from './writer.ts';
 
 const MAX_SIZE = 100 * 1024 * 1024;
@@ -105,12 +105,15 @@ function writerFor({ states, log, now, meters }: Services, path: string, setting
   return writer;
 }
 
-function check(config: Readonly<Record<string, unknown>>): Finding[] {
+function check({ config, path: absolute }: CheckContext): Finding[] {
   const { path } = auditKey.in(config) ?? {};
+  if (path === undefined) return [];
   const state = stateKey.in(config);
-  if (path === undefined || !isRecord(state) || typeof state.path !== 'string') return [];
-  const isSame = resolve('/', path) === resolve('/', state.path);
-  return isSame ? [error('settings.audit.path', 'is the file of settings.state.path: choose another one')] : [];
+  if (isRecord(state) && typeof state.path === 'string' && absolute(path) === absolute(state.path))
+    return [error(FIELD, 'is the file of settings.state.path: choose another one')];
+  return isForeign(absolute(path))
+    ? [error(FIELD, 'is a file with something else in it, which does not begin with "{": choose another one')]
+    : [];
 }
 
 /** A line for each signed answer that a request came to, in a file that it is written to behind the requests. */
@@ -118,7 +121,7 @@ export const audit = definePlugin({
   name: 'audit',
   budget: 'none',
   keys: [auditKey],
-  check: ({ config }) => check(config),
+  check,
   setup(services) {
     const { config, now } = services;
     const settings = auditKey.in(config);

@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs';
+import { closeSync, constants, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { access, type FileHandle, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { rotatedFiles, rotatedName } from '../../plugins-sdk/lib/files/rotated.ts';
@@ -6,7 +6,9 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';
 
 const LINE_FEED = 10;
-const FIELD = 'settings.audit.path';
+const [OPEN] = Buffer.from('{');
+/** The key that names the file. */
+export const FIELD = 'settings.audit.path';
 
 export interface RollingFileOptions {
   readonly path: string;
@@ -104,6 +106,24 @@ export class RollingFile {
       await rm(path, { force: true });
       log.info('an old file of the audit record was removed', { path });
     }
+  }
+}
+
+/** Whether there is a file that begins otherwise than a record does: lines would be added to somebody's file. */
+export function isForeign(path: string): boolean {
+  try {
+    // To open a pipe would wait for its writer.
+    if (!statSync(path).isFile()) return false;
+    const file = openSync(path, 'r');
+    try {
+      const first = Buffer.alloc(1);
+      return readSync(file, first) === 1 && first[0] !== OPEN;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // The start says what is wrong with a file that cannot be read.
+    return false;
   }
 }
 

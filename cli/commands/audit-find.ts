@@ -16,6 +16,17 @@ import { codeOf, escapeUnprintable } from '../text.ts';
 /** Read only. */
 const pathKey = configKey('settings', 'audit.path', Type.Optional(Type.String()));
 
+/** What the options take, and how to say so. */
+const SHAPES = {
+  digest: [/^0x[0-9a-f]{64}$/i, 'a digest: 0x and 64 hex digits'],
+  request: [/^0x[0-9a-f]{64}$/i, 'the X-Request-Id of a response: 0x and 64 hex digits'],
+  payment: [
+    /^0x([0-9a-f]{64}|[0-9a-f]{40})$/i,
+    'a transaction or a nonce (0x and 64 hex digits), or a payer (0x and 40)',
+  ],
+  endpoint: [/^0x[0-9a-f]{64}$|.\/./i, 'an endpoint ID (0x and 64 hex digits), or a name such as prices/latest'],
+} as const;
+
 const CHUNK = 1 << 20;
 const [OPEN, CLOSE] = Buffer.from('{}');
 /** Milliseconds for which another process may go on to write a file that was renamed. */
@@ -32,7 +43,7 @@ interface Filter {
 
 /**
  * Prints the lines of an audit record that have all that is asked for, the oldest first, those of renamed files included.
- * @returns 0, or 1 when there is none.
+ * @returns 0, or 1 when there is none, which stderr says.
  */
 export async function findAudited(given: Given): Promise<number> {
   const filter = readFilter(given);
@@ -49,7 +60,9 @@ export async function findAudited(given: Given): Promise<number> {
     if ((await stat(name).catch(missing))?.ino !== about?.ino) found += await findIn(name, filter);
   }
   if (current !== undefined) found += await findIn(path, filter, current);
-  return found > 0 ? 0 : 1;
+  if (found > 0) return 0;
+  await complain('audit find', ['nothing was found']);
+  return 1;
 }
 
 async function findIn(name: string, filter: Filter, handle?: FileHandle): Promise<number> {
@@ -99,8 +112,13 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
 
 /** @throws UsageError before anything is read. */
 function readFilter(given: Given): Filter {
-  const lower = (name: string) => given.optional(name)?.toLowerCase();
-  const [digest, request, payment, endpoint] = ['digest', 'request', 'payment', 'endpoint'].map(lower);
+  const lower = (name: keyof typeof SHAPES) => {
+    const text = given.optional(name);
+    const [shape, meaning] = SHAPES[name];
+    if (text === undefined || shape.test(text)) return text?.toLowerCase();
+    throw new UsageError(`--${name} must be ${meaning}`);
+  };
+  const [digest, request, payment, endpoint] = [lower('digest'), lower('request'), lower('payment'), lower('endpoint')];
   const until = readTime(given, 'until') ?? Number.POSITIVE_INFINITY;
   const isWanted = (wanted: string | undefined, ...values: unknown[]) =>
     wanted === undefined || values.some((value) => String(value).toLowerCase() === wanted);

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { ConfigErrors } from '../../config/findings.ts';
 import type { PluginChoice } from '../../config/plugins/load.ts';
 import type { Observer } from '../../kernel/observer.ts';
@@ -81,7 +82,7 @@ function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = 
 /** @throws ConfigErrors where the service would not start with it. */
 function checkEncoding(encoder: Definition, { id: _, ...endpoint }: Endpoint): void {
   const draft: EndpointDraft = { ...endpoint, path: 'endpoint' };
-  const findings = encoder.check?.({ config: {}, endpoints: [draft], interpolated: () => false }) ?? [];
+  const findings = encoder.check?.({ config: {}, endpoints: [draft], interpolated: () => false, path: resolve }) ?? [];
   if (findings.some(({ level }) => level === 'error')) throw new ConfigErrors(findings);
 }
 

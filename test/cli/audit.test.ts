@@ -71,7 +71,8 @@ describe('audit find', () => {
       const cwd = await record(t);
       const ended = await runCli(t, ['audit', 'find', '-c', 'c.yaml', ...words], { cwd });
       const stdout = expected.map((text) => `${text}\n`).join('');
-      assert.deepEqual(ended, { code: expected.length > 0 ? 0 : 1, signal: null, stdout, stderr: warned(cwd) });
+      const [code, more] = expected.length > 0 ? [0, ''] : [1, 'audit find: nothing was found\n'];
+      assert.deepEqual(ended, { code, signal: null, stdout, stderr: `${warned(cwd)}${more}` });
     });
   }
 
@@ -106,6 +107,16 @@ describe('audit find', () => {
       await said('--path', 'audit.jsonl', '--since', 'yesterday'),
       'error: option --since <time> must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 2h\n',
     );
+    for (const [option, value, meaning] of [
+      ['digest', 'zzz', 'a digest: 0x and 64 hex digits'],
+      ['request', '0x12', 'the X-Request-Id of a response: 0x and 64 hex digits'],
+      ['payment', hex('g'), 'a transaction or a nonce (0x and 64 hex digits), or a payer (0x and 40)'],
+      ['endpoint', 'prices', 'an endpoint ID (0x and 64 hex digits), or a name such as prices/latest'],
+    ] as const)
+      assert.equal(
+        await said('--path', 'audit.jsonl', `--${option}`, value),
+        `error: --${option} must be ${meaning}\n`,
+      );
     assert.equal(
       await said('-c', 'none.yaml'),
       'error: none.yaml: settings.audit is not set, so that nothing is recorded\n',
