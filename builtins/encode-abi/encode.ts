@@ -21,7 +21,11 @@ function find(plan: Plan, data: Json, pathDelegated: boolean): readonly Match[] 
 function required<T>(found: T | undefined, path: CompiledPath, pathDelegated: boolean): T {
   if (found !== undefined) return found;
   // The operator's own path is worth a warning in the log; a client's is not, nor is its text.
-  throw new Refusal(502, `No value found at path: ${path.text}`, { fault: !pathDelegated, failureClass: 'encode' });
+  throw new Refusal(502, `No value found at path: ${path.text}`, {
+    fault: !pathDelegated,
+    reason: pathDelegated ? 'the path that the client has chosen finds nothing' : undefined,
+    failureClass: 'encode',
+  });
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or an exponent. */

@@ -38,7 +38,9 @@ export function parseTypes(text: string, origin: Origin): readonly AbiType[] {
   return members('type', text, origin).map((name) => {
     const type = origin === 'operator' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
     if (type !== undefined) return type;
-    throw new PlanError('type', `"${name}" is no type${origin === 'operator' ? suggestion(name) : ''}`);
+    // What a client has sent stays out of the log.
+    if (origin === 'requester') throw new PlanError('type', 'a member is no type that clients may choose');
+    throw new PlanError('type', `"${name}" is no type${suggestion(name)}`);
   });
 }
 

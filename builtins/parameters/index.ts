@@ -96,7 +96,12 @@ function requireExact({ declared }: Prepared, given: Parameters, exchange: Excha
 function requireFit({ declared, misfits }: Prepared, values: Values): void {
   for (const [index, misfit] of misfits.entries()) {
     const why = values[index] === undefined ? undefined : misfit?.(values[index]);
-    if (why !== undefined) throw new Refusal(400, `Invalid parameter: ${declared[index]?.name} (${why})`);
+    if (why === undefined) continue;
+    const { name } = declared[index] ?? {};
+    // Why it does not fit may name members that the client has made up: that is no matter of the log.
+    throw new Refusal(400, `Invalid parameter: ${name} (${why})`, {
+      reason: `parameter "${name}" does not fit its schema`,
+    });
   }
 }
 
@@ -107,7 +112,7 @@ function requireKnown({ known }: Prepared, given: Parameters): void {
   const unknown = known && Object.keys(given).find((name) => !known.has(name));
   if (unknown === undefined) return;
   const named = unknown.length > NAMED ? `${unknown.slice(0, NAMED)}…` : unknown;
-  throw new Refusal(400, `Unknown parameter: ${named}`);
+  throw new Refusal(400, `Unknown parameter: ${named}`, { reason: 'a parameter that the endpoint does not take' });
 }
 
 /** @throws Refusal 400 for a value that does not fit its schema or its place */

@@ -125,6 +125,72 @@ describe('the line of a request as JSON', () => {
     });
   });
 
+  it('quotes nothing that a client has sent, though the client is told', async (t) => {
+    const secret = 'patient-4711';
+    const schema = { type: 'object', additionalProperties: { type: 'string' } };
+    const own = await startTestService(
+      {
+        apis: [
+          {
+            name: 'a',
+            url: upstream.url,
+            auth: { type: 'free' },
+            endpoints: [
+              { name: 'chosen', path: '/price', encoding: { type: '*', path: '*', times: '*' } },
+              { name: 'strict', path: '/price?strict', strictParameters: true },
+              {
+                ...{ name: 'body', path: '/price?body', method: 'POST' },
+                parameters: [{ name: 'who', in: 'body', schema }],
+              },
+            ],
+          },
+        ],
+      },
+      JSON_LOG,
+    );
+    t.after(() => own.stop());
+    const chosen = { _type: 'int256', _path: '$.price', _times: '1' };
+    for (const [name, parameters, error, detail] of [
+      [
+        'chosen',
+        { ...chosen, _path: `$.${secret}` },
+        `No value found at path: $.${secret}`,
+        'the path that the client has chosen finds nothing',
+      ],
+      [
+        'chosen',
+        { ...chosen, _path: `$.${secret}[` },
+        'Invalid `_path` request parameter',
+        'expected a name, an index or "*" at character 16',
+      ],
+      [
+        'chosen',
+        { ...chosen, _type: secret },
+        'Invalid `_type` request parameter',
+        'a member is no type that clients may choose',
+      ],
+      [
+        'chosen',
+        { ...chosen, _times: secret },
+        'Invalid `_times` request parameter',
+        'times is not a decimal number such as 100, 0.5 or 1e18',
+      ],
+      ['strict', { [secret]: 1 }, `Unknown parameter: ${secret}`, 'a parameter that the endpoint does not take'],
+      [
+        'body',
+        { who: { [secret]: 1 } },
+        `Invalid parameter: who (/${secret} must be string)`,
+        'parameter "who" does not fit its schema',
+      ],
+    ] as const) {
+      const response = await own.post(`a/${name}`, parameters);
+      assert.deepEqual(await response.json(), { error });
+      assert.equal((await fieldsOf(response, own)).detail, detail);
+    }
+    const atInfo = own.logs.filter(({ level }) => level !== 'debug');
+    assert.ok(!JSON.stringify(atInfo).includes(secret), JSON.stringify(atInfo));
+  });
+
   it('the line of the failure has both, too', async () => {
     const requestId = (await service.post('a/down')).headers.get('x-request-id');
     const line = service.logs.find(({ level, fields }) => level === 'warn' && fields.requestId === requestId);
