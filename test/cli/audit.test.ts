@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { auditLines, untilAudited } from '../support/audit.ts';
 import { startAudited, withoutLimits } from './audited.ts';
-import { folderWith, runCli } from './run.ts';
+import { folderWith, launchCli, runCli } from './run.ts';
 import { configText } from './service-config.ts';
 import { until } from './started.ts';
 
@@ -84,7 +84,7 @@ describe('audit find', () => {
     assert.ok((await stat(join(cwd, 'other.jsonl'))).size > 70_000_000);
     const env = { NODE_OPTIONS: '--max-old-space-size=64' };
     const words = ['audit', 'find', '--path', 'other.jsonl', '--request', hex('4')];
-    assert.deepEqual(await runCli(t, words, { cwd, env }), {
+    assert.deepEqual(await launchCli(t, words, { cwd, env }).ended, {
       code: 0,
       signal: null,
       stdout: `${LINES.four}\n`,

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { HDNodeWallet, Mnemonic } from 'ethers';
-import { folderWith, runCli } from './run.ts';
+import { folderWith, launchCli, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 
 const failed = (message: string) => ({ code: 1, signal: null, stdout: '', stderr: `error: ${message}\n` });
 const printed = (stdout: string) => ({ code: 0, signal: null, stdout, stderr: '' });
 
-describe('generate-mnemonic', { concurrency: 4 }, () => {
+describe('generate-mnemonic', () => {
   it('prints a mnemonic, its private key and its address, and nothing else', async (t) => {
-    const { code, stdout, stderr } = await runCli(t, ['generate-mnemonic']);
+    const { code, stdout, stderr } = await launchCli(t, ['generate-mnemonic']).ended;
     assert.deepEqual([code, stderr], [0, '']);
     const [, phrase = '', key, address] =
       /^Mnemonic: ([a-z ]+)\nPrivate key: (0x[0-9a-f]{64})\nAddress: (0x[0-9a-fA-F]{40})\n$/.exec(stdout) ?? [];
@@ -28,7 +28,7 @@ describe('generate-mnemonic', { concurrency: 4 }, () => {
   });
 });
 
-describe('address', { concurrency: 4 }, () => {
+describe('address', () => {
   const other = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
   const otherAddress = HDNodeWallet.fromPhrase(other).address;
 
@@ -89,7 +89,7 @@ describe('address', { concurrency: 4 }, () => {
   });
 });
 
-describe('config validate', { concurrency: 4 }, () => {
+describe('config validate', () => {
   const { eth, all } = specifications();
 
   it('prints the ID of every endpoint, without a signer', async (t) => {
@@ -175,7 +175,7 @@ describe('config validate', { concurrency: 4 }, () => {
       'crash.mjs':
         'setImmediate(() => { throw new Error("one\\ntwo"); }); await new Promise((done) => setTimeout(done, 60_000));',
     });
-    const ended = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    const ended = await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended;
     const place = `(at Immediate.<anonymous> (${pathToFileURL(join(cwd, 'crash.mjs'))}:1:28))`;
     assert.deepEqual(ended, failed(`uncaught exception: Error: one\\ntwo ${place}`));
   });
@@ -187,7 +187,7 @@ describe('config validate', { concurrency: 4 }, () => {
     });
     const place = `(at ${pathToFileURL(join(cwd, 'exit.mjs'))}:1:9)`;
     assert.deepEqual(
-      await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }),
+      await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended,
       failed(`the process was ended by code that is not its own, such as a plugin's: process.exit(0) ${place}`),
     );
   });
@@ -197,7 +197,7 @@ describe('config validate', { concurrency: 4 }, () => {
       'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./timer.mjs }] }'),
       'timer.mjs': 'setInterval(() => {}, 1000); export default { name: "timer", hooks: { onResponseSent() {} } };',
     });
-    assert.equal((await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd })).code, 0);
+    assert.equal((await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended).code, 0);
   });
 });
 
@@ -212,7 +212,7 @@ describe('config schema', () => {
   });
 });
 
-describe('plugins', { concurrency: 4 }, () => {
+describe('plugins', () => {
   it('prints the routes with their plugins, budgets and gates, and who observes', async (t) => {
     const more = 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }] }';
     const cwd = await folderWith(t, {

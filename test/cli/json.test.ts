@@ -30,7 +30,7 @@ async function answer(types: readonly string[], values: readonly unknown[], id =
   return { file, data, digest, signature };
 }
 
-describe('config validate --json', { concurrency: 4 }, () => {
+describe('config validate --json', () => {
   it('has endpoints, warnings and recommendations', async (t) => {
     const text = configText().replace('    auth: { type: free }\n', '').replace('prices\n', '"p\\u202e"\n');
     const { code, stderr, result } = await runJson(t, { 'c.yaml': text }, 'config', 'validate', '-c', 'c.yaml');
@@ -101,7 +101,7 @@ describe('config validate --json', { concurrency: 4 }, () => {
   });
 });
 
-describe('verify --json', { concurrency: 4 }, () => {
+describe('verify --json', () => {
   it('has what the answer says, its value decoded by --type', async (t) => {
     const { file, data, digest, signature } = await answer(['int256', 'string'], [-7n, 'a "b"\n']);
     const words = ['verify', 'a.json', '--type', 'int256,string'];
@@ -185,7 +185,7 @@ describe('verify --json', { concurrency: 4 }, () => {
   });
 });
 
-describe('plugins --json', { concurrency: 4 }, () => {
+describe('plugins --json', () => {
   it('has stages, routes and observers', async (t) => {
     const files = {
       'c.yaml': configText(undefined, 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }] }'),

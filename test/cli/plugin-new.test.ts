@@ -39,7 +39,7 @@ Use it, in a config file beside it:
 `;
 }
 
-describe('plugin new', { concurrency: 2 }, () => {
+describe('plugin new', () => {
   it('writes a plugin whose test passes and that a config file can name, in any folder', async (t) => {
     const cwd = await folderWith(t);
     const made = await runCli(t, ['plugin', 'new', 'price-floor', '--dir', 'my/plugins'], { cwd });

@@ -49,7 +49,7 @@ const withoutPlace = (text = '') => text.replace(/ \(at .*\)$/, ' (at …)');
 
 const MALFORMED = 'config.slow: malformed variable reference: write ${NAME}, or $${ for the text ${';
 
-describe('plugin test, on the command line', { concurrency: 2 }, () => {
+describe('plugin test, on the command line', () => {
   it('passes a sample through the hooks of a plugin that lies in any folder', async (t) => {
     const cwd = await folderWith(t);
     const { code } = await runCli(t, ['plugin', 'new', 'mine'], { cwd });

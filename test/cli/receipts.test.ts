@@ -20,7 +20,7 @@ async function verify(t: TestContext, answer: string, ...options: string[]): Pro
 
 const refused = (message: string): Ended => ({ code: 1, signal: null, stdout: '', stderr: `error: ${message}\n` });
 
-describe('verify --parameters', { concurrency: 4 }, () => {
+describe('verify --parameters', () => {
   const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [endpointId, unsigned.timestamp, '0x1234']);
   const lines = [
     `Signer: ${wallet.address}`,
@@ -76,7 +76,7 @@ describe('verify --parameters', { concurrency: 4 }, () => {
   }
 });
 
-describe('config validate: the recommendation of receipts', { concurrency: 4 }, () => {
+describe('config validate: the recommendation of receipts', () => {
   const validate = async (t: TestContext, endpoints: Readonly<Record<string, object>>, api = {}, more = {}) => {
     const list = Object.entries(endpoints).map(([name, endpoint]) => ({ name, path: `/${name}`, ...endpoint }));
     const apis = [{ name: 'api', url: 'https://api.example.com', auth: { type: 'free' }, ...api, endpoints: list }];

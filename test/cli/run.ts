@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -5,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { runCommandLine } from '../../cli/command-line.ts';
+import { complain, describeError } from '../../cli/terminal.ts';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const PROGRAM = join(PACKAGE_ROOT, 'cli/bin.js');
@@ -75,9 +78,70 @@ export function launchCli(t: TestContext, args: readonly string[], options: RunO
   return launch(t, process.execPath, [PROGRAM, ...args], options);
 }
 
-/** Runs the command line to its end. */
-export function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  return launchCli(t, args, options).ended;
+type Stream = 'stdout' | 'stderr';
+
+/** What a command line that runs in this process has written, and what it has put in the place of `write`. */
+interface Writing {
+  readonly written: Record<Stream, string>;
+  readonly replaced: Partial<Record<Stream, NodeJS.WriteStream['write']>>;
+}
+
+const writing = new AsyncLocalStorage<Writing>();
+
+/** What others write meanwhile, such as the reports of tests, goes where it always goes. */
+function capture(name: Stream): void {
+  const stream = process[name];
+  const write = stream.write.bind(stream);
+  const captured = (chunk: string | Uint8Array, ...rest: unknown[]) => {
+    const now = writing.getStore();
+    if (now === undefined) return Reflect.apply(write, stream, [chunk, ...rest]);
+    now.written[name] += typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk);
+    const done = rest.at(-1);
+    if (typeof done === 'function') process.nextTick(done);
+    return true;
+  };
+  Object.defineProperty(stream, 'write', {
+    get: () => writing.getStore()?.replaced[name] ?? captured,
+    set: (other: NodeJS.WriteStream['write']) => {
+      const now = writing.getStore();
+      if (now !== undefined) now.replaced[name] = other;
+    },
+  });
+}
+capture('stdout');
+capture('stderr');
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command to its end in this process, as `cli/main.ts` does: a process for each would take most of the time of these tests.
+ * One runs at a time, since a process has one folder and one environment. What depends on a process of its own is launched.
+ */
+export function runCli(_: unknown, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const ended = last.then(() => runHere(args, options));
+  last = ended;
+  return ended;
+}
+
+async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOptions): Promise<Ended> {
+  const before = { cwd: process.cwd(), env: process.env };
+  const written = { stdout: '', stderr: '' };
+  process.env = environment(env);
+  process.chdir(cwd);
+  try {
+    const code = await writing.run({ written, replaced: {} }, async () => {
+      try {
+        return await runCommandLine(args);
+      } catch (error) {
+        await complain('error', describeError(error));
+        return 1;
+      }
+    });
+    return { code, signal: null, ...written };
+  } finally {
+    process.chdir(before.cwd);
+    process.env = before.env;
+  }
 }
 
 /** A folder with files, removed when the test ends. */

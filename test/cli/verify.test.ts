@@ -40,7 +40,7 @@ async function verifyText(t: TestContext, text: string | Buffer, ...options: str
   return { ...ended, stderr: ended.stderr.replace(join(cwd, 'a.json'), 'FILE') };
 }
 
-describe('verify, with what the service sends', { concurrency: 4 }, () => {
+describe('verify, with what the service sends', () => {
   let upstream: Upstream;
   let service: RunningService;
 
@@ -118,7 +118,7 @@ describe('verify, with what the service sends', { concurrency: 4 }, () => {
   });
 });
 
-describe('verify', { concurrency: 4 }, () => {
+describe('verify', () => {
   const report = (timestamp: string, seconds: number) =>
     accepted([
       `Signer: ${wallet.address}`,
@@ -209,7 +209,7 @@ describe('verify', { concurrency: 4 }, () => {
   }
 
   it('refuses what is too large, without reading to the end', async (t) => {
-    assert.deepEqual(await runCli(t, ['verify', '/dev/zero']), refused('/dev/zero: larger than 16 MiB'));
+    assert.deepEqual(await launchCli(t, ['verify', '/dev/zero']).ended, refused('/dev/zero: larger than 16 MiB'));
   });
 
   it('names a file that cannot be read', async (t) => {
