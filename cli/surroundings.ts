@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { useProxyVariables } from '../plugins-sdk/lib/http/client/proxies.ts';
@@ -46,6 +46,21 @@ export function openFileWarning(envFile: string | undefined): string | undefined
   const about = statSync(file, { throwIfNoEntry: false });
   if (process.platform === 'win32' || about?.isFile() !== true || (about.mode & 0o077) === 0) return undefined;
   return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
+}
+
+/**
+ * Where a key was looked for that is missing: a start in the wrong directory, or with another file, has left the right one unread.
+ * @param names of the variables that would do.
+ */
+export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
+  const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
+  const { loadEnvironment } = await import('../config/environment.ts');
+  const kept = await loadEnvironment({ cwd: dirname(usual), env: {} }).catch(() => undefined);
+  const unread = file === usual ? undefined : names.find((name) => kept?.[name]);
+  if (unread !== undefined)
+    return `${usual} has ${unread}, but --env names ${file}: write it there, or leave out --env`;
+  if (existsSync(file)) return `${file} has neither: write one there`;
+  return `there is no ${file}: start where it is, or name one with --env`;
 }
 
 /**

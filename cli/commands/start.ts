@@ -1,12 +1,12 @@
 import { type Stats, watchFile } from 'node:fs';
-import { overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
+import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';
 import type { Given } from '../arguments.ts';
 import { reportCrashesTo } from '../service/crash.ts';
 import type { Service } from '../service/index.ts';
 import { createLog, type LogSettings, logSettings, type ProcessLog } from '../service/log.ts';
 import { type ReadVariables, readNow } from '../service/reload-faults.ts';
 import { startWatchdog, watchdogSeconds } from '../service/watchdog.ts';
-import { environmentFile, openFileWarning, readEnvironment, userPath } from '../surroundings.ts';
+import { environmentFile, openFileWarning, readEnvironment, userPath, whereKeyWasSought } from '../surroundings.ts';
 import { askedWorkers, configuredWorkers, refusePipes } from '../workers/count.ts';
 import { readWorkerIdentity } from '../workers/worker-identity.ts';
 
@@ -53,6 +53,9 @@ export async function start(given: Given): Promise<number> {
       reloads.answerWith(() => service.reload(now));
       return service;
     });
+  } catch (error) {
+    if (!(error instanceof MissingKey)) throw error;
+    throw new Error(`${error.message}; ${await whereKeyWasSought(error.names, envFile)}`);
   } finally {
     await log.drain();
   }

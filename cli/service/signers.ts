@@ -14,7 +14,13 @@ import type {
   SignerType,
   Signing,
 } from '../../plugins-sdk/signing/signers.ts';
-import { type Environment, type SignerRole, signerVariables, VARIABLES } from '../../plugins-sdk/signing/variables.ts';
+import {
+  type Environment,
+  MissingKey,
+  type SignerRole,
+  signerVariables,
+  VARIABLES,
+} from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
 import { signerAddressOf } from './assemble.ts';
 
@@ -153,6 +159,8 @@ export class Signers implements Signing {
     const signer = await this.#openWithTimeout(type, config, role).catch((error: unknown) => {
       const at = role === 'next' ? 'settings.signer.next: ' : 'settings.signer: ';
       // A key of the environment is no matter of the config.
+      // The start says where it has looked.
+      if (error instanceof MissingKey) throw error;
       throw new Error(`${type.local ? '' : at}${hide(messageOf(error))}`);
     });
     const limits = { timeout: Number(timeout), concurrency: Number(concurrency) };

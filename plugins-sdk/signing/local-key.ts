@@ -5,7 +5,7 @@ import { toBytes } from '../lib/eth/hex.ts';
 import { type Statement, signatureHex } from '../lib/eth/statements.ts';
 import { ethers } from '../lib/process/lazy.ts';
 import type { Signer } from './signers.ts';
-import { type Environment, type SignerRole, VARIABLES } from './variables.ts';
+import { type Environment, MissingKey, type SignerRole, VARIABLES } from './variables.ts';
 
 /** The account of a mnemonic: BIP-44, coin type 60, first account, first address. */
 export const DERIVATION_PATH = "m/44'/60'/0'/0/0";
@@ -46,7 +46,7 @@ export function signerFromEnvironment(env: Environment, role: SignerRole = 'curr
   const names = VARIABLES[role];
   const { [names.mnemonic]: mnemonic, [names.privateKey]: privateKey } = env;
   if (mnemonic) return createSigner(privateKeyOfMnemonic(mnemonic, names.mnemonic));
-  if (!privateKey) throw new Error(`${names.privateKey} or ${names.mnemonic} must be set`);
+  if (!privateKey) throw new MissingKey([names.privateKey, names.mnemonic]);
   if (parsePrivateKey(privateKey) === undefined) throw new Error(`${names.privateKey} must be ${PRIVATE_KEY_RULE}`);
   return createSigner(privateKey);
 }

@@ -22,3 +22,14 @@ export function signerVariables(env: Environment): Readonly<Record<string, strin
 export function overruled(given: Environment): string[] {
   return Object.values(VARIABLES).flatMap(({ mnemonic, privateKey }) => (given[mnemonic] ? [privateKey] : []));
 }
+
+/** No variable of a signer is set. */
+export class MissingKey extends Error {
+  /** Of the variables that would do. */
+  readonly names: readonly string[];
+
+  constructor(names: readonly string[]) {
+    super(`${names.join(' or ')} must be set`);
+    this.names = names;
+  }
+}

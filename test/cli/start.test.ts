@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -88,8 +89,18 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
   });
 
   it('no signer', async (t) => {
-    const { ended } = await start(t, { 'c.yaml': configText() }, {});
-    assert.deepEqual(ended, failed('SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set'));
+    const missing = 'SERVICE_PRIVATE_KEY or SERVICE_MNEMONIC must be set';
+    const { cwd, ended } = await start(t, { 'c.yaml': configText() }, {});
+    const env = join(cwd, '.env');
+    assert.deepEqual(ended, failed(`${missing}; there is no ${env}: start where it is, or name one with --env`));
+    await writeFile(env, 'SERVICE_PRIVATE_KEY=\n', { mode: 0o600 });
+    const again = (...more: string[]) => runCli(t, ['start', '-c', 'c.yaml', ...more], { cwd });
+    assert.deepEqual(await again(), failed(`${missing}; ${env} has neither: write one there`));
+    await writeFile(env, `SERVICE_PRIVATE_KEY=${KEY}\n`);
+    const other = join(cwd, 'other.env');
+    await writeFile(other, 'HOST=a.example\n', { mode: 0o600 });
+    const cure = `${env} has SERVICE_PRIVATE_KEY, but --env names ${other}: write it there, or leave out --env`;
+    assert.deepEqual(await again('--env', 'other.env'), failed(`${missing}; ${cure}`));
   });
 
   it('a bad private key, which is not shown', async (t) => {
