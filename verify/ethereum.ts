@@ -1,6 +1,6 @@
-import { secp256k1 } from '@noble/curves/secp256k1';
 import { keccak_256 } from '@noble/hashes/sha3';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
+import { secp256k1 } from './secp256k1.ts';
 
 /** `0x` and hex digits. */
 export type Hex = `0x${string}`;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -20,25 +21,32 @@ function reached(file: string, seen = new Set<string>()): Set<string> {
 
 const files = readdirSync(join(root, 'verify'))
   .filter((name) => name.endsWith('.ts'))
-  .map((name) => `verify/${name}`);
+  .map((name) => `verify/${name}`)
+  .sort();
 
 it('the verification module reaches nothing of the server and nothing of Node', () => {
   const found = new Set(files.flatMap((file) => [...reached(file)]));
   assert.deepEqual([...found].sort(), [
-    '@noble/curves/secp256k1',
+    '@noble/curves/abstract/modular',
+    '@noble/curves/abstract/weierstrass',
     '@noble/hashes/sha3',
     '@noble/hashes/utils',
+    'plugins-sdk/lib/eth/decode-abi.ts',
     'plugins-sdk/lib/json/canonical-json.ts',
-    'verify/answer.ts',
-    'verify/ethereum.ts',
-    'verify/index.ts',
-    'verify/options.ts',
-    'verify/receipt.ts',
-    'verify/refusal.ts',
+    ...files,
   ]);
 });
 
 it('and names no global that browsers lack', () => {
   for (const file of files)
     assert.doesNotMatch(readFileSync(join(root, file), 'utf8'), /\b(?:Buffer|process|require|setImmediate)\b/);
+});
+
+it('and takes at most 48 kB of a page, minified, with all that it needs', async () => {
+  const { outputFiles } = await build({
+    entryPoints: [join(root, 'verify/index.ts')],
+    ...{ bundle: true, minify: true, write: false, platform: 'browser', format: 'esm', target: 'es2022' },
+  });
+  const size = outputFiles[0]?.contents.length ?? 0;
+  assert.ok(size > 30_000 && size <= 48_000, `${size} bytes`);
 });

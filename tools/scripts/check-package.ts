@@ -109,6 +109,8 @@ async function askAndVerify(service: Background, { verify, service: project }: P
   const id = await service.find(/prices\/eth-usd (0x[0-9a-f]{64})/);
   const signed = await runBeside(verify, process.execPath, 'check.js', url, signer, id);
   if (BigInt(signed) !== SIGNED) fail(`signed was ${signed} instead of ${SIGNED}`);
+  const asked = await runBeside(verify, process.execPath, 'ask.js', id, '1', `${url}=${signer}`);
+  if (asked.trim() !== String(SIGNED)) fail(`ask said ${asked} instead of ${SIGNED}`);
   const post = (endpoint: string, body: string, headers: Record<string, string> = {}) =>
     fetch(`${url}/endpoints/${endpoint}`, {
       method: 'POST',

@@ -14,7 +14,7 @@ export interface Projects {
 }
 
 /** Bytes that the verifier may take in a browser, minified, and compressed by gzip. */
-const ROOM = { minified: 45_000, compressed: 18_000 };
+const ROOM = { minified: 48_000, compressed: 19_000 };
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
@@ -43,7 +43,7 @@ export function makeVerifyProject(folder: string, tarball: string): string {
   const installed = installedIn(path).toSorted().join(', ');
   if (installed !== '@noble/curves, @noble/hashes, signed-data-proxy-verify') fail(`installed were ${installed}`);
   saveShown(path, read('tools', 'packages', 'verify', 'README.md'));
-  const contents = "import { verifyResponse } from 'signed-data-proxy-verify'; globalThis.verify = verifyResponse;";
+  const contents = "import * as all from 'signed-data-proxy-verify'; globalThis.verify = all;";
   const { outputFiles } = buildSync({
     stdin: { contents, resolveDir: path },
     bundle: true,

@@ -1,0 +1,132 @@
+/**
+ * Verifies signed answers of the service, off chain: for browsers and Node, without anything of the service itself.
+ */
+import { type Answer, readAnswer, type Voucher, vouchersBy } from './answer.ts';
+import { digestOf, type Hex, hashOf, hashOfText, isSame, recoverSigner } from './ethereum.ts';
+import { readOptions, type VerifyOptions, type Wanted } from './options.ts';
+import { checkReceipt } from './receipt.ts';
+import { type Reason, Refusal } from './refusal.ts';
+
+/** Seconds that a signer's clock may be ahead of the one that {@link VerifyOptions.maxAge} is checked by. */
+export const CLOCK_SKEW = 60;
+
+export interface Refused {
+  readonly ok: false;
+  readonly reason: Reason;
+  /** One sentence for a person, which may show parts of the answer. */
+  readonly message: string;
+}
+
+interface Signed {
+  readonly ok: true;
+  /** Who signed, with the checksum of EIP-55. */
+  readonly signer: Hex;
+  /** Whether a signer was asked for. */
+  readonly pinned: boolean;
+  /** What was signed as an EIP-191 personal message: keccak256(encodePacked(endpointId, timestamp, signedData)). */
+  readonly digest: Hex;
+  readonly endpointId: Hex;
+  /** Unix seconds at signing. */
+  readonly timestamp: number;
+  /** The `bytes data` of the digest, and of a delivery to a contract. */
+  readonly signedData: Hex;
+  /** The signature by `signer`, for a delivery to a contract: not that of the answer where its list `signatures` was needed. */
+  readonly signature: Hex;
+  /** What was asked, as `requestHashOf` has it; there where `parameters` were given. */
+  readonly requestHash?: Hex;
+  /** The signature of the receipt by `signer`, for a delivery to a contract; there where `parameters` were given. */
+  readonly receiptSignature?: Hex;
+}
+
+/** An encoded answer. */
+export interface VerifiedEncoded extends Signed {
+  readonly kind: 'encoded';
+  /** ABI-encoded values; the same as `signedData`. */
+  readonly data: Hex;
+}
+
+/** A raw answer; its `signedData` is the hash of `json`. */
+export interface VerifiedRaw extends Signed {
+  readonly kind: 'raw';
+  /** The text that was signed: the canonical JSON of `rawData`. Parse this rather than trust an object that may change. */
+  readonly json: string;
+}
+
+export type Verification = VerifiedEncoded | VerifiedRaw | Refused;
+
+/**
+ * Checks that an answer was signed, by whom, and what was. Takes the parsed body of a sync response, of an SSE frame, and
+ * the record of a complete async request; fields beside the signed ones (`proof`, `done`, `requestId`, `status`) are
+ * not signed, and not looked at. Neither is `receipt` without {@link VerifyOptions.parameters}.
+ *
+ * While its operator moves to another key, an answer may have several signatures: one in the list `signatures` by the
+ * pinned node counts as the answer's own does, and so does the signature of the receipt that stands beside it.
+ *
+ * Never throws, whatever it is given, and makes no requests.
+ *
+ * What it cannot promise: that the upstream said so (the signer could lie); without `parameters`, which parameters the
+ * request had (only a receipt tells: else pin endpoints whose answer does not depend on them, or send the request yourself);
+ * that nobody else has used the answer before (that is for the contract that it is delivered to, or for you to remember);
+ * and without `maxAge` that it is of today.
+ */
+export function verifyResponse(response: unknown, options: VerifyOptions): Verification {
+  try {
+    return verify(response, readOptions(options));
+  } catch (error) {
+    if (error instanceof Refusal) return { ok: false, reason: error.reason, message: error.message };
+    return { ok: false, reason: 'malformed', message: 'the response cannot be read' };
+  }
+}
+
+function verify(response: unknown, wanted: Wanted): Verification {
+  const answer = readAnswer(response);
+  const { endpointId, timestamp, content } = answer;
+  const signedData = content.kind === 'encoded' ? content.data : hashOfText(content.json);
+  const digest = digestOf(endpointId, timestamp, signedData);
+  const voucher = voucherOf(answer, digest, wanted.node);
+  const { node: signer, signature } = voucher;
+  const pinned = wanted.node !== null;
+  const signed: Signed = { ok: true, signer, pinned, digest, endpointId, timestamp, signedData, signature };
+  requireWanted(signed, wanted);
+  if (wanted.requestHash === undefined) return { ...signed, ...content };
+  const dataHash = content.kind === 'encoded' ? hashOf(signedData) : signedData;
+  const receipt = checkReceipt(answer.receipt, voucher, { endpointId, timestamp, dataHash }, wanted.requestHash);
+  return { ...signed, ...receipt, ...content };
+}
+
+/** Who signed the answer: its node, or the one that is asked for, if the list of further signatures has one by it. */
+function voucherOf({ main, signatures }: Answer, digest: Hex, wanted: Hex | null): Voucher {
+  const changed = 'or something in the response was changed';
+  const signer = signed(digest, main, 'the signature', `the signature is not by the node ${main.node}, ${changed}`);
+  if (wanted === null || isSame(signer.node, wanted)) return signer;
+  let refusal = new Refusal('node', `the response is signed by ${signer.node}, not by ${wanted}`);
+  for (const voucher of vouchersBy(wanted, signatures)) {
+    const label = `the signature of ${wanted} in signatures`;
+    try {
+      return signed(digest, voucher, label, `${label} is not by it, ${changed}`);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+/** @returns the voucher, whose node has the checksum of EIP-55. @throws Refusal unless it signed the digest. */
+function signed(digest: Hex, voucher: Voucher, label: string, notByIt: string): Voucher {
+  const recovered = recoverSigner(digest, voucher.signature);
+  if ('problem' in recovered) throw new Refusal('signature', `${label} is not valid: ${recovered.problem}`);
+  if (!isSame(recovered.address, voucher.node)) throw new Refusal('signer', notByIt);
+  return { ...voucher, node: recovered.address };
+}
+
+function requireWanted({ endpointId, timestamp }: Signed, wanted: Wanted): void {
+  if (wanted.endpointId !== undefined && !isSame(endpointId, wanted.endpointId)) {
+    throw new Refusal('endpoint', `the response is of endpoint ${endpointId}, not of ${wanted.endpointId}`);
+  }
+  if (wanted.age === undefined) return;
+  const { max, now } = wanted.age;
+  const age = now - timestamp;
+  if (age > max) throw new Refusal('too-old', `the response is ${Math.floor(age)} seconds old, more than ${max}`);
+  if (-age > CLOCK_SKEW) throw new Refusal('future', `the response is of ${Math.floor(-age)} seconds in the future`);
+}
