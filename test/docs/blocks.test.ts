@@ -43,6 +43,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'docs/deploy.md': {
     'docker build': 'there is no container engine; test/examples/dockerfile.slow.ts does what the Dockerfile does',
     'kubectl create secret': 'there is no cluster; test/examples/kubernetes.test.ts checks the manifest',
+    'helm install': 'there is no cluster; test/examples/chart.slow.ts has helm make the manifests',
     'npm ci --ignore-scripts': 'installs into the system; test/examples/deploy.test.ts checks the unit',
   },
   'docs/signers.md': {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
-import { withoutPromtool } from '../support/alerts.ts';
+import { ALERTS, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { warningsOf } from '../support/config.ts';
 import { filesOf, readPage, textsOf } from '../support/docs.ts';
@@ -15,6 +15,7 @@ import { startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 const page = await readPage('docs/metrics.md');
+const alerts = await readPage(ALERTS);
 const files = filesOf(page);
 
 function fileOf(name: string): string {
@@ -24,7 +25,13 @@ function fileOf(name: string): string {
 interface Rules {
   readonly groups: readonly {
     readonly name: string;
-    readonly rules: readonly { readonly alert: string; readonly expr: string; readonly for?: string }[];
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly labels: { readonly severity: string };
+      readonly annotations: { readonly summary: string; readonly runbook_url: string };
+      readonly expr: string;
+      readonly for?: string;
+    }[];
   }[];
 }
 
@@ -86,7 +93,7 @@ describe('docs/metrics.md', () => {
   it('promtool finds nothing in its files, nor in what the service exports', { skip: withoutPromtool }, async (t) => {
     const cwd = await folderWith(t, {
       'prometheus.yaml': fileOf('prometheus.yaml'),
-      'alerts.yaml': fileOf('alerts.yaml'),
+      'alerts.yaml': alerts,
     });
     assert.equal(promtool('', 'config', '--lint=all', '--lint-fatal', join(cwd, 'prometheus.yaml')), '');
     assert.equal(promtool('', 'rules', '--lint=all', '--lint-fatal', join(cwd, 'alerts.yaml')), '');
@@ -94,7 +101,7 @@ describe('docs/metrics.md', () => {
   });
 
   it('its alerts and its expressions ask for what there is', () => {
-    const { groups }: Rules = parse(fileOf('alerts.yaml'));
+    const { groups }: Rules = parse(alerts);
     const rules = groups.flatMap((group) => group.rules);
     assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
     for (const rule of rules) assert.match(rule.for ?? '1m', /^\d+m$/, rule.alert);
@@ -106,6 +113,21 @@ describe('docs/metrics.md', () => {
     );
     const jobs = expressions.flatMap((expression) => [...expression.matchAll(/job="([^"]*)"/g)].map(([, job]) => job));
     assert.deepEqual(jobs, ['signed-data-proxy']);
+  });
+
+  it('each alert says how bad it is, and leads to its row in docs/incidents.md, which says the same', async () => {
+    const { groups }: Rules = parse(alerts);
+    const rules = groups.flatMap((group) => group.rules);
+    const rows = [
+      ...(await readPage('docs/incidents.md')).matchAll(
+        /^\| <a id="(\w+)"><\/a>`(\w+)` \| (critical|warning) \| \S.* \|$/gm,
+      ),
+    ];
+    assert.deepEqual(
+      rows.map(([, anchor, name, severity]) => [name, severity, `https://docs.example/incidents.md#${anchor}`]),
+      rules.map(({ alert, labels, annotations }) => [alert, labels.severity, annotations.runbook_url]),
+    );
+    for (const [, anchor, name] of rows) assert.equal(anchor, name?.toLowerCase());
   });
 
   it('its plugin measures what it says', async (t) => {

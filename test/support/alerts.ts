@@ -3,8 +3,11 @@ import { spawnSync } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith } from '../cli/run.ts';
-import { filesOf, readPage } from './docs.ts';
+import { readPage } from './docs.ts';
 import type { Scrape } from './metrics.ts';
+
+/** The rules for Prometheus. */
+export const ALERTS = 'examples/deploy/chart/alerts.yaml';
 
 export const withoutPromtool = spawnSync('promtool', ['--version']).status === 0 ? false : 'promtool is not installed';
 
@@ -15,7 +18,7 @@ export interface Seen {
 }
 
 /**
- * Has promtool find out which alerts of docs/metrics.md fire.
+ * Has promtool find out which alerts fire.
  * @param expected names of the alerts that fire in the end, among those asked for.
  */
 export async function assertFiring(
@@ -53,7 +56,7 @@ async function assertSamples(
   expr: string,
   samples: readonly { readonly labels: string; readonly value: number }[],
 ): Promise<void> {
-  const rules = filesOf(await readPage('docs/metrics.md')).get('alerts.yaml') ?? assert.fail('there are no alerts');
+  const rules = await readPage(ALERTS);
   const keys = new Map(
     scrapes.flatMap(({ scrape }) =>
       scrape.samples.map(({ name, labels }) => [`${name}${braced(labels)}`, [name, labels]] as const),

@@ -88,7 +88,7 @@ function split(text: string, separator: string): [string, string] {
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** The names by which a page's headings are linked to, as GitHub makes them. */
+/** The names by which a page's headings are linked to, as GitHub makes them, and those that it gives itself (`<a id>`). */
 export function anchorsOf(page: string): Set<string> {
   const prose = page.replace(FENCED, '');
   const seen = new Map<string, number>();
@@ -99,7 +99,7 @@ export function anchorsOf(page: string): Set<string> {
     seen.set(anchor, count + 1);
     return count === 0 ? anchor : `${anchor}-${count}`;
   });
-  return new Set(anchors);
+  return new Set([...anchors, ...[...prose.matchAll(/<a id="([\w-]+)">/g)].map(([, id = '']) => id)]);
 }
 
 /** The targets of a page's links and images that are not of another site. */

@@ -7,7 +7,7 @@ import { configReference } from './config-reference.ts';
 import { sdkReference } from './sdk-reference.ts';
 import { stageReference } from './stage-reference.ts';
 
-/** Writes the files that follow from the schema of the config file, the table of stages and the SDK's docstrings; `npm run docs`. */
+/** Writes the files that follow from the schema of the config file, the table of stages, the SDK's docstrings and the alerts; `npm run docs`. */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -16,6 +16,9 @@ const REFERENCE = 'docs/configuration.md';
 const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
 const STAGES = 'docs/stages.md';
 const SDK = 'docs/sdk.md';
+const ALERTS = 'examples/deploy/chart/alerts.yaml';
+const MONITORING = 'examples/deploy/monitoring.yaml';
+const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run docs\n';
 const BEGIN_STAGES = '<!-- What follows is generated from kernel/stages.ts and kernel/values.ts: npm run docs -->\n';
 
 /** The files' texts by path from the project's root. Of the reference only what follows the mark is generated. */
@@ -31,6 +34,13 @@ export function generatedFiles(): ReadonlyMap<string, string> {
       `${written(STAGES, BEGIN_STAGES)}${BEGIN_STAGES}\n${stageReference(fileText('kernel/values.ts'), fileText('kernel/stages.ts'))}`,
     ],
     [SDK, sdkReference(fileText(SDK))],
+    [
+      MONITORING,
+      `${written(MONITORING, BEGIN_RULES)}${BEGIN_RULES}${fileText(ALERTS)
+        .replace(/^(?:#.*\n)+/, '')
+        .replaceAll(/^/gm, '  ')
+        .trimEnd()}\n`,
+    ],
   ]);
 }
 

