@@ -57,7 +57,7 @@ describe('files that are pipes (decisions, Configuration)', { skip, concurrency:
   it('larger than the limit are refused, also without an end', async (t) => {
     const cwd = await folderWith(t);
     const path = fifo(cwd, 'c.yaml');
-    const ended = runCli(t, ['config', 'validate', '-c', path], { cwd });
+    const { ended } = launchCli(t, ['config', 'validate', '-c', path], { cwd });
     const writer = await open(path, 'w');
     t.after(() => writer.close());
     const written = writer.write(Buffer.alloc(3 * 1024 * 1024, 'a')).catch(() => undefined);
@@ -69,7 +69,7 @@ describe('files that are pipes (decisions, Configuration)', { skip, concurrency:
     const cwd = await folderWith(t, { 'c.yaml': configText() });
     const silent = fifo(cwd, 'silent');
     const half = fifo(cwd, 'half');
-    const validate = (...args: string[]) => runCli(t, ['config', 'validate', ...args], { cwd });
+    const validate = (...args: string[]) => launchCli(t, ['config', 'validate', ...args], { cwd }).ended;
     const [config, variables, started] = await Promise.all([
       validate('-c', silent),
       validate('-c', 'c.yaml', '--env', silent),

@@ -6,7 +6,7 @@ import { recordName } from '../../cli/identity/record.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { type Ended, folderWith, type RunOptions, runCli } from './run.ts';
+import { type Ended, folderWith, launchCli, type RunOptions, runCli } from './run.ts';
 import { configText } from './service-config.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -205,7 +205,7 @@ describe('identity verify', { concurrency: 4 }, () => {
     const args = ['identity', 'verify', '-d', 'two.test', '--address', OTHER];
     const lines = [`Expected: ${OTHER} (given)`, 'Looked up: TXT _node.two.test (system resolver)'];
     const expected = ended(0, [...lines, `Found: ${OTHER}, ${TEST_ADDRESS}`, 'Match: yes']);
-    assert.deepEqual(await runCli(t, args, { env: { NODE_OPTIONS } }), expected);
+    assert.deepEqual(await launchCli(t, args, { env: { NODE_OPTIONS } }).ended, expected);
   });
 
   const failures: [string, string, string][] = [

@@ -117,7 +117,9 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs a command to its end in this process, as `cli/main.ts` does: a process for each would take most of the time of these tests.
  * One runs at a time, since a process has one folder and one environment. What depends on a process of its own is launched.
  */
-export function runCli(_: unknown, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+export function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  // A service takes the signals, the log and the end of its process.
+  if (args[0] === 'start') return launchCli(t, args, options).ended;
   const ended = last.then(() => runHere(args, options));
   last = ended;
   return ended;
