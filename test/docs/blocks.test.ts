@@ -24,6 +24,8 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',
   'docs/run.md': 'test/docs/pages.slow.ts',
+  'docs/is-this-for-me.md': 'test/docs/pages.slow.ts',
+  'docs/try-payments.md': 'test/docs/pages.slow.ts',
   'docs/operators-day.md': 'test/docs/pages.slow.ts',
   'docs/consumers-day.md': 'test/docs/pages.slow.ts',
   'docs/configuration.md': 'test/docs/configuration.test.ts',

@@ -15,6 +15,14 @@ it('docs/run.md', async (t) => {
   });
 });
 
+it('docs/is-this-for-me.md', async (t) => {
+  await walk(t, 'docs/is-this-for-me.md', { instead: { 'listen(3000': 'listen(0' } });
+});
+
+it('docs/try-payments.md', async (t) => {
+  await walk(t, 'docs/try-payments.md', { instead: { '--port 8545': '--port 0' } });
+});
+
 it('docs/operators-day.md', async (t) => {
   await walk(t, 'docs/operators-day.md', { instead: { 'port: 9464': 'port: 0' } });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -80,6 +80,7 @@ class Reader {
     for (const name of ['ethers', 'solc', 'tsx']) {
       await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(folder, 'node_modules', name));
     }
+    await cp(join(PACKAGE_ROOT, 'examples/pay'), join(folder, 'examples/pay'), { recursive: true });
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/npm'), npm);
     await chmod(join(folder, 'bin/npm'), 0o755);
