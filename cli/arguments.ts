@@ -8,6 +8,8 @@ export interface OptionSpec {
   /** What to call its value in texts; without it the option is a switch. */
   readonly value?: string;
   readonly required?: boolean;
+  /** Whether it can be given more than once. */
+  readonly many?: boolean;
   readonly description: string;
 }
 
@@ -34,6 +36,8 @@ export interface Given {
   /** The value of an option that the command requires. */
   value(name: string): string;
   optional(name: string): string | undefined;
+  /** The values of an option that can be given more than once, in order. */
+  all(name: string): readonly string[];
   flag(name: string): boolean;
 }
 
@@ -79,22 +83,24 @@ function givenOption({ name, rawName: typed, value, inlineValue }: OptionToken):
  * @throws UsageError on the first that is unknown, repeated, without its value or with one too many, or missing.
  */
 export function checkOptions(given: readonly GivenOption[], specs: readonly OptionSpec[]): Given {
-  const values = new Map<string, string>();
+  const values = new Map<string, string[]>();
   for (const option of given) {
     const spec = specs.find(({ long }) => long === option.name);
     if (spec === undefined) throw new UsageError(`unknown option "${option.typed}"${didYouMean(option.typed, specs)}`);
-    if (values.has(spec.long)) throw new UsageError(`option ${flags(spec)} is given more than once`);
-    values.set(spec.long, readValue(option, spec));
+    const before = values.get(spec.long) ?? [];
+    if (before.length > 0 && !spec.many) throw new UsageError(`option ${flags(spec)} is given more than once`);
+    values.set(spec.long, [...before, readValue(option, spec)]);
   }
   const missing = specs.find(({ long, required }) => required && !values.has(long));
   if (missing !== undefined) throw new UsageError(`missing required option ${flags(missing)}`);
   return {
     value: (name) => {
-      const value = values.get(name);
+      const [value] = values.get(name) ?? [];
       if (value === undefined) throw new Error(`option --${name} is not required`);
       return value;
     },
-    optional: (name) => values.get(name),
+    optional: (name) => values.get(name)?.[0],
+    all: (name) => values.get(name) ?? [],
     flag: (name) => values.has(name),
   };
 }

@@ -119,7 +119,7 @@ async function showHelp(group: string, chosen: CommandSpec | undefined): Promise
 function usage(name: string, { argument, options }: CommandSpec): string {
   const words = options.map((option) => {
     const text = `${option.short === undefined ? `--${option.long}` : `-${option.short}`}${option.value ? ` <${option.value}>` : ''}`;
-    return option.required ? text : `[${text}]`;
+    return `${option.required ? text : `[${text}]`}${option.many ? '…' : ''}`;
   });
   return [name, ...(argument === undefined ? [] : [`<${argument}>`]), ...words].join(' ');
 }

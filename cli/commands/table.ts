@@ -1,4 +1,5 @@
 import type { Given, OptionSpec } from '../arguments.ts';
+import { k, maxDeviation, namingConfig, operator, param } from './ask-options.ts';
 
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
@@ -189,6 +190,12 @@ export const commands: readonly CommandSpec[] = [
     description: 'Check the signature of a saved answer, or of one on stdin',
     options: [node, endpointId, parameters, maxAge, type, answerConfig, env, json],
     run: async (given, file) => (await import('./verify.ts')).verify(given, file),
+  },
+  {
+    name: 'ask',
+    description: 'Ask several operators for an int256, and print the median of the good answers',
+    options: [operator, { ...endpoint, required: true }, param, k, maxAge, maxDeviation, namingConfig, env, json],
+    run: async (given) => (await import('./ask.ts')).askOperators(given),
   },
   {
     name: 'audit find',

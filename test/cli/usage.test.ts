@@ -13,7 +13,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, status, plugin new, plugin test, verify, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -144,6 +144,7 @@ Commands:
   plugin new          Write a new plugin and its test
   plugin test         Pass a recorded request through the hooks of a plugin
   verify              Check the signature of a saved answer, or of one on stdin
+  ask                 Ask several operators for an int256, and print the median of the good answers
   audit find          Print what settings.audit has recorded: what was signed, and for whom
   payments show       Print what is known of a payment
   payments release    Let a payment be used again
@@ -163,6 +164,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy plugin new --help
   $ signed-data-proxy plugin test --help
   $ signed-data-proxy verify --help
+  $ signed-data-proxy ask --help
   $ signed-data-proxy audit find --help
   $ signed-data-proxy payments show --help
   $ signed-data-proxy payments release --help

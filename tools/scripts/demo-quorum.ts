@@ -1,0 +1,88 @@
+// `npm run demo:quorum`: three operators of one specification, of which one lies, and a contract on anvil that reads two of three.
+import { Wallet } from 'ethers';
+import { startChain } from '../../test/support/chain.ts';
+import { deploy, errorOf, NO_HASH, NOBODY, SignedDataQuorum } from '../../test/support/quorum.ts';
+import { startTestService } from '../../test/support/service.ts';
+import { faults, startUpstream } from '../../test/support/upstream.ts';
+import { askMany, calldataFor } from '../../verify/index.ts';
+
+const LIE = `export default {
+  name: 'liar',
+  hooks: { onAfterApiCall: ({ response: { data } }) => ({ data: { ...data, price: data.price * 10 } }) },
+};
+`;
+
+const say = (line = '') => process.stdout.write(`${line}\n`);
+const closers: (() => Promise<void>)[] = [];
+
+async function operator(upstream: string, lies: boolean) {
+  const wallet = Wallet.createRandom();
+  const endpoints = [{ name: 'eth-usd', path: '/price', encoding: { type: 'int256', path: '$.price', times: '1e18' } }];
+  const apis = [{ name: 'prices', url: upstream, auth: { type: 'free' }, endpoints }];
+  const settings = { plugins: lies ? [{ source: './liar.mjs' }] : [] };
+  const env = { SERVICE_PRIVATE_KEY: wallet.privateKey };
+  const service = await startTestService({ settings, apis }, { env, files: { 'liar.mjs': LIE } });
+  closers.push(() => service.stop());
+  const endpointId = service.ids['prices/eth-usd'] ?? '';
+  say(`  ${service.url} signs as ${wallet.address}${lies ? ', and lies' : ''}`);
+  return { url: service.url, signer: wallet.address, endpointId };
+}
+
+async function demo(): Promise<void> {
+  const upstream = await startUpstream({ '/price': faults.text('{"price":2064.25}') });
+  closers.push(() => upstream.close());
+  say('1. Three operators of one specification ask one upstream, which says 2064.25:\n');
+  const all = [
+    await operator(upstream.url, false),
+    await operator(upstream.url, false),
+    await operator(upstream.url, true),
+  ];
+  const [{ endpointId } = { endpointId: '' }] = all;
+  if (all.some((each) => each.endpointId !== endpointId)) throw new Error('the endpoint IDs differ');
+  say(`\n  All have the endpoint ID ${endpointId}.`);
+  const operators = all.map(({ url, signer }) => ({ url, signer }));
+
+  say('\n2. A program asks all of them, and wants two of three within 1 %:\n');
+  const good = await askMany({ operators, endpointId, k: 2, settle: 'all', maxDeviation: 0.01 });
+  say(`  value    ${good.value}, the median of ${good.answers.length}`);
+  for (const { url, reason, message } of good.failures) say(`  failed   ${url}: ${reason}: ${message}`);
+  await readOnChain(all, good.answers);
+}
+
+type Asked = Awaited<ReturnType<typeof operator>>;
+
+async function readOnChain(operators: readonly Asked[], agreed: Parameters<typeof calldataFor>[0]): Promise<void> {
+  const [{ endpointId } = { endpointId: '' }] = operators;
+  say('\n3. A contract on anvil knows the three signers, and wants two of them:\n');
+  const chain = await startChain();
+  closers.push(() => chain.stop());
+  const signers = operators.map(({ signer }) => signer);
+  const settings = {
+    owner: NOBODY,
+    endpointId,
+    requestHash: NO_HASH,
+    threshold: 2,
+    maxAge: 180,
+    maxAhead: 60,
+    signers,
+  };
+  const quorum = await deploy(SignedDataQuorum, await chain.provider.getSigner(0), settings, 0);
+  const to = await quorum.getAddress();
+  const read = async (data: string) =>
+    quorum.interface.decodeFunctionResult('median', await chain.provider.call({ to, data }))[0];
+  say(`  contract ${to}`);
+  say(`  reads    ${await read(calldataFor(agreed))} from the two that agree`);
+  // Without a bound the lie is good, and the median of three is still between two honest values.
+  const whole = await askMany({ operators: operators.map(({ url, signer }) => ({ url, signer })), endpointId, k: 3 });
+  say(`  reads    ${await read(calldataFor(whole.answers))} from all three, the lie included`);
+  const forged = whole.answers.map((answer) => ({ ...answer, data: `0x${'ee'.repeat(32)}` }));
+  say(`  refuses  changed data: ${await errorOf(read(calldataFor(forged)), quorum.interface)}`);
+  const [one] = whole.answers;
+  if (one) say(`  refuses  one answer: ${await errorOf(read(calldataFor([one])), quorum.interface)}`);
+}
+
+try {
+  await demo();
+} finally {
+  for (const close of closers.toReversed()) await close();
+}
