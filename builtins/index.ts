@@ -7,6 +7,7 @@ import { authX402 } from './auth-x402/index.ts';
 import { authX402Exact } from './auth-x402-exact/index.ts';
 import { cache } from './cache/index.ts';
 import { callApi } from './call-api/index.ts';
+import { ccipRead } from './ccip-read/index.ts';
 import { cors } from './cors.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw.ts';
@@ -38,6 +39,9 @@ import { upstreamBreaker } from './upstream-breaker.ts';
 import { upstreamMirrors } from './upstream-mirrors.ts';
 import { upstreamOauth2 } from './upstream-oauth2.ts';
 import { upstreamRetry } from './upstream-retry.ts';
+
+/** Those with routes of their own, and those that only look on. */
+const beside = [ccipRead, explorer, memory, status, metrics];
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.
@@ -79,9 +83,6 @@ export function builtins(signing?: Signing): Definition[] {
     modeSync,
     modeAsync,
     modeStream,
-    explorer,
-    memory,
-    status,
-    metrics,
+    ...beside,
   ];
 }

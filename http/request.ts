@@ -107,13 +107,13 @@ export class RoutedRequest implements EndpointRequest {
     let isTold = false;
     try {
       // For observers of errors it is none, like the rate limit.
-      if (admit && this.#incoming.overloaded)
+      if (admit !== false && this.#incoming.overloaded)
         throw new Refusal(503, 'Server busy', {
           headers: { 'Retry-After': '1' },
           failure: false,
           failureClass: 'busy',
         });
-      const admitted = admit ? pipeline.admit(exchange) : undefined;
+      const admitted = admit === true ? pipeline.admit(exchange) : undefined;
       if (admitted instanceof Promise) await admitted;
       if (typeof by === 'string') return await this.#route(by);
       isTold = true;

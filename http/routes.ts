@@ -6,8 +6,8 @@ import { RegistrationError, type Route, routeKey } from '../kernel/registry.ts';
 export interface Target {
   /** The pattern of the path, as it stands in logs and metrics. */
   readonly route: string;
-  /** Whether a request must be let in first, and may be shed. */
-  readonly admit: boolean;
+  /** Whether a request must be let in first, and may be shed; `asked`: it may be shed, and what it asks for is let in. */
+  readonly admit: Route['admit'];
   /** Bytes of a body that are read before it is served. */
   readonly maxBody: number;
   /** The route of a plugin, by its key; why nobody serves it; or nothing for an endpoint. */

@@ -12,8 +12,8 @@ export interface Route {
   readonly method: string;
   /** Path in the router's syntax; `*` matches any. */
   readonly path: string;
-  /** Whether the `admit` stage guards it. */
-  readonly admit: boolean;
+  /** Whether the `admit` stage guards it. `asked`: it guards what the route asks for; overload sheds the route as well. */
+  readonly admit: boolean | 'asked';
   /** Bytes of a body that are read at most before the handler is called; default none. A longer one is refused with 413. */
   readonly maxBody?: number;
   handle(request: RouteRequest, exchange: Exchange, call: CallContext): Awaitable<HttpResponse>;

@@ -139,7 +139,7 @@ function checkRoute(route: unknown): void {
   if (path !== '*' && !path.startsWith('/')) throw fail('the path must start with a slash, or be *');
   if (!METHODS.includes(method.toUpperCase())) throw fail('there is no such method');
   if (typeof handle !== 'function') throw fail('has no handler');
-  if (typeof admit !== 'boolean') throw fail('"admit" must be true or false');
+  if (typeof admit !== 'boolean' && admit !== 'asked') throw fail('"admit" must be true, false or "asked"');
   if (typeof maxBody !== 'number' || !Number.isInteger(maxBody) || maxBody < 0)
     throw fail('"maxBody" must be a number of bytes');
 }

@@ -14,7 +14,7 @@ async function start(t: TestContext, server: object = {}) {
   const upstream = await startUpstream({ '/hang': faults.hang() });
   upstream.json('/price', { price: 7 });
   const endpoints = { price: { encoding }, hang: { encoding }, raw: { path: '/price' } };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { server }));
+  const service = await startTestService(oneApi(upstream.url, endpoints, { server, settings: { ccipRead: true } }));
   t.after(async () => {
     await service.stop();
     await upstream.close();
@@ -213,6 +213,7 @@ describe('a service with more to do than it can', () => {
     assert.match(refused.text, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
     assert.match(refused.text, /\r\n\r\n\{"error":"Server busy"\}/);
     await assertRefused(await service.post('api/price'), 503, 'Server busy');
+    await assertRefused(await fetch(`${service.url}/ccip`, { method: 'POST', body: '{}' }), 503, 'Server busy');
     assert.equal((await fetch(`${service.url}/health`)).status, 200);
     assert.equal((await fetch(`${service.url}/ready`)).status, 200);
     for (const client of clients) client.destroy();

@@ -139,7 +139,7 @@ describe('a route that cannot be served stops the start and names the plugin', (
     [`{ method: 'GET', path: '', admit: false, ${handle} }`, 'route GET : the path must start with a slash, or be *'],
     [`{ method: 'GET', path: '/a', admit: false }`, 'route GET /a: has no handler'],
     [`{ method: 'GET', path: '/a', admit: false, handle: {} }`, 'route GET /a: has no handler'],
-    [`{ method: 'GET', path: '/a', ${handle} }`, 'route GET /a: "admit" must be true or false'],
+    [`{ method: 'GET', path: '/a', ${handle} }`, 'route GET /a: "admit" must be true, false or "asked"'],
     [`{ method: 'FETCH', path: '/a', admit: false, ${handle} }`, 'route FETCH /a: there is no such method'],
     [`{ path: '/a', admit: false, ${handle} }`, 'route undefined /a: needs a method and a path'],
     [`{ method: 'GET', admit: false, ${handle} }`, 'route GET undefined: needs a method and a path'],

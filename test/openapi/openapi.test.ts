@@ -368,6 +368,7 @@ describe('the OpenAPI document of a config', () => {
       'reports/raw',
       'reports/slow',
       'reports/streamed',
+      'The question of a contract (ERC-3668), of any length',
     ]);
     assert.equal(stdout.includes('unset'), false, 'no stand-in for a variable');
   });

@@ -702,7 +702,7 @@ describe('testPlugin', () => {
       [returning({ hooks: new Map() }), '"hooks" must be a plain object of functions'],
       [routed({ handle: undefined }), 'route GET /x: has no handler'],
       [routed({ maxBody: '1kb' }), 'route GET /x: "maxBody" must be a number of bytes'],
-      [routed({ admit: undefined }), 'route GET /x: "admit" must be true or false'],
+      [routed({ admit: undefined }), 'route GET /x: "admit" must be true, false or "asked"'],
       [routed({ path: 'x' }), 'route GET x: the path must start with a slash, or be *'],
       [routed({ method: 'FETCH' }), 'route FETCH /x: there is no such method'],
     ];

@@ -1,0 +1,66 @@
+import { type Hex, isHex, type Parameters, toBytes, toHex, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
+import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
+import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
+import { refusals } from './refusals.ts';
+
+const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);
+/** Hex digits. */
+const WORD = 64;
+
+/** What a contract asks. */
+export interface Lookup {
+  readonly endpointId: string;
+  readonly parameters: Parameters;
+}
+
+/** What a contract is told of an answer. */
+export interface Answer {
+  readonly node: Hex;
+  readonly endpointId: Hex;
+  readonly timestamp: number;
+  readonly data: Hex;
+  readonly signature: Hex;
+  readonly receipt?: { readonly signature: Hex };
+}
+
+/** Reads what a client sent in the name of a contract; the case of the digits means nothing. @throws Refusal */
+export function lookupOf(sender: unknown, data: unknown): Lookup {
+  if (typeof sender !== 'string' || !/^0x[\da-f]{40}$/i.test(sender)) throw refusals.sender();
+  const call = typeof data === 'string' ? data.toLowerCase() : data;
+  if (!isHex(call)) throw refusals.data();
+  if (call.slice(0, 10) !== SELECTOR) throw refusals.selector();
+  const [id, text] = decodeAbi(`0x${call.slice(10)}`, 'bytes32,string') ?? [];
+  if (id === undefined || text === undefined) throw refusals.call();
+  return { endpointId: id.value, parameters: parametersOf(JSON.parse(text.value)) };
+}
+
+function parametersOf(text: string): Parameters {
+  try {
+    // A rounded number would ask, and have signed, something else.
+    const parameters: unknown = JSON.parse(withoutRoundedNumbers(text));
+    if (typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters))
+      return parameters as Parameters;
+  } catch {
+    // As an object that is none.
+  }
+  throw refusals.parameters();
+}
+
+/** `abi.encode` of the members; the last is empty where the answer has no receipt. */
+export function encodeAnswer({ node, endpointId, timestamp, data, signature, receipt }: Answer): Hex {
+  const tails = [data, signature, receipt?.signature ?? '0x'].map((hex: Hex) => {
+    const { length } = toBytes(hex);
+    return word(length) + hex.slice(2).padEnd(Math.ceil((length * 2) / WORD) * WORD, '0');
+  });
+  let head = node.slice(2).padStart(WORD, '0') + endpointId.slice(2) + word(timestamp);
+  let offset = 6 * WORD;
+  for (const { length } of tails) {
+    head += word(offset / 2);
+    offset += length;
+  }
+  return `0x${(head + tails.join('')).toLowerCase()}`;
+}
+
+function word(value: number): string {
+  return value.toString(16).padStart(WORD, '0');
+}

@@ -1,0 +1,85 @@
+import {
+  type AskedResponse,
+  configKey,
+  definePlugin,
+  type Exchange,
+  type HttpResponse,
+  type Route,
+  type Services,
+  Type,
+} from '../../plugins-sdk/index.ts';
+import { encodeAnswer, type Lookup, lookupOf } from './codec.ts';
+import { isFit, isOpen } from './endpoint.ts';
+import { describedRoutes } from './openapi.ts';
+import { refusalBody, refusals } from './refusals.ts';
+
+const ccipReadKey = configKey(
+  'settings',
+  'ccipRead',
+  Type.Optional(Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' })),
+);
+
+/** Bytes of a body, as of a request to an endpoint. */
+const BODY_LIMIT = 65_536;
+/** Refusals that every gateway would repeat. Clients try the next one after 5xx only, so that other refusals become 503. */
+const WRONG = new Set([400, 404, 413, 422]);
+
+function responseTo({ status, headers, body }: AskedResponse): HttpResponse {
+  const said = JSON.parse(body);
+  if (status === 200) return { status, headers, body: JSON.stringify({ data: encodeAnswer(said) }) };
+  const isFinal = status >= 500 || WRONG.has(status);
+  return { status: isFinal ? status : 503, headers, body: JSON.stringify(refusalBody(String(said.error))) };
+}
+
+/** Asks as any client that has neither a key nor money. */
+function gateway({ endpoints, ask }: Pick<Services, 'endpoints' | 'ask'>) {
+  const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
+  return async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<HttpResponse> => {
+    const endpoint = known.get(endpointId as `0x${string}`);
+    if (endpoint !== undefined && !isOpen(endpoint)) throw refusals.closed();
+    if (endpoint !== undefined && !isFit(endpoint)) throw refusals.unfit();
+    // Parameters that are nested too deep, or hold what no double holds, are a TypeError.
+    const unasked = (error: unknown) => Promise.reject(error instanceof TypeError ? refusals.parameters() : error);
+    return responseTo(await ask(endpointId, parameters, { as: exchange }).catch(unasked));
+  };
+}
+
+/** Of whatever a client sent. @throws Refusal */
+function bodyOf(body: Uint8Array): { readonly sender?: unknown; readonly data?: unknown } {
+  try {
+    return Object(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
+  } catch {
+    throw refusals.body();
+  }
+}
+
+/** Answers the questions of contracts (ERC-3668). Off unless `settings.ccipRead` is true. */
+export const ccipRead = definePlugin({
+  name: 'ccip-read',
+  budget: 'none',
+  keys: [ccipReadKey],
+  openapi: ({ config, endpoints }) => (ccipReadKey.in(config) === true ? { routes: describedRoutes(endpoints) } : {}),
+  setup(services) {
+    if (ccipReadKey.in(services.config) !== true) return {};
+    const answer = gateway(services);
+    const routes: readonly Route[] = [
+      {
+        method: 'GET',
+        path: '/ccip/:sender/:data.json',
+        admit: 'asked',
+        handle: ({ params }, exchange) => answer(lookupOf(params.sender, params.data), exchange),
+      },
+      {
+        method: 'POST',
+        path: '/ccip',
+        admit: 'asked',
+        maxBody: BODY_LIMIT,
+        handle: ({ body }, exchange) => {
+          const { sender, data } = bodyOf(body);
+          return answer(lookupOf(sender, data), exchange);
+        },
+      },
+    ];
+    return { routes };
+  },
+});

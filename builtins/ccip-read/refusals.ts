@@ -1,0 +1,25 @@
+import { Refusal } from '../../plugins-sdk/index.ts';
+
+/** The body of a refusal: clients of ERC-3668 show `message`, those of this service `error`. */
+export function refusalBody(message: string) {
+  return { error: message, message };
+}
+
+function refusal(status: number, message: string): () => Refusal {
+  return () => new Refusal(status, message, { body: refusalBody(message), failure: false });
+}
+
+/** What the gateway itself refuses, before an endpoint is asked. */
+export const refusals = {
+  body: refusal(400, 'Request body must be {"data": "0x…", "sender": "0x…"}'),
+  sender: refusal(400, 'sender must be an address: 0x and 40 hex digits'),
+  data: refusal(400, 'data must be bytes: 0x and an even number of hex digits'),
+  selector: refusal(404, 'Unknown selector: data must call ask(bytes32,string)'),
+  call: refusal(400, 'data must be the ABI encoding of ask(bytes32 endpointId, string parameters)'),
+  parameters: refusal(
+    400,
+    'parameters must be the text of a JSON object, without numbers of more digits than a double has',
+  ),
+  closed: refusal(403, 'The endpoint needs a key or a payment, and contracts have neither'),
+  unfit: refusal(400, 'The endpoint is not for contracts: they need mode sync, an encoding and no encrypt'),
+};

@@ -1,0 +1,257 @@
+/** What contracts ask by ERC-3668 is answered as a client's request is, and refused so that clients try other gateways where those may answer. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { AbiCoder, Interface, keccak256 } from 'ethers';
+import { oneApi } from '../support/answers.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { requestHash, verifyReceipt } from '../support/receipts.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+
+const SENDER = `0x${'5e'.repeat(20)}`;
+const gateway = new Interface(['function ask(bytes32 endpointId, string parameters)']);
+const ANSWER = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
+const ETHUSD = { symbol: 'ETHUSD' };
+const callOf = (id: string | undefined, parameters = JSON.stringify(ETHUSD)) =>
+  gateway.encodeFunctionData('ask', [id, parameters]);
+
+const encoding = { type: 'int256', path: '$.price' };
+const ENDPOINTS = {
+  price: { encoding, parameters: [{ name: 'symbol' }], receipt: true },
+  strict: { encoding, parameters: [{ name: 'symbol', required: true }] },
+  plain: { encoding },
+  raw: {},
+  async: { encoding, mode: 'async' },
+  stream: { encoding, mode: 'stream' },
+  keyed: { encoding, auth: { type: 'apiKey', keys: ['valid'] } },
+  either: { encoding, auth: [{ type: 'apiKey', keys: ['valid'] }, { type: 'free' }] },
+  gone: { encoding },
+  unwanted: { encoding },
+};
+const unwilling = `export default { name: 'unwilling', hooks: { onHttpRequest: ({ endpoint }) =>
+  endpoint === 'unwanted' ? { reject: true, status: 403, message: 'Not today' } : undefined } };`;
+
+describe('CCIP-Read', () => {
+  let upstream: Upstream;
+  let service: RunningService;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 2064 }), '/gone': faults.serverError() });
+    const { files, plugins } = pluginFiles({ unwilling });
+    const settings = { ccipRead: true, openapi: true, plugins };
+    service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }), { files });
+  });
+  after(async () => {
+    await service?.stop();
+    await upstream?.close();
+  });
+
+  const get = (data: string, { sender = SENDER, headers = {} } = {}) =>
+    fetch(`${service.url}/ccip/${sender}/${data}.json`, { headers });
+  const post = (body: string | Uint8Array, url = service.url) =>
+    fetch(`${url}/ccip`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+  const ask = (data: unknown, sender: unknown = SENDER) => post(JSON.stringify({ data, sender }));
+  const idOf = (name: string) => service.ids[`api/${name}`];
+  /** Status and text of a refusal, which is said twice. */
+  const refusal = async (asked: Promise<Response>) => {
+    const response = await asked;
+    const { error, message, ...others } = JSON.parse(await response.text());
+    assert.deepEqual([message, others], [error, {}]);
+    return `${response.status} ${error}`;
+  };
+  const decoded = async (asked: Promise<Response>) => {
+    const response = await asked;
+    const { data, ...others } = JSON.parse(await response.text());
+    assert.deepEqual([response.status, others], [200, {}]);
+    const values = AbiCoder.defaultAbiCoder().decode(ANSWER, data);
+    // Letter by letter what contracts' own encoder makes.
+    assert.equal(data, AbiCoder.defaultAbiCoder().encode(ANSWER, [...values]));
+    const [node, endpointId, timestamp, value, signature, receiptSignature] = values;
+    return { node, endpointId, timestamp: Number(timestamp), data: value, signature, receiptSignature };
+  };
+
+  for (const [how, asked] of Object.entries({
+    GET: (data: string) => get(data),
+    'GET in capitals': (data: string) => get(data.toUpperCase().replace('X', 'x'), { sender: SENDER.toUpperCase() }),
+    'GET with 0X': (data: string) => get(data.toUpperCase()),
+    POST: (data: string) => ask(data),
+    'POST in capitals': (data: string) => ask(data.toUpperCase()),
+  })) {
+    it(`answers ${how} with the answer that a contract checks, and its receipt`, async () => {
+      const { receiptSignature, ...answer } = await decoded(asked(callOf(idOf('price'))));
+      assert.equal(answer.data, AbiCoder.defaultAbiCoder().encode(['int256'], [2064]));
+      const receipt = {
+        requestHash: requestHash(ETHUSD),
+        dataHash: keccak256(answer.data),
+        signature: receiptSignature,
+      };
+      await verifyReceipt({ ...answer, receipt }, ETHUSD, TEST_ADDRESS);
+      assert.equal(answer.endpointId, idOf('price'));
+      assert.equal(upstream.requests.at(-1)?.path, '/price?symbol=ETHUSD');
+    });
+  }
+
+  it('leaves the receipt empty of an endpoint that gives none, and needs no key where one of two ways is free', async () => {
+    for (const name of ['plain', 'either']) {
+      const { receiptSignature, ...answer } = await decoded(get(callOf(idOf(name), '{}')));
+      assert.equal(receiptSignature, '0x');
+      await verifyEncoded(answer, TEST_ADDRESS);
+    }
+  });
+
+  it('is for pages of other origins, also with a preflight', async () => {
+    const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' };
+    const preflight = await fetch(`${service.url}/ccip`, { method: 'OPTIONS', headers });
+    const answered = await get(callOf(idOf('plain'), '{}'), { headers });
+    assert.deepEqual(
+      [preflight, answered].map(({ status, headers: given }) => [status, given.get('access-control-allow-origin')]),
+      [
+        [204, '*'],
+        [200, '*'],
+      ],
+    );
+  });
+
+  describe('refuses, so that clients stop,', () => {
+    const args = () => callOf(idOf('price')).slice(10);
+    const selector = callOf(`0x${'00'.repeat(32)}`).slice(0, 10);
+    const WRONG = {
+      sender: '400 sender must be an address: 0x and 40 hex digits',
+      data: '400 data must be bytes: 0x and an even number of hex digits',
+      body: '400 Request body must be {"data": "0x…", "sender": "0x…"}',
+      selector: '404 Unknown selector: data must call ask(bytes32,string)',
+      call: '400 data must be the ABI encoding of ask(bytes32 endpointId, string parameters)',
+      parameters: '400 parameters must be the text of a JSON object, without numbers of more digits than a double has',
+      closed: '403 The endpoint needs a key or a payment, and contracts have neither',
+      unfit: '400 The endpoint is not for contracts: they need mode sync, an encoding and no encrypt',
+    };
+
+    it('a sender that is no address', async () => {
+      for (const sender of ['0x', `${SENDER}00`, SENDER.slice(2), 'vitalik.eth', 7, null, [SENDER]])
+        assert.equal(await refusal(ask(callOf(idOf('price')), sender)), WRONG.sender);
+      assert.equal(await refusal(get(callOf(idOf('price')), { sender: 'me' })), WRONG.sender);
+    });
+
+    it('data that is no hex', async () => {
+      for (const data of [`${selector}0`, `${selector}zz`, '1234', '', 7, null, [selector], { toLowerCase: '0x' }])
+        assert.equal(await refusal(ask(data)), WRONG.data);
+      assert.equal(await refusal(get('0x1')), WRONG.data);
+      assert.equal(await refusal(get('%00')), WRONG.data);
+    });
+
+    it('another function, or none', async () => {
+      for (const data of ['0x', '0x12345678', `0x00000000${args()}`, selector.slice(0, 8)])
+        assert.equal(await refusal(ask(data)), WRONG.selector);
+      assert.equal(await refusal(get('0x')), WRONG.selector);
+    });
+
+    it('arguments that no encoder makes', async () => {
+      const word = (value: number) => value.toString(16).padStart(64, '0');
+      const max = 'f'.repeat(64);
+      const id = '11'.repeat(32);
+      for (const wrong of [
+        '',
+        args().slice(2),
+        `${args()}00`,
+        `${id}${word(0x40)}`,
+        `${id}${word(0x60)}${word(0)}${word(0)}`,
+        `${id}${max}${word(0)}`,
+        `${id}${word(0x40)}${max}`,
+        `${id}${word(0x40)}${word(1e9)}7b7d`,
+        `${id}${word(0x40)}${word(2)}${'7b7d'.padEnd(64, '1')}`,
+        `${id}${word(0x40)}${word(2)}${'ff7d'.padEnd(64, '0')}`,
+        `${id}${word(0x40)}${word(2)}${'c080'.padEnd(64, '0')}`,
+      ])
+        assert.equal(await refusal(ask(`${selector}${wrong}`)), WRONG.call);
+    });
+
+    it('parameters that are no JSON object, or lose digits', async () => {
+      const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+      for (const text of ['', 'null', '[]', '"a"', '{', '{"a":1e999}', '{"a":12345678901234567890}', '{a:1}', deep])
+        assert.equal(await refusal(ask(callOf(idOf('price'), text))), WRONG.parameters);
+    });
+
+    it('a body that is none', async () => {
+      for (const body of ['', '{', new Uint8Array([0x22, 0xff, 0x22])])
+        assert.equal(await refusal(post(body)), WRONG.body);
+      for (const body of ['[]', 'null', '7', '{}', '{"data":"0x"}'])
+        assert.equal(await refusal(post(body)), WRONG.sender);
+      const long = await post(`{"data":"0x${'00'.repeat(40_000)}","sender":"${SENDER}"}`);
+      assert.deepEqual([long.status, await long.json()], [413, { error: 'Request body too large' }]);
+    });
+
+    it('endpoints that need a key, also with one, before anything is asked', async () => {
+      const headers = { 'X-Api-Key': 'valid' };
+      const { length } = upstream.requests;
+      assert.equal(await refusal(get(callOf(idOf('keyed')), { headers })), WRONG.closed);
+      assert.equal((await service.post('api/keyed', {}, headers)).status, 200);
+      assert.equal(upstream.requests.length, length + 1);
+    });
+
+    it('endpoints whose answers come later, in pieces, or without an encoding', async () => {
+      for (const name of ['raw', 'async', 'stream']) assert.equal(await refusal(get(callOf(idOf(name)))), WRONG.unfit);
+    });
+
+    it('an endpoint that is not there, and what its endpoint refuses', async () => {
+      assert.equal(await refusal(get(callOf(`0x${'00'.repeat(32)}`))), '404 Endpoint not found');
+      assert.equal(await refusal(get(callOf(idOf('strict'), '{}'))), '400 Missing required parameter(s): symbol');
+    });
+
+    it('other paths', async () => {
+      for (const path of ['/ccip', `/ccip/${SENDER}`, `/ccip/${SENDER}/0x`, `/ccip/${SENDER}/0x/a.json`])
+        assert.match(await (await fetch(service.url + path)).text(), /^\{"error":"(Not Found|Method Not Allowed)"\}$/);
+    });
+  });
+
+  it('refuses, so that clients go on, what fails and what an operator does not want', async () => {
+    assert.equal(await refusal(get(callOf(idOf('gone')))), '502 API call failed');
+    assert.equal(await refusal(get(callOf(idOf('unwanted')))), '503 Not today');
+  });
+
+  it('takes from the limit of its client once for each question, and says when to ask again', async () => {
+    const server = { rateLimit: { max: 2, window: 3_600_000 } };
+    const limited = await startTestService(
+      oneApi(upstream.url, { plain: { encoding } }, { server, settings: { ccipRead: true } }),
+    );
+    try {
+      const body = JSON.stringify({ data: callOf(limited.ids['api/plain'], '{}'), sender: SENDER });
+      assert.equal((await post(body, limited.url)).status, 200);
+      assert.equal((await limited.post('api/plain')).status, 200);
+      const full = await post(body, limited.url);
+      assert.deepEqual([full.status, full.headers.get('retry-after')], [503, '1800']);
+      assert.deepEqual(await full.json(), { error: 'Too Many Requests', message: 'Too Many Requests' });
+      assert.equal((await limited.post('api/plain')).status, 429);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  it('is described, with who can be asked and who needs a key', async () => {
+    const { paths } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    for (const { responses } of [paths['/ccip'].post, paths['/ccip/{sender}/{data}.json'].get]) {
+      assert.equal(
+        responses[200].description,
+        'Contracts can ask: `api/price`, `api/strict`, `api/plain`, `api/either`, `api/gone`, `api/unwanted`',
+      );
+      assert.equal(
+        responses[403].description,
+        'The endpoint needs a key or a payment, even of a client that sends one: `api/keyed`',
+      );
+    }
+  });
+
+  it('is off unless the config says so', async () => {
+    const off = await startTestService(oneApi(upstream.url, { plain: { encoding } }, { settings: { openapi: true } }));
+    try {
+      assert.equal((await post('{}', off.url)).status, 404);
+      const { paths } = JSON.parse(await (await fetch(`${off.url}/openapi.json`)).text());
+      assert.deepEqual(
+        Object.keys(paths).filter((path) => path.startsWith('/ccip')),
+        [],
+      );
+    } finally {
+      await off.stop();
+    }
+  });
+});
