@@ -1,6 +1,11 @@
 /** Words that a sentence may have. Semicolons and colons do not end one. */
 const MAX = 25;
 
+/** "What fails is run again" hides its subject: name it. Questions, sentences with a colon and cells of tables may begin so. */
+const HIDDEN_SUBJECT = /^(?:What|Who|Whom)(?:ever)?\b[^:]*\.$/;
+/** Docstrings begin with what a type is, which no verb follows. */
+const GENERATED = /docs\/(?:sdk|stages)\.md$/;
+
 /** A span of code is one word, whatever is in it, and a line break is a space. */
 function textOf(node) {
   if (node.type === 'Code') return 'code';
@@ -8,11 +13,14 @@ function textOf(node) {
 }
 
 /** Published rules count words of lines, not of sentences, or end a sentence at the point of `1.25`. */
-export default ({ Syntax, RuleError, report }) => {
+export default ({ Syntax, RuleError, report, getFilePath }) => {
+  const generated = GENERATED.test(getFilePath() ?? '');
   function check(node) {
     for (const sentence of textOf(node).split(/(?<=[.?!][)”"]?)\s+/)) {
       const words = sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
       if (words.length > MAX) report(node, new RuleError(`${words.length} words, not ${MAX}: ${words.join(' ')}`));
+      if (node.type === Syntax.Paragraph && !generated && HIDDEN_SUBJECT.test(sentence.trim()))
+        report(node, new RuleError(`the subject has no name: ${sentence.trim()}`));
     }
   }
   return { [Syntax.Paragraph]: check, [Syntax.TableCell]: check };
