@@ -1,0 +1,408 @@
+/** A plugin has one budget for all its functions in a request: time is charged to whoever spends it, and to nobody else. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { control } from '../../kernel/exchange.ts';
+import { asRefusal, Refusal } from '../../kernel/refusal.ts';
+import type { CallContext } from '../../kernel/values.ts';
+import type { ErrorContext, HookContext } from '../../plugins-sdk/hooks/contexts.ts';
+import {
+  ask,
+  block,
+  closedInner,
+  dropping,
+  exhausted,
+  given,
+  never,
+  newExchange,
+  open,
+  PLENTY,
+  run,
+  SPENT_BEFORE,
+  seal,
+  spent,
+  thenable,
+  turn,
+  untouched,
+} from './guarded.ts';
+
+describe('the budget', () => {
+  it('is shared by all hooks of a plugin in one request, the inner ones included', async () => {
+    const calls: string[] = [];
+    const spend = (name: string, milliseconds: number) => () => {
+      calls.push(name);
+      block(milliseconds);
+    };
+    const { hooks } = seal(
+      [
+        {
+          onHttpRequest: spend('p onHttpRequest', 5),
+          encrypt: spend('p encrypt', 496),
+          onBeforeSign: spend('p onBeforeSign', 0),
+        },
+        { onBeforeSign: spend('q onBeforeSign', 0) },
+      ],
+      500,
+    );
+    const exchange = newExchange();
+    assert.deepEqual(await ask(hooks.onHttpRequest, exchange), { value: undefined });
+    assert.deepEqual(await ask(hooks.encrypt, '0x01', exchange), exhausted(spent(500)));
+    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', exchange), exhausted(SPENT_BEFORE));
+    assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt']);
+    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', newExchange()), { value: '0x01' });
+    assert.deepEqual(calls, ['p onHttpRequest', 'p encrypt', 'p onBeforeSign', 'q onBeforeSign']);
+  });
+
+  it('is charged by the clock of its plugin', async () => {
+    let time = 0;
+    const slow = () => new Promise((resolve) => setTimeout(resolve, 60));
+    const { hooks } = seal([{ onHttpRequest: slow }], 20, () => time);
+    assert.deepEqual(await ask(hooks.onHttpRequest, newExchange()), { value: undefined });
+    const late = () => {
+      time += 21;
+      return new Promise(() => undefined);
+    };
+    const { hooks: others } = seal([{ onHttpRequest: late }], 20, () => time);
+    assert.deepEqual(await ask(others.onHttpRequest, newExchange()), exhausted(spent(20)));
+  });
+
+  it('of one plugin is not that of another', async () => {
+    const { hooks } = seal([{ onHttpRequest: never }, { onBeforeSign: () => ({ data: '0x02' }) }], 100);
+    const exchange = newExchange();
+    assert.deepEqual(await ask(hooks.onHttpRequest, exchange), exhausted(spent(100)));
+    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', exchange), { value: '0x02' });
+  });
+
+  for (const stage of [...dropping, ...closedInner]) {
+    it(`ends ${stage} when the function never answers, with its signal aborted`, async () => {
+      let signal: AbortSignal | undefined;
+      const fn = (...args: CallContext[]) => {
+        signal = args.at(-1)?.signal;
+        return never();
+      };
+      const { outcome } = await run(stage, fn, { budget: 5 });
+      assert.deepEqual(outcome, exhausted(spent(5)));
+      assert.equal(signal?.aborted, true);
+    });
+
+    it(`ends ${stage} when the function blocks, whatever it returns`, async () => {
+      const { outcome } = await run(stage, () => block(6), { budget: 5 });
+      assert.deepEqual(outcome, exhausted(spent(5)));
+    });
+  }
+
+  it('catches blocking behind an await, in a result, and in an error', async () => {
+    const late = async () => {
+      await null;
+      block(21);
+      return { data: '0x02' };
+    };
+    const inThen = () => thenable((resolve: (value: unknown) => void) => resolve(block(21)));
+    const failing = () => {
+      block(21);
+      throw new Error('late');
+    };
+    for (const fn of [late, inThen, failing]) {
+      const { outcome } = await run('onBeforeSign', fn, { budget: 20 });
+      assert.deepEqual(outcome, exhausted(spent(20)));
+    }
+  });
+
+  /** A result whose one member takes a while to read. */
+  const slow = (name: string, milliseconds: number, value: unknown) => {
+    const get = () => {
+      block(milliseconds);
+      return value;
+    };
+    return Object.defineProperty({}, name, { get, enumerable: true });
+  };
+
+  for (const [stage, name, value] of [
+    ['onHttpRequest', 'reject', false],
+    ['onBeforeApiCall', 'parameters', { a: 2 }],
+    ['onAfterApiCall', 'data', 2],
+    ['onBeforeSign', 'data', '0x02'],
+  ] as const) {
+    it(`ends ${stage} when reading what the function returned takes too long`, async () => {
+      const reason = 'its 20 ms were spent in what it returned';
+      for (const fn of [() => slow(name, 30, value), async () => slow(name, 30, value)]) {
+        const { outcome, exchange } = await run(stage, fn, { budget: 20 });
+        assert.deepEqual(outcome, exhausted(reason));
+        assert.deepEqual(
+          (await run(stage, () => undefined, { budget: 20, exchange })).outcome,
+          exhausted(SPENT_BEFORE),
+        );
+      }
+    });
+  }
+
+  /** Longer than what is read in one turn of the event loop. */
+  const rows = Array(100_000).fill('row');
+
+  it('has others go on while a large result is read, and is not charged for their time', async () => {
+    let turns = 0;
+    const others = () => {
+      turns += 1;
+      block(200);
+      if (turns < 12) setImmediate(others);
+    };
+    const data = () => {
+      setImmediate(others);
+      return { data: rows };
+    };
+    const { outcome } = await run('onAfterApiCall', data, { budget: 2000 });
+    assert.ok('value' in outcome, JSON.stringify(outcome).slice(0, 200));
+    assert.ok(turns >= 10, `${turns}`);
+  });
+
+  it('ends while a large result is read, however late that takes too long', async () => {
+    const late = {
+      get late() {
+        block(1000);
+        return 1;
+      },
+    };
+    const { outcome } = await run('onAfterApiCall', () => ({ data: [...rows, late] }), { budget: 1000 });
+    assert.deepEqual(outcome, exhausted('its 1000 ms were spent in what it returned'));
+  });
+
+  it('is charged for reading what was returned, also when that is not too long', async () => {
+    const exchange = newExchange();
+    await run('onBeforeSign', () => slow('data', 50, '0x02'), { exchange });
+    const { remaining = PLENTY, spent = [] } = control.budgets(exchange).get('p') ?? {};
+    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
+    assert.deepEqual(
+      spent.map(({ stage }) => stage),
+      ['onBeforeSign'],
+    );
+    assert.ok((spent[0]?.milliseconds ?? 0) >= 50, 'what is charged is noted, too');
+  });
+
+  it('is charged for reading what an inner stage returned', async () => {
+    const exchange = newExchange();
+    const result = slow('node', 50, '0x01');
+    await run('sign', () => Object.assign(result, { signature: '0x02' }), { exchange });
+    const { remaining = PLENTY } = control.budgets(exchange).get('p') ?? {};
+    assert.ok(remaining <= PLENTY - 50, `${remaining}`);
+  });
+
+  it('is charged for reading what was thrown', async () => {
+    const branded = () => Object.assign(slow('status', 30, 418), { [Symbol.for('signed-data-proxy.refusal')]: true });
+    const thrown = () => {
+      throw branded();
+    };
+    for (const fn of [thrown, async () => thrown()]) {
+      const { outcome } = await run('validate', fn, { budget: 20 });
+      assert.deepEqual(outcome, exhausted('its 20 ms were spent in what it threw'));
+    }
+  });
+
+  it('aborts a signal that is first asked for when it has ended', async () => {
+    let context: HookContext | undefined;
+    const fn = (given: HookContext) => {
+      context = given;
+      return never();
+    };
+    await run('onBeforeSign', fn, { budget: 5 });
+    assert.equal(context?.signal.aborted, true);
+    assert.equal(context?.signal, context?.signal);
+  });
+
+  it('is one signal for all hooks of a plugin in a request', async () => {
+    const signals: AbortSignal[] = [];
+    const keep = ({ signal }: HookContext) => void signals.push(signal);
+    const { hooks } = seal([{ onHttpRequest: keep, onBeforeSign: keep }, { onHttpRequest: keep }]);
+    const exchange = newExchange();
+    await ask(hooks.onHttpRequest, exchange);
+    await ask(hooks.onBeforeSign, '0x01', exchange);
+    const [p, q, again] = signals;
+    assert.equal(p, again);
+    assert.notEqual(p, q);
+    control.disconnect(exchange);
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true, true, true],
+    );
+  });
+
+  it('is over for what a function still does', async () => {
+    let answer: (value: unknown) => void = () => undefined;
+    let fail: (error: unknown) => void = () => undefined;
+    const slow = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const broken = new Promise((_, reject) => {
+      fail = reject;
+    });
+    const { hooks, complaints } = seal([{ onBeforeSign: () => slow, encrypt: () => broken }], 5);
+    const outcomes = [
+      await ask(hooks.onBeforeSign, '0x01', newExchange()),
+      await ask(hooks.encrypt, '0x01', newExchange()),
+    ];
+    answer({ data: '0xbad0' });
+    fail(new Error('too late'));
+    await turn();
+    assert.deepEqual(outcomes, [exhausted(spent(5)), exhausted(spent(5))]);
+    assert.deepEqual(complaints, []);
+  });
+
+  it('is fresh for each observation, also when all of it was spent before', async () => {
+    const calls: string[] = [];
+    const { hooks, complaints } = seal(
+      [
+        {
+          onHttpRequest: () => block(201),
+          onResponseSent: ({ signal }: HookContext) => {
+            calls.push(`onResponseSent ${signal.aborted}`);
+            return never();
+          },
+          onError: ({ signal }: ErrorContext) => void calls.push(`onError ${signal.aborted}`),
+          onBeforeSign: () => void calls.push('onBeforeSign'),
+        },
+      ],
+      200,
+    );
+    const exchange = newExchange();
+    assert.deepEqual(await ask(hooks.onHttpRequest, exchange), exhausted(spent(200)));
+    assert.deepEqual(await ask(hooks.onResponseSent, ...given.onResponseSent, exchange), { value: undefined });
+    assert.deepEqual(await ask(hooks.onError, ...given.onError, exchange), { value: undefined });
+    assert.deepEqual(await ask(hooks.onBeforeSign, '0x01', exchange), exhausted(SPENT_BEFORE));
+    assert.deepEqual(calls, ['onResponseSent false', 'onError false']);
+    assert.deepEqual(
+      complaints.map(({ stage, error }) => [stage, asRefusal(error).message]),
+      [['onResponseSent', 'Plugin "p" budget exhausted']],
+    );
+  });
+
+  it('may be none: nothing ends, and the signal is the client’s', async () => {
+    const signals: AbortSignal[] = [];
+    const fn = async ({ signal }: HookContext) => {
+      signals.push(signal);
+      block(5);
+      await turn();
+      return { data: '0x02' };
+    };
+    const { outcome, exchange } = await run('onBeforeSign', fn, { budget: 'none' });
+    assert.deepEqual(outcome, { value: '0x02' });
+    assert.deepEqual(signals, [exchange.signal]);
+    assert.equal(control.budgets(exchange).size, 0);
+  });
+
+  it('goes on without an open stage when it ends', async () => {
+    for (const stage of open) {
+      const { outcome, complaints } = await run(stage, never, { budget: 5 });
+      assert.deepEqual(outcome, { value: untouched[stage] }, stage);
+      assert.deepEqual(
+        complaints.map((complaint) => [complaint.plugin, complaint.stage, asRefusal(complaint.error).reason]),
+        [['p', stage, spent(5)]],
+      );
+    }
+  });
+});
+
+describe('the time inside the rest of the pipeline', () => {
+  const reply = { status: 200, body: '' };
+  /** Runs `fn` as a mode with a rest of the pipeline that takes 200 ms in two ways. */
+  async function present(fn: (run: () => Promise<unknown>) => unknown, budget: number, rest?: () => Promise<unknown>) {
+    const { hooks } = seal([{ present: { v: fn } }], budget);
+    const slow = async () => {
+      block(100);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return '"answer"';
+    };
+    return ask(hooks.present, rest ?? slow, newExchange());
+  }
+
+  it('is charged to nobody', async () => {
+    const fn = async (rest: () => Promise<unknown>) => ({ status: 200, body: String(await rest()) });
+    assert.deepEqual(await present(fn, 150), { value: { status: 200, body: '"answer"' } });
+  });
+
+  it('does not make the time before and after it free', async () => {
+    const fn = async (rest: () => Promise<unknown>) => {
+      block(5);
+      await rest();
+      block(296);
+      return reply;
+    };
+    assert.deepEqual(await present(fn, 300), exhausted(spent(300)));
+    const hanging = async (rest: () => Promise<unknown>) => {
+      await rest();
+      return never();
+    };
+    assert.deepEqual(await present(hanging, 20), exhausted(spent(20)));
+  });
+
+  it('stands still until the last of several calls is back', async () => {
+    const waits: Array<() => void> = [];
+    const rest = () => new Promise<void>((resolve) => waits.push(resolve));
+    const fn = async (run: () => Promise<unknown>) => {
+      const [first, second] = [run(), run()];
+      waits[0]?.();
+      await first;
+      setTimeout(() => waits[1]?.(), 150);
+      await second;
+      return reply;
+    };
+    assert.deepEqual(await present(fn, 100, rest), { value: reply });
+  });
+
+  it('hands on what the rest of the pipeline refuses, and the clock goes on', async () => {
+    const busy = async () => {
+      throw new Refusal(503, 'Server busy');
+    };
+    const fn = (rest: () => Promise<unknown>) => rest();
+    assert.deepEqual(await present(fn, PLENTY, busy), { status: 503, message: 'Server busy', reason: undefined });
+    const stuck = (rest: () => Promise<unknown>) => rest().catch(never);
+    assert.deepEqual(await present(stuck, 20, busy), exhausted(spent(20)));
+  });
+
+  it('does not change what a function without a budget gets', async () => {
+    const rest = async () => 'answer';
+    const seen: unknown[] = [];
+    const { hooks } = seal([{ present: { v: (given: unknown) => void seen.push(given) } }], 'none');
+    await ask(hooks.present, rest, newExchange());
+    assert.deepEqual(seen, [rest]);
+  });
+});
+
+describe('timers', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+  it('are armed for promises only', async (t) => {
+    const armed = t.mock.method(globalThis, 'setTimeout');
+    await run('onBeforeSign', () => ({ data: '0x02' }), { budget: 1234 });
+    await run('onBeforeSign', () => undefined, { budget: 1234 });
+    await run('sign', () => assert.fail('thrown at once'), { budget: 1234 });
+    assert.equal(armed.mock.callCount(), 0);
+    await run('onBeforeSign', async () => undefined, { budget: 1234 });
+    assert.equal(armed.mock.callCount(), 1);
+    await run('onBeforeSign', async () => undefined, { budget: 'none' });
+    assert.equal(armed.mock.callCount(), 1);
+  });
+
+  it('are cleared when the function is done', async () => {
+    const before = timers();
+    const during: number[] = [];
+    const waiting = async () => {
+      await turn();
+      during.push(timers());
+    };
+    await run('onBeforeSign', waiting);
+    await run('onBeforeSign', async () => Promise.reject(await waiting()));
+    assert.deepEqual(during, [before + 1, before + 1]);
+    assert.equal(timers(), before);
+  });
+
+  it('stand still while the rest of the pipeline works', async () => {
+    const before = timers();
+    const during: number[] = [];
+    const { hooks } = seal([{ present: { v: async (rest: () => Promise<unknown>) => void (await rest()) } }]);
+    const rest = async () => {
+      await turn();
+      during.push(timers());
+    };
+    await ask(hooks.present, rest, newExchange());
+    assert.deepEqual(during, [before]);
+    assert.equal(timers(), before);
+  });
+});

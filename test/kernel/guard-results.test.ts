@@ -1,0 +1,256 @@
+/** Results of the wrong shape are failures that name what is wrong; those of the right shape arrive as copies. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { asRefusal } from '../../kernel/refusal.ts';
+import type { StageName } from '../../kernel/stages.ts';
+import {
+  answer,
+  closedInner,
+  dropped,
+  dropping,
+  hostile,
+  internal,
+  newExchange,
+  question,
+  run,
+  seal,
+  stages,
+  throwingGetter,
+  untouched,
+  WRONG_SHAPE,
+} from './guarded.ts';
+
+class Box {
+  readonly a = 1;
+}
+const cycle: { self?: unknown } = {};
+cycle.self = cycle;
+const nested = (levels: number) => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+const doubled = Array.from({ length: 40 }).reduce<unknown>((inner) => [inner, inner], 1);
+const NO_JSON = [
+  NaN,
+  Infinity,
+  1n,
+  Symbol('a'),
+  () => 1,
+  new Date(0),
+  new Map(),
+  new Box(),
+  cycle,
+  nested(300),
+  doubled,
+];
+
+/** What the public hooks may not return: value and reason. */
+const wrong: Readonly<Record<string, ReadonlyArray<readonly [unknown, string]>>> = {
+  onHttpRequest: [
+    ...[null, true, 0, '', 'no', [], {}, { rejected: true }, () => 1].map(
+      (value) => [value, 'Error: returned no object with "reject"'] as const,
+    ),
+    ...['true', 1, null, undefined].map((reject) => [{ reject }, 'Error: "reject" is no boolean'] as const),
+    ...[399, 600, 403.5, NaN, '403', null].map(
+      (status) => [{ reject: true, status }, 'Error: "status" is no HTTP error status'] as const,
+    ),
+    ...[1, null, {}].map((message) => [{ reject: true, message }, 'Error: "message" is no string'] as const),
+    [{ reject: true, message: 'a'.repeat(8193) }, 'Error: "message" is longer than 8192 characters'],
+    [throwingGetter('reject'), 'Error: boom'],
+    [hostile(), 'Error: hostile'],
+  ],
+  onBeforeApiCall: [
+    ...[null, true, [], {}, 'a'].map((value) => [value, 'Error: returned no object with "parameters"'] as const),
+    ...[null, undefined, [], 'a', 1].map(
+      (value) => [{ parameters: value }, 'Error: "parameters" is no object'] as const,
+    ),
+    ...NO_JSON.map((a) => [{ parameters: { a } }, reasonOf(a)] as const),
+    [throwingGetter('parameters'), 'Error: boom'],
+  ],
+  onAfterApiCall: [
+    ...[null, true, [], {}, { status: 200 }].map((value) => [value, 'Error: returned no object with "data"'] as const),
+    ...[99, 600, 200.5, '200', null].map(
+      (status) => [{ data: 1, status }, 'Error: "status" is no HTTP status'] as const,
+    ),
+    ...NO_JSON.map((data) => [{ data }, reasonOf(data)] as const),
+  ],
+  onBeforeSign: [
+    ...[null, true, [], {}, '0x01', new Uint8Array(2)].map(
+      (value) => [value, 'Error: returned no object with "data"'] as const,
+    ),
+    ...[null, 1, '', '01', '0x1', '0xzz', '0X01', '0x01\n', ' 0x01', new Uint8Array(2)].map(
+      (data) => [{ data }, 'Error: "data" is no hex string of whole bytes'] as const,
+    ),
+  ],
+};
+
+function reasonOf(value: unknown): string {
+  if (value instanceof Date || value instanceof Map || value instanceof Box) return 'Error: holds a class instance';
+  if (typeof value === 'object') return 'Error: is too deep, too large or in a cycle';
+  return `Error: holds a ${typeof value}, which JSON cannot carry`;
+}
+
+/** What the other stages may not return. */
+const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
+  admit: [null, false, 1, {}],
+  resolve: [null, true, {}, { id: 1 }, '0x11'],
+  parseBody: [null, true, 'a'],
+  authenticate: [null, false, 1, 'ada'],
+  validate: [null, true, 'a'],
+  present: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
+  vary: [null, 1, {}, 'a'.repeat(4097)],
+  prepare: [null, {}, { ...question }],
+  answer: [null, true, {}, { json: {} }, { json: answer.json }],
+  callApi: [null, {}, { status: 200 }, { status: 200.5, data: 1 }, { status: 200, data: undefined }],
+  encode: [null, {}, { bytes: '0x0', field: 'data' }, { bytes: '0x01' }],
+  encrypt: [null, '', '0x', '0x1', 1],
+  sign: [null, {}, { node: '0x01' }, { node: '0x01', signature: 'no' }],
+  attest: [null, true, 'a'],
+  approve: [null, false, 1, {}],
+  respond: [null, true, 'a'],
+};
+
+describe('a result of the wrong shape', () => {
+  for (const stage of dropping) {
+    it(`drops the request in ${stage}`, async () => {
+      const cases = wrong[stage] ?? [];
+      assert.ok(cases.length > 0);
+      for (const [index, [value, reason]] of cases.entries()) {
+        for (const fn of [() => value, async () => value]) {
+          const { outcome } = await run(stage, fn);
+          assert.deepEqual(outcome, dropped(reason), `${stage} ${index}`);
+        }
+      }
+    });
+  }
+
+  for (const stage of closedInner) {
+    it(`is a 500 in ${stage}`, async () => {
+      const values = wrongInside[stage] ?? [];
+      assert.ok(values.length > 0);
+      for (const value of values) {
+        const { outcome } = await run(stage, () => value);
+        const { reason, ...refused } = { reason: undefined, ...outcome };
+        assert.deepEqual(refused, { status: 500, message: 'Internal server error' });
+        assert.match(reason ?? '', WRONG_SHAPE);
+      }
+    });
+  }
+
+  for (const stage of ['attest', 'respond'] as const) {
+    it(`is complained about in ${stage}`, async () => {
+      for (const value of wrongInside[stage] ?? []) {
+        const { outcome, complaints } = await run(stage, () => value);
+        assert.deepEqual(outcome, { value: untouched[stage] });
+        assert.deepEqual(
+          complaints.map(({ error }) => WRONG_SHAPE.test(`plugin "p": ${error}`)),
+          [true],
+        );
+      }
+    });
+  }
+
+  it('is headers that no client takes', async () => {
+    const fits = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`x-${i}`, 'a'.repeat(90)]));
+    assert.deepEqual((await run('respond', () => fits)).outcome, { value: Object.assign({}, untouched.respond, fits) });
+    const { outcome, complaints } = await run('respond', () => ({ ...fits, 'x-80': 'a'.repeat(1024) }));
+    assert.deepEqual(outcome, { value: untouched.respond });
+    const message = 'Error: returned something of the wrong shape: the headers are longer than 8192 characters';
+    assert.deepEqual(
+      complaints.map(({ error }) => String(error)),
+      [message],
+    );
+  });
+
+  it('is a generator, of whatever kind: its steps are not those of reading a result', async () => {
+    const reason = 'plugin "p": Error: returned a generator: no hook is a generator function';
+    const steps: string[] = [];
+    const generators = [
+      function* () {
+        yield steps.push('sync');
+      },
+      async function* () {
+        yield steps.push('async');
+      },
+    ];
+    for (const fn of generators)
+      for (const stage of closedInner) assert.deepEqual((await run(stage, fn)).outcome, internal(reason), stage);
+    assert.deepEqual(steps, []);
+  });
+
+  it('cannot be: what observers return is nobody’s business', async () => {
+    for (const stage of ['concluded', 'onResponseSent', 'onError'] as const) {
+      for (const value of [null, false, 1, 'a', {}, []]) {
+        const { outcome, complaints } = await run(stage, async () => value);
+        assert.deepEqual({ outcome, complaints }, { outcome: { value: undefined }, complaints: [] });
+      }
+    }
+  });
+
+  it('is one more way to drop: parameters that are an instance of a class', async () => {
+    const { outcome } = await run('onBeforeApiCall', () => ({ parameters: new Map([['a', 1]]) }));
+    assert.deepEqual(outcome, dropped('Error: "parameters" is no object'));
+  });
+});
+
+describe('a result of the right shape', () => {
+  const accepted = async (stage: StageName, value: unknown) => (await run(stage, () => value)).outcome;
+
+  it('of onHttpRequest', async () => {
+    assert.deepEqual(await accepted('onHttpRequest', { reject: false, status: 'x' }), { value: undefined });
+    const rejections = [
+      [{ reject: true }, 403, 'Request rejected by plugin "p"'],
+      [{ reject: true, status: undefined, message: undefined }, 403, 'Request rejected by plugin "p"'],
+      [{ reject: true, status: 400, message: '' }, 400, ''],
+      [{ reject: true, status: 599, message: 'No' }, 599, 'No'],
+    ] as const;
+    for (const [value, status, message] of rejections) {
+      const { hooks } = seal([{ onHttpRequest: () => value }, { onHttpRequest: () => assert.fail('asked') }]);
+      const refusal = asRefusal(await hooks.onHttpRequest(newExchange()));
+      assert.deepEqual([refusal.status, refusal.message, refusal.body], [status, message, { error: message }]);
+    }
+  });
+
+  it('with no member misspelt: what it would have said must not be ignored', async () => {
+    const misspelt = [
+      ['onHttpRequest', { reject: true, stauts: 429 }, 'stauts', 'status'],
+      ['onHttpRequest', { reject: true, mesage: 'No' }, 'mesage', 'message'],
+      ['onBeforeApiCall', { parameters: {}, Parameters: {} }, 'Parameters', 'parameters'],
+      ['onAfterApiCall', { data: 1, Status: 500 }, 'Status', 'status'],
+      ['onBeforeSign', { data: '0x02', Data: '0x03' }, 'Data', 'data'],
+    ] as const;
+    for (const [stage, value, name, meant] of misspelt) {
+      const reason = `Error: returned a member "${name}", did you mean "${meant}"?`;
+      assert.deepEqual(await accepted(stage, value), dropped(reason), stage);
+    }
+    assert.deepEqual(await accepted('onBeforeSign', { data: '0x02', why: 'because' }), { value: '0x02' });
+  });
+
+  it('of onBeforeApiCall', async () => {
+    const data = JSON.parse('{"a":[1,{"b":null}],"__proto__":{"c":true},"":"\\ud800"}');
+    assert.deepEqual(await accepted('onBeforeApiCall', { parameters: data }), { value: data });
+    const sparse = { a: undefined, b: [undefined, 1], c: { d: undefined } };
+    assert.deepEqual(await accepted('onBeforeApiCall', { parameters: sparse }), { value: { b: [null, 1], c: {} } });
+    assert.deepEqual(await accepted('onBeforeApiCall', { parameters: nullPrototype() }), { value: { a: 1 } });
+  });
+
+  it('of onAfterApiCall', async () => {
+    assert.deepEqual(await accepted('onAfterApiCall', { data: null }), { value: { data: null, status: 200 } });
+    assert.deepEqual(await accepted('onAfterApiCall', { data: [1], status: 404 }), {
+      value: { data: [1], status: 404 },
+    });
+  });
+
+  it('of onBeforeSign', async () => {
+    assert.deepEqual(await accepted('onBeforeSign', { data: '0x' }), { value: '0x' });
+    assert.deepEqual(await accepted('onBeforeSign', { data: '0xABcd' }), { value: '0xABcd' });
+  });
+
+  it('may always be undefined', async () => {
+    for (const stage of stages) {
+      const { outcome, complaints } = await run(stage, () => undefined);
+      assert.deepEqual({ outcome, complaints }, { outcome: { value: untouched[stage] }, complaints: [] }, stage);
+    }
+  });
+});
+
+function nullPrototype(): object {
+  return Object.assign(Object.create(null), { a: 1 });
+}
