@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { compile } from '../support/solidity.ts';
+import { compileAll } from '../support/solidity.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { launch, skip, visit } from './browser.ts';
 
@@ -132,45 +132,53 @@ describe('code that the explorer page shows', { skip }, () => {
     assert.ok(!text.includes(KEY));
     return text;
   };
-  const javascript = async (endpoint: string, change = (text: string) => text) => {
-    const file = join(folder, `${endpoint}.mjs`);
-    writeFileSync(file, change(await codeOf(endpoint, 'In JavaScript')));
-    return run(process.execPath, ['--import', 'tsx', file], { cwd: ROOT, env });
+  /** Runs the code of these endpoints, one after the other, in one process. */
+  const javascript = async (endpoints: readonly string[], change = (text: string) => text) => {
+    const files: string[] = [];
+    for (const endpoint of endpoints) {
+      files.push(join(folder, `${endpoint}.mjs`));
+      writeFileSync(files.at(-1) ?? '', change(await codeOf(endpoint, 'In JavaScript')));
+    }
+    const all = join(folder, 'all.mjs');
+    writeFileSync(all, files.map((file) => `await import(${JSON.stringify(file)});\n`).join(''));
+    return run(process.execPath, ['--import', 'tsx', all], { cwd: ROOT, env });
   };
   const python = async (endpoint: string) => run('python3', ['-c', await codeOf(endpoint, 'In Python')], { env });
   const noPython = spawnSync('python3', ['--version']).status === 0 ? false : 'no python3';
   const failure = (id: string) => new RegExp(`502 \\{"error":"API call failed".*\\} \\(request ${id}\\)`);
   const ID = '[-\\w]{8,}';
 
-  for (const [endpoint, [inJavaScript, inPython]] of Object.entries(PRINTED)) {
-    it(`in JavaScript asks, checks and prints the value: ${endpoint}`, async () => {
-      assert.equal((await javascript(endpoint)).stdout, `${inJavaScript}\n`);
-    });
+  it('in JavaScript asks, checks and prints the value', async () => {
+    const printed = Object.values(PRINTED).map(([text]) => `${text}\n`);
+    assert.equal((await javascript(Object.keys(PRINTED))).stdout, printed.join(''));
+  });
 
+  for (const [endpoint, [, printed]] of Object.entries(PRINTED)) {
     it(`in Python asks and prints the value: ${endpoint}`, { skip: noPython }, async () => {
-      assert.equal((await python(endpoint)).stdout, `${inPython}\n`);
+      assert.equal((await python(endpoint)).stdout, `${printed}\n`);
     });
   }
 
   it('in JavaScript refuses an answer that another address has signed', async () => {
     const other = `0x${'12'.repeat(20)}`;
-    const forged = javascript('raw', (text) => text.replace(/node: "0x\w{40}"/, `node: "${other}"`));
+    const forged = javascript(['raw'], (text) => text.replace(/node: "0x\w{40}"/, `node: "${other}"`));
     await assert.rejects(forged, /Error: the response is signed by|Error: .*0x1212/);
   });
 
   it('tells the request ID where the upstream fails', { skip: noPython }, async () => {
-    await assert.rejects(javascript('failing'), failure(ID));
+    await assert.rejects(javascript(['failing']), failure(ID));
     await assert.rejects(python('failing'), failure(ID));
   });
 
-  for (const endpoint of ['price', 'open', 'several', 'raw']) {
-    it(`in Solidity compiles without a warning: ${endpoint}`, async () => {
+  it('in Solidity compiles without a warning', async () => {
+    const files: string[] = [];
+    for (const endpoint of ['price', 'open', 'several', 'raw']) {
       const text = await codeOf(endpoint, 'In Solidity');
       const file = join(folder, `${endpoint}.sol`);
       writeFileSync(file, text.replace('"signed-data-proxy-contracts/', '"../../verify/contracts/'));
-      const { Reader } = await compile(relative(ROOT, file));
-      assert.ok(Reader);
+      files.push(relative(ROOT, file));
       assert.equal(text.includes('REQUEST_HASH'), endpoint === 'price');
-    });
-  }
+    }
+    for (const { Reader } of await compileAll(files)) assert.ok(Reader);
+  });
 });
