@@ -29,14 +29,10 @@ describe('x402-exact: a facilitator that is away, slow or lies, and a client tha
     [shop, elsewhere] = await Promise.all([openShop(), startUpstream()]);
     alice = await shop.market.wallet(1_000_000n);
     const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: BUDGET }] };
-    const config = shop.config(
-      { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } },
-      { settings },
-    );
-    const [api] = config.apis as { auth: object }[];
-    if (api) api.auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
-    service = await startTestService({ ...config, settings: {} });
-    hasty = await startTestService(config);
+    const endpoints = { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } };
+    const auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
+    service = await startTestService(shop.config(endpoints, {}, { auth }));
+    hasty = await startTestService(shop.config(endpoints, { settings }, { auth }));
   });
   after(async () => {
     await Promise.all([service?.stop(), hasty?.stop()]);

@@ -17,6 +17,9 @@ export interface Shop {
   close(): Promise<void>;
 }
 
+/** A busy machine takes longer than the default for a settlement. */
+const PATIENT = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: 600_000 }] };
+
 export const ENCODING = { type: 'uint256', path: '$.price' };
 
 /** Opens a shop on a chain of its own. */
@@ -39,6 +42,7 @@ export async function openShop(): Promise<Shop> {
         },
       ],
       ...more,
+      settings: { ...PATIENT, ...(more.settings ?? {}) },
     }),
     close: async () => {
       await Promise.all([upstream.close(), facilitator.close()]);
