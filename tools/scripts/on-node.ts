@@ -17,11 +17,11 @@ import { root } from './package/run.ts';
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
   builtins: 'signers/pkcs11',
-  cli: 'bin isolate plugin-modules plugin-new plugin-new.slow reload signing-backend start workers.slow',
-  config: 'isolate isolate-calls plugin-packages plugins',
-  e2e: 'disconnect http-parser http-routes isolate.slow metrics-process stream upstream-faults',
+  cli: 'bin isolate plugin-modules plugin-new.slow reload signing-backend start workers.slow',
+  config: 'isolate isolate-calls plugin-packages',
+  e2e: 'disconnect http-parser isolate.slow metrics-process stream upstream-faults',
   http: 'connections cut gate upgrade',
-  sdk: 'child-process ecdsa harness host-names http-client/answers http-client/connection http-client/faults',
+  sdk: 'child-process ecdsa host-names http-client/answers http-client/connection http-client/faults',
 };
 
 const folder = join(root, '.cache', 'nodes');
