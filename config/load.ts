@@ -29,6 +29,8 @@ export interface LoadOptions {
   readonly builtins: readonly Definition[];
   /** Unset variables become warnings, and samples stand in for them; endpoints whose ID depends on one are left out. */
   readonly allowUnset?: boolean;
+  /** With `allowUnset`, a config path below which variables must be set all the same. */
+  readonly needed?: string;
   /** Milliseconds that a plugin's module, and then its factory, may take; default 30 seconds. */
   readonly patience?: number;
 }
@@ -77,7 +79,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { identified, findings: identityFindings } = view.identify(allowUnset);
   const findings = [
     ...source.findings,
-    ...unsetVariables(source, allowUnset),
+    ...unsetVariables(source, allowUnset ? options.needed : ''),
     ...plugins.findings,
     ...collisions,
     ...contentFindings(view, plugins.definitions, identified, redact),
@@ -145,11 +147,12 @@ function placeOf(tree: Tree, path: string): string {
   return [...(names.length > 0 ? [names.join('/')] : []), ...(line === undefined ? [] : [`line ${line}`])].join(', ');
 }
 
-function unsetVariables({ references }: Interpolated, allowed: boolean): Finding[] {
-  const at = allowed ? warningAt : errorAt;
-  return [...references].flatMap(([path, { unset }]) =>
-    unset.map((name) => at(path, `the variable ${name} is not set`)),
-  );
+/** @param needed the beginning of the paths at which an unset variable is an error; without it none. */
+function unsetVariables({ references }: Interpolated, needed: string | undefined): Finding[] {
+  return [...references].flatMap(([path, { unset }]) => {
+    const at = needed !== undefined && path.startsWith(needed) ? errorAt : warningAt;
+    return unset.map((name) => at(path, `the variable ${name} is not set`));
+  });
 }
 
 function sameIds(identified: readonly Identified[]): Finding[] {

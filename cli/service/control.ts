@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import type { Stats } from 'node:fs';
-import { lstat, mkdir, unlink } from 'node:fs/promises';
+import { lstat, mkdir, stat, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { LoadedConfig } from '../../config/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/define.ts';
-import { stateKey } from '../../plugins-sdk/keys.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { codeOf, messageOf } from '../text.ts';
-import { engineTypeOf } from './shared-state.ts';
 
 /** What an operator asks for. */
 export interface AskedOperation {
@@ -27,21 +22,26 @@ export type Operations = readonly (readonly [name: string, run: Operation])[];
 /** Bytes that the path of a socket may have on every system. Node 20 cuts longer ones silently, so that services would share one. */
 const LONGEST_PATH = 103;
 
+/** The folder of the unit's `RuntimeDirectory=`, where commands look by themselves. */
+const UNIT_FOLDER = '/run/signed-data-proxy';
+
 /**
- * The socket on which the service of a config file takes operations: beside its state file. Without one, or where that path is
- * too long, it is in a folder of its user among the temporary files.
+ * The sockets on which the service of a config file may take operations; it listens at the first. With systemd that is in the
+ * runtime directory: a service may have temporary files that nobody else sees. Else it is beside the state file. Without one, or
+ * where that path is too long, it is in a folder of its user among the temporary files.
+ * @param file absolute path of the config file. @param state that of the state file, if there is one.
  */
-export function controlPath(file: string, loaded: LoadedConfig): string {
-  const chosen = stateKey.in(loaded.config);
-  const [, type] = engineTypeOf(loaded) ?? [];
-  const state = isRecord(chosen) ? type?.file?.(chosen) : undefined;
-  const beside = state === undefined ? undefined : `${resolve(dirname(file), state)}.control`;
-  if (beside !== undefined && Buffer.byteLength(beside) <= LONGEST_PATH) return beside;
+export function controlPaths(file: string, state: string | undefined): readonly [own: string, ...others: string[]] {
+  const beside = state === undefined ? undefined : `${state}.control`;
   const name = createHash('sha256')
-    .update(beside ?? resolve(file))
+    .update(beside ?? file)
     .digest('hex')
     .slice(0, 16);
-  return join(ownFolder(), `${name}.control`);
+  const [runtime] = (process.env.RUNTIME_DIRECTORY ?? '').split(':');
+  const unit = join(runtime || UNIT_FOLDER, `${name}.control`);
+  if (runtime) return [unit];
+  const isShort = beside !== undefined && Buffer.byteLength(beside) <= LONGEST_PATH;
+  return [isShort ? beside : join(ownFolder(), `${name}.control`), unit];
 }
 
 function ownFolder(): string {
@@ -57,7 +57,7 @@ export async function runOperation(operations: Operations, { name, words }: Aske
   return results;
 }
 
-/** Where operators of the same machine and user ask a running service for something. */
+/** Where operators of the same machine, as the same user or root, ask a running service for something. */
 export class Control {
   readonly #path: string;
   readonly #log: Log;
@@ -117,7 +117,7 @@ export async function askControl(path: string, asked: AskedOperation): Promise<r
 async function reach(path: string): Promise<Socket | undefined> {
   try {
     await checkPlace(path);
-    if (!isPrivate(await lstat(path)))
+    if (!(await isPrivate(path)))
       throw new Error(
         `${path} is not a socket of this user alone: use the command as the user of the service, or remove it`,
       );
@@ -128,7 +128,7 @@ async function reach(path: string): Promise<Socket | undefined> {
     const code = codeOf(error);
     if (['ENOENT', 'ECONNREFUSED'].includes(code)) return undefined;
     if (code === 'unknown') throw error;
-    throw new Error(`${path} cannot be asked (${code}): use the command as the user of the service`);
+    throw new Error(`${path} cannot be asked (${code}): use the command as the user of the service, or as root`);
   }
 }
 
@@ -147,15 +147,22 @@ async function checkPlace(path: string): Promise<void> {
     throw new Error(`${path} is too long for a socket: set TMPDIR to a shorter path for service and command`);
   const folder = dirname(path);
   if (folder !== ownFolder()) return;
-  const about = await lstat(folder);
-  if (!about.isDirectory() || !isPrivate(about))
+  if (!(await lstat(folder)).isDirectory() || !(await isPrivate(folder)))
     throw new Error(
       `${folder} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`,
     );
 }
 
-function isPrivate({ uid, mode }: Stats): boolean {
-  return uid === process.getuid?.() && (mode & 0o077) === 0;
+/** Whether a socket or a folder is of this user alone. Root may use a socket of the user to whom alone its folder is open for writing. */
+async function isPrivate(path: string): Promise<boolean> {
+  const { uid, mode } = await lstat(path);
+  if ((mode & 0o077) !== 0) return false;
+  const user = process.getuid?.();
+  if (uid === user) return true;
+  const folder = dirname(path);
+  if (user !== 0 || [folder, path].includes(ownFolder())) return false;
+  const about = await stat(folder);
+  return about.uid === uid && (about.mode & 0o022) === 0;
 }
 
 /** @returns nothing where another process of the service listens already. @throws Error */

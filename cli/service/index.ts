@@ -1,23 +1,26 @@
+import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { builtins } from '../../builtins/index.ts';
-import { type LoadedConfig, type LocatedFinding, loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../../config/index.ts';
 import { loadContexts } from '../../http/contexts.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { Background } from '../../plugins-sdk/host/background.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
 import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
+import { stateKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Signing } from '../../plugins-sdk/signing/signers.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { checkTogether } from '../workers/rules.ts';
 import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
-import { type AskedOperation, askControl, Control, controlPath, runOperation } from './control.ts';
+import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
 import { listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { publicKeyWarning } from './public-keys.ts';
@@ -97,7 +100,9 @@ export async function startService(
   const service = new Server(signers, log, load, state, link);
   const url = await service.start(loaded);
   warmUp(loadContexts);
-  const control = new Control(controlPath(file, loaded), log, () => service.operations());
+  const control = new Control(controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)))[0], log, () =>
+    service.operations(),
+  );
   await control.open();
   if (link === undefined) service.serve();
   return {
@@ -115,23 +120,42 @@ export async function startService(
   };
 }
 
+/** The state file of a config, of an engine that is known before any plugin is loaded. @param state `settings.state`. */
+function stateFileOf(file: string, state: unknown): string | undefined {
+  if (!isRecord(state)) return undefined;
+  const engines = builtins().flatMap((definition) => Object.entries(definition.engines ?? {}));
+  const path = engines.find(([name]) => name === state.type)?.[1].file?.(state);
+  return typeof path === 'string' ? resolve(dirname(file), path) : undefined;
+}
+
 /**
- * Has an operation done by the running service of a config, or else on its state, where that is beyond processes.
+ * Has an operation done by the running service of a config, or else on its state, where that is beyond processes. Of the config
+ * nothing is needed but `settings.state` as long as a service listens.
  * @throws Error
  */
 export async function operate({ file, env }: ServiceOptions, asked: AskedOperation, log: Log) {
-  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
-  const path = controlPath(file, loaded);
-  const answered = await askControl(path, asked);
-  if (answered !== undefined) return answered;
+  const settings = await readSettings(file, env);
+  const stateFile = stateFileOf(file, settings.state);
+  const paths = controlPaths(file, stateFile);
+  for (const path of paths) {
+    const answered = await askControl(path, asked);
+    if (answered !== undefined) return answered;
+  }
+  if (!isRecord(settings.state))
+    throw new Error(`without settings.state only the running service knows, and none listens at ${paths.join(' or ')}`);
+  const owner = stateFile && (await stat(stateFile).catch(() => undefined))?.uid;
+  if (owner && process.getuid?.() === 0)
+    throw new Error(
+      `no service listens at ${paths.join(' or ')}, and ${stateFile} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
+    );
+  const needed = 'settings.state';
+  const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()), allowUnset: true, needed });
   const state = openState(loaded, { log, now: Date.now, path: (relative) => resolve(dirname(file), relative) });
-  if (state === undefined)
-    throw new Error(`without settings.state only the running service knows, and none listens at ${path}`);
   try {
-    await state.start();
+    await state?.start();
     return await runOperation(assembleAside(loaded, log, state).operations, asked);
   } finally {
-    await state.close();
+    await state?.close();
   }
 }
 

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { askControl, Control, controlPath } from '../../cli/service/control.ts';
-import { definitions } from '../../cli/service/index.ts';
-import { throwAwaySigning } from '../../cli/service/signers.ts';
-import { loadConfig } from '../../config/index.ts';
+import { askControl, Control, controlPaths } from '../../cli/service/control.ts';
 import type { Operation } from '../../plugins-sdk/define.ts';
-import { folderWith, runCli } from './run.ts';
-import { KEY } from './service-config.ts';
+import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 
 const ASKED = { name: 'payments release', words: { id: `0x${'1'.repeat(64)}` } };
 const uid = process.getuid?.() ?? 0;
 const isRoot = uid === 0;
+const namespaces = spawnSync('unshare', ['-rm', 'mount', '--bind', '/tmp', '/run']).status === 0;
+const withoutNamespaces = namespaces ? false : 'mount namespaces cannot be made here';
 
 /** Temporary files of this test alone. */
 async function ownTemporary(t: TestContext): Promise<string> {
@@ -27,18 +26,16 @@ async function ownTemporary(t: TestContext): Promise<string> {
   return folder;
 }
 
-async function loadedIn(t: TestContext, state?: object) {
-  const upstream = { name: 'a', url: 'http://127.0.0.1:1', auth: { type: 'free' } };
+/** A config of which a command knows neither the key nor the header, and the socket of its service. */
+async function configIn(t: TestContext, state?: { type: 'file'; path: string }) {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable
+  const headers = { 'X-Key': '${UPSTREAM_KEY}' };
+  const upstream = { name: 'a', url: 'http://127.0.0.1:1', auth: { type: 'free' }, headers };
   const endpoint = { name: 'e', path: '/p', encoding: { type: 'uint256', path: '$.price' } };
   const settings = state === undefined ? {} : { state };
   const config = { version: '1.0', server: { port: 0 }, apis: [{ ...upstream, endpoints: [endpoint] }], settings };
   const file = join(await folderWith(t, { 'c.yaml': JSON.stringify(config) }), 'c.yaml');
-  const loaded = await loadConfig({
-    file,
-    env: { SERVICE_PRIVATE_KEY: KEY },
-    builtins: definitions(throwAwaySigning()),
-  });
-  return { file, path: controlPath(file, loaded) };
+  return { file, path: controlPaths(file, state?.path)[0] };
 }
 
 /** A service that answers with its name; resolves with what it warns of. */
@@ -76,7 +73,7 @@ const notSocket = (path: string) =>
 describe('the socket that commands ask', () => {
   it('is asked where it is of this user alone, in a folder of the same', async (t) => {
     const temporary = await ownTemporary(t);
-    const { path } = await loadedIn(t);
+    const { path } = await configIn(t);
     assert.equal(dirname(path), join(temporary, `signed-data-proxy-${uid}`));
     assert.equal(await askControl(path, ASKED), undefined);
     assert.deepEqual(await serve(t, path, 'one'), []);
@@ -85,7 +82,7 @@ describe('the socket that commands ask', () => {
 
   it('is not asked where others could have made it', async (t) => {
     await ownTemporary(t);
-    const { path } = await loadedIn(t);
+    const { path } = await configIn(t);
     await plant(t, path);
     await chmod(path, 0o660);
     await assert.rejects(askControl(path, ASKED), { message: notSocket(path) });
@@ -97,7 +94,7 @@ describe('the socket that commands ask', () => {
 
   it('is not asked where it is of another user', { skip: !isRoot }, async (t) => {
     const temporary = await ownTemporary(t);
-    const { file, path } = await loadedIn(t);
+    const { file, path } = await configIn(t);
     await plant(t, path);
     await chown(path, 65534, 65534);
     await assert.rejects(askControl(path, ASKED), { message: notSocket(path) });
@@ -108,13 +105,72 @@ describe('the socket that commands ask', () => {
     assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${notFolder(path)}\n` });
   });
 
+  it('is in the runtime directory where there is one, and root may ask that of another user', {
+    skip: !isRoot,
+  }, async (t) => {
+    const runtime = await folderWith(t);
+    const { file } = await configIn(t);
+    process.env.RUNTIME_DIRECTORY = `${runtime}:/run/other`;
+    t.after(() => delete process.env.RUNTIME_DIRECTORY);
+    const [path] = controlPaths(file, '/var/lib/signed-data-proxy/payments');
+    assert.equal(dirname(path), runtime);
+    assert.deepEqual(await serve(t, path, 'one'), []);
+    const ask = () => askControl(path, ASKED);
+    for (const each of [path, runtime]) await chown(each, 65534, 65534);
+    assert.deepEqual(await ask(), [{ result: 'one' }]);
+    // Others than the user could have made it there.
+    await chmod(runtime, 0o777);
+    await assert.rejects(ask(), { message: notSocket(path) });
+    await chmod(runtime, 0o700);
+    await chown(runtime, 65533, 65533);
+    await assert.rejects(ask(), { message: notSocket(path) });
+  });
+
+  it('of the unit is found without a word, a key or a variable', { skip: withoutNamespaces }, async (t) => {
+    const run = await folderWith(t);
+    const { file } = await configIn(t);
+    process.env.RUNTIME_DIRECTORY = join(run, 'signed-data-proxy');
+    t.after(() => delete process.env.RUNTIME_DIRECTORY);
+    await mkdir(process.env.RUNTIME_DIRECTORY, { mode: 0o700 });
+    const [path] = controlPaths(file, undefined);
+    assert.deepEqual(await serve(t, path, 'one'), []);
+    const program = [process.execPath, `${PACKAGE_ROOT}/cli/bin.js`, 'payments', 'release', ASKED.words.id, '-c', file];
+    const words = ['-rm', 'sh', '-c', 'mount --bind "$1" /run && shift && exec "$@"', 'sh', run, ...program];
+    const { code, stdout, stderr } = await launch(t, 'unshare', words, { env: { RUNTIME_DIRECTORY: '' } }).ended;
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'result  one\n', stderr: '' });
+  });
+
+  it('is named where nobody listens, and root does not write the file of another user', {
+    skip: !isRoot,
+  }, async (t) => {
+    const temporary = await ownTemporary(t);
+    const state = join(await folderWith(t, { state: '' }), 'state');
+    const [memory, kept] = [await configIn(t), await configIn(t, { type: 'file', path: state })];
+    await chown(state, 65534, 65534);
+    const unit = (of: string | undefined, file: string) => controlPaths(file, of)[1];
+    for (const [{ file, path }, error] of [
+      [
+        memory,
+        `without settings.state only the running service knows, and none listens at ${memory.path} or ${unit(undefined, memory.file)}`,
+      ],
+      [
+        kept,
+        `no service listens at ${kept.path} or ${unit(state, kept.file)}, and ${state} belongs to another user, who could not read what root writes: start the service, or use the command as that user`,
+      ],
+    ] as const) {
+      const env = { TMPDIR: temporary };
+      const { code, stdout, stderr } = await runCli(t, ['payments', 'show', ASKED.words.id, '-c', file], { env });
+      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `error: ${error}\n` }, path);
+    }
+  });
+
   it('is one for each service, however deep the folders of their state are', async (t) => {
     const temporary = await ownTemporary(t);
     const deep = join(await folderWith(t), 'd'.repeat(60), 'é'.repeat(30));
     await mkdir(deep, { recursive: true });
     const services = await Promise.all(
       ['one', 'two'].map(async (name) => {
-        const { path } = await loadedIn(t, { type: 'file', path: join(deep, name) });
+        const { path } = await configIn(t, { type: 'file', path: join(deep, name) });
         assert.equal(dirname(path), join(temporary, `signed-data-proxy-${uid}`));
         return { name, path };
       }),
@@ -130,7 +186,7 @@ describe('the socket that commands ask', () => {
     const deep = join(await ownTemporary(t), 'd'.repeat(100));
     await mkdir(deep);
     process.env.TMPDIR = deep;
-    const { path } = await loadedIn(t);
+    const { path } = await configIn(t);
     const reason = `${path} is too long for a socket: set TMPDIR to a shorter path for service and command`;
     assert.deepEqual(await serve(t, path, 'one'), [{ path, reason }]);
     await assert.rejects(askControl(path, ASKED), { message: reason });
@@ -138,7 +194,7 @@ describe('the socket that commands ask', () => {
 
   it('hears the payer, and what is refused is an error beside what was done', async (t) => {
     const temporary = await ownTemporary(t);
-    const { file, path } = await loadedIn(t);
+    const { file, path } = await configIn(t);
     const payer = `0x${'aA'.repeat(20)}`;
     const nothing = () => undefined;
     const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };

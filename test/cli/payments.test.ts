@@ -24,16 +24,20 @@ describe('payments of processes', () => {
   after(() => shop?.close());
 
   const bob = () => payer(shop.chain, 2);
-  /** A folder with the config of a service. */
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable
+  const headers = { 'X-Key': '${UPSTREAM_KEY}' };
+  /** A folder with the config of a service, of which commands know neither the signing key nor a variable. */
   const folderOf = (t: TestContext, state?: Block, workers = 1) => {
     const native = { auth: termsOn(shop.chain, PRICE) };
     const settings = state === undefined ? {} : { state };
     const server = { port: 0, drainDelay: 0, workers };
-    const config = { version: '1.0', ...shop.config({ exact: {}, native }, { settings, server }) };
+    const config = { version: '1.0', ...shop.config({ exact: {}, native }, { settings, server }, { headers }) };
     return folderWith(t, { 'c.yaml': JSON.stringify(config) });
   };
   const start = async (t: TestContext, cwd: string) => {
-    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    const running = launchCli(t, ['start', '-c', 'c.yaml'], {
+      ...{ cwd, env: { SERVICE_PRIVATE_KEY: KEY, UPSTREAM_KEY: 'k' } },
+    });
     const url = await urlOf(running);
     const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
     const [, native = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
@@ -125,12 +129,21 @@ describe('payments of processes', () => {
     assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['settled']);
   });
 
+  it('need the variables of settings.state, where no service listens', async (t) => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable
+    const cwd = await folderOf(t, { type: 'file', path: '${FOLDER}/state' });
+    const { code, stdout, stderr } = await payments(t, cwd, 'show', `0x${'1'.repeat(64)}`);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^error: settings\.state\.path: the variable FOLDER is not set/m);
+    assert.doesNotMatch(stderr, /UPSTREAM_KEY/);
+  });
+
   it('in memory: only the running service knows', async (t) => {
     const { code, stderr } = await payments(t, await folderOf(t), 'show', `0x${'1'.repeat(64)}`);
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^error: without settings\.state only the running service knows, and none listens at \/\S+\.control\n$/,
+      /^error: without settings\.state only the running service knows, and none listens at \/\S+\.control or \/run\/signed-data-proxy\/[0-9a-f]{16}\.control\n$/,
     );
   });
 

@@ -147,6 +147,8 @@ describe('the systemd unit', () => {
     for (const key of on) assert.deepEqual(values(key), ['yes'], key);
     assert.deepEqual(values('ProtectSystem'), ['strict']);
     assert.deepEqual([values('StateDirectory'), values('StateDirectoryMode')], [['signed-data-proxy'], ['0700']]);
+    // Where commands look: test/cli/payments-socket.test.ts.
+    assert.deepEqual([values('RuntimeDirectory'), values('RuntimeDirectoryMode')], [['signed-data-proxy'], ['0700']]);
     assert.deepEqual(values('CapabilityBoundingSet'), ['']);
     assert.deepEqual(values('MemoryDenyWriteExecute'), ['no']);
     assert.deepEqual(values('Environment'), ['NODE_ENV=production LOG_FORMAT=json SERVICE_WATCHDOG=30']);
