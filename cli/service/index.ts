@@ -98,12 +98,10 @@ export async function startService(
   const path = (relative: string) => resolve(dirname(file), relative);
   const state = openState(loaded, { log, now: Date.now, path });
   const service = new Server(signers, log, load, state, link);
-  const url = await service.start(loaded);
+  const [socket] = controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)));
+  const control = new Control(socket, log, () => service.operations());
+  const url = await service.start(loaded, () => control.open());
   warmUp(loadContexts);
-  const control = new Control(controlPaths(file, stateFileOf(file, stateKey.in(loaded.config)))[0], log, () =>
-    service.operations(),
-  );
-  await control.open();
   if (link === undefined) service.serve();
   return {
     url,

@@ -73,8 +73,8 @@ export class Server {
     return this.#generation;
   }
 
-  /** @returns the URL that it listens on. */
-  async start(loaded: LoadedConfig): Promise<string> {
+  /** @param listening runs before anybody is told. @returns the URL that it listens on. */
+  async start(loaded: LoadedConfig, listening: () => Promise<void>): Promise<string> {
     const announces = this.#link?.announces ?? true;
     const [generation, say] = this.#generationOf(loaded, announces);
     this.#first = loaded;
@@ -83,7 +83,7 @@ export class Server {
       await this.#state?.start();
       await generation.start();
       generation.commit();
-      await this.#listen(loaded);
+      await this.#listen(loaded).then(listening);
     } catch (error) {
       await this.#remove(generation, 0);
       await Promise.all([this.#state?.close(), this.#signers.close()]);

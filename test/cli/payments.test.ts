@@ -122,8 +122,9 @@ describe('payments of processes', () => {
     const dry = await payments(t, cwd, ...reconcile, '--dry-run');
     assert.deepEqual([dry.stderr, fates(dry)], ['', ['settled']]);
     const next = await start(t, cwd);
-    const [found] = tableOf((await payments(t, cwd, ...reconcile)).stdout);
-    assert.deepEqual([found?.transaction, found?.result], [transaction, 'the money was taken']);
+    const real = await payments(t, cwd, ...reconcile);
+    const [found] = tableOf(real.stdout);
+    assert.deepEqual([real.stderr, found?.transaction, found?.result], ['', transaction, 'the money was taken']);
     await next.running.output(/the chain says that a payment was settled .*transaction=0x/);
     assert.equal((await next.buy(paidBy(payload))).status, 402);
     assert.deepEqual(fates(await payments(t, cwd, 'show', transaction)), ['settled']);
