@@ -1,7 +1,7 @@
 import type { Definition } from '../plugins-sdk/index.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
 import { audit } from './audit/index.ts';
-import { authApiKey } from './auth-api-key.ts';
+import { authApiKey } from './auth-api-key/index.ts';
 import { authFree } from './auth-free.ts';
 import { authX402 } from './auth-x402/index.ts';
 import { authX402Exact } from './auth-x402-exact/index.ts';

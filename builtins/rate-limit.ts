@@ -13,6 +13,7 @@ import {
 import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../plugins-sdk/lib/http/client-address.ts';
 import { clientBuckets } from './shared/client-buckets.ts';
+import { bucketState, headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from './shared/limit-headers.ts';
 
 const windowKey = configKey(
   'server',
@@ -36,12 +37,19 @@ const trustKey = configKey(
 );
 
 const kept = new StateKey<ClientBuckets>('rate limit');
+const headers = new LimitHeaders('addresses');
+
+/** Whether responses say what is left: who has chosen a limit has clients that it means. */
+function tellsIn(config: Readonly<Record<string, unknown>>): boolean {
+  return headersKey.in(config) ?? (maxKey.in(config) !== undefined || windowKey.in(config) !== undefined);
+}
 
 /** A token bucket per client address, asked before all else. It also decides which address is the client's. */
 export const rateLimit = definePlugin({
   name: 'rate-limit',
   budget: 'none',
-  keys: [windowKey, maxKey, trustKey],
+  keys: [windowKey, maxKey, trustKey, headersKey],
+  exposes: LimitHeaders.exposed,
   check({ config }) {
     const trust = trustKey.in(config);
     if (trust === undefined || trust === false) return [];
@@ -49,20 +57,23 @@ export const rateLimit = definePlugin({
     return [warning('server.rateLimit.trustForwardedFor', message)];
   },
   behindProxy: (config) => (trustKey.in(config) ?? false) !== false,
-  openapi: () => ({
+  openapi: ({ config }) => ({
+    headers: limitHeadersPart,
     admit: {
       429: {
         name: 'RateLimited',
         description: 'Too many requests from this address',
         errors: ['Too Many Requests'],
-        headers: { 'Retry-After': refTo('headers', 'RetryAfter') },
+        headers: { 'Retry-After': refTo('headers', 'RetryAfter'), ...(tellsIn(config) && limitHeaderRefs) },
       },
     },
+    operation: () => ({ ...(tellsIn(config) && { answerHeaders: limitHeaderRefs }) }),
   }),
   setup({ config, states, meters, shared, workers }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
     const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit', workers));
+    const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake): undefined => {
       if (take.allowed) return undefined;
@@ -74,9 +85,16 @@ export const rateLimit = definePlugin({
         admit: (exchange) => {
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
-          const take = buckets.take(clientKey(ip));
-          return take instanceof Promise ? take.then(answer) : answer(take);
+          const key = clientKey(ip);
+          const take = buckets.take(key);
+          if (!tells) return take instanceof Promise ? take.then(answer) : answer(take);
+          const tell = (taken: TokenTake) => {
+            headers.note(exchange, [bucketState('address', limit, buckets.used(key))]);
+            return answer(taken);
+          };
+          return take instanceof Promise ? take.then(tell) : tell(take);
         },
+        ...(tells && { respond: headers.respond }),
       },
     };
   },

@@ -12,6 +12,7 @@ import {
   millisecondsSchema,
   perEndpoint,
   type Question,
+  refTo,
   type Services,
   type SignedResponse,
   StateKey,
@@ -24,7 +25,7 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
-import { collapsed, hit, missed, stale } from './status.ts';
+import { collapsed, described, hit, missed, stale } from './status.ts';
 
 const cacheKey = configKey(
   'shared',
@@ -210,6 +211,13 @@ export const cache = definePlugin({
   budget: 'none',
   keys: [cacheKey],
   exposes: ['Cache-Status'],
+  openapi: () => ({
+    headers: { CacheStatus: described },
+    operation: (endpoint) =>
+      endpoint.mode === MODE && cacheKey.of(endpoint) !== undefined
+        ? { answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') } }
+        : {},
+  }),
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, config, states, meters, shared, node, now }) {
     const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);

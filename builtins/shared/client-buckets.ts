@@ -40,7 +40,7 @@ export class MergedBuckets implements ClientBuckets {
     this.#limit = limit;
     this.#area = area;
     this.#isAvailable = isAvailable;
-    this.#local = new TokenBuckets(limit);
+    this.#local = ownBuckets(limit);
     this.#ahead = Math.floor(limit.max / PARTS);
   }
 
@@ -51,6 +51,10 @@ export class MergedBuckets implements ClientBuckets {
     if (ahead >= this.#ahead && this.#isAvailable()) return new Promise((answer) => this.#ask(key, answer));
     this.#owe(key, 1);
     return take;
+  }
+
+  used(key: string): number {
+    return this.#local.used(key);
   }
 
   /** Merges what is left. */
@@ -113,10 +117,12 @@ export class MergedBuckets implements ClientBuckets {
 
   /** Tells the engine what was spent here, asks it for more, and learns what others have spent. */
   async #tell(key: string, debt: number, n = 0) {
-    const { max, window } = this.#limit;
+    const { max, window, until } = this.#limit;
+    // A count that is raised or lowered goes on.
+    const limit = until === undefined ? `${max}/${window}` : `until ${until}`;
     this.#told.set(key, (this.#told.get(key) ?? 0) + debt);
     try {
-      const taken = await this.#area.take(`${max}/${window} ${key}`, this.#limit, n, debt);
+      const taken = await this.#area.take(`${limit} ${key}`, this.#limit, n, debt);
       this.#local.lower(key, taken.left - (this.#spent.get(key) ?? 0));
       return taken;
     } catch {
@@ -130,6 +136,11 @@ export class MergedBuckets implements ClientBuckets {
   }
 }
 
+/** Those of this process. Where the clock stands still nothing flows in. */
+function ownBuckets({ max, window, until }: BucketLimit): TokenBuckets {
+  return new TokenBuckets(until === undefined ? { max, window } : { max, window: 1, now: () => 0 });
+}
+
 /**
  * Buckets for the clients of this process, or of all that share an engine, or of all workers.
  * @param name of the limit.
@@ -141,7 +152,7 @@ export function clientBuckets(
   workers?: Pick<Workers, 'take'>,
 ): ClientBuckets {
   if (shared?.processes === 'many') return new MergedBuckets(limit, shared.area(name), () => shared.available());
-  if (workers === undefined) return new TokenBuckets(limit);
+  if (workers === undefined) return ownBuckets(limit);
   const area: Pick<StateArea, 'take'> = { take: (key, ...rest) => workers.take(`${name} ${key}`, ...rest) };
   return new MergedBuckets(limit, area, () => true);
 }

@@ -34,8 +34,8 @@ const fromWorker = {
   leaving: { signal: text },
   gather: { id: whole, topic: text },
   answer: { id: whole, value: anything },
-  /** It wants tokens of a bucket that all share. */
-  take: { id: whole, key: text, max: finite, window: finite, n: finite, debt: finite },
+  /** It wants tokens of a bucket that all share. @member until 0 where it is no count. */
+  take: { id: whole, key: text, max: finite, window: finite, until: finite, n: finite, debt: finite },
 };
 
 const fromPrimary = {

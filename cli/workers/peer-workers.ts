@@ -40,11 +40,11 @@ export class PeerWorkers implements Workers {
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
 
-  async take(key: string, { max, window }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+  async take(key: string, { max, window, until = 0 }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     this.#last += 1;
     const id = this.#last;
     const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
-    this.#send({ kind: 'take', id, key, max, window, n, debt });
+    this.#send({ kind: 'take', id, key, max, window, until, n, debt });
     const taken = await withTimeout(TAKE_TIMEOUT_MS, answer);
     this.#taking.delete(id);
     if (taken === LATE) throw new StateUnavailable('the primary process does not answer');

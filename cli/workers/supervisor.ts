@@ -170,7 +170,8 @@ export class Supervisor {
     this.#start(worker.number);
   }
 
-  async #take(worker: WorkerProcess, { id, key, n, debt, ...limit }: Extract<FromWorker, { kind: 'take' }>) {
+  async #take(worker: WorkerProcess, { id, key, n, debt, until, ...bucket }: Extract<FromWorker, { kind: 'take' }>) {
+    const limit = until === 0 ? bucket : { ...bucket, until };
     // Where so many clients are about that there is no place for one more, each worker limits it by itself.
     const unknown = { granted: n, retryAfter: 0, left: limit.max };
     const { granted, retryAfter, left } = await this.#buckets.take(key, limit, n, debt).catch(() => unknown);

@@ -57,14 +57,15 @@ const SWAP = `
       LATERAL (SELECT was IS NOT DISTINCT FROM $2) AS compared (fits))
   RETURNING value, mark = $6 AS done`;
 
-/** What a bucket that is full becomes comes from outside: $2 and $3. */
+/** What a bucket that is full becomes comes from outside: $2 and $3. With $8 it is a count, into which nothing flows, and $8 its end. */
 const TAKE = `
   INSERT INTO sdp_buckets AS old (key, used, granted, at, expires)
-  VALUES ($1, $2::float8, $3::float8, clock_timestamp(), clock_timestamp() + $2 * $5::float8 / $4::float8 * interval '1 ms')
+  VALUES ($1, $2::float8, $3::float8, clock_timestamp(),
+    COALESCE(to_timestamp($8::float8), clock_timestamp() + $2 * $5::float8 / $4::float8 * interval '1 ms'))
   ON CONFLICT (key) DO UPDATE SET (used, granted, at, expires) = (
-    SELECT owed + taken, taken, time, time + (owed + taken) * $5 / $4 * interval '1 ms'
+    SELECT owed + taken, taken, time, COALESCE(to_timestamp($8), time + (owed + taken) * $5 / $4 * interval '1 ms')
     FROM (SELECT clock_timestamp()) AS clock (time),
-      LATERAL (SELECT greatest(extract(epoch FROM time - old.at)::float8 * 1000, 0)) AS past (elapsed),
+      LATERAL (SELECT CASE WHEN $8 IS NULL THEN greatest(extract(epoch FROM time - old.at)::float8 * 1000, 0) ELSE 0 END) AS past (elapsed),
       LATERAL (SELECT greatest(old.used - elapsed * $4 / $5, 0) + $7::float8) AS debts (owed),
       LATERAL (SELECT least($6::float8, greatest(floor($4 - owed + 1e-6), 0))) AS grants (taken))
   RETURNING used, granted`;
@@ -95,13 +96,16 @@ function areaOf(name: string, query: Query): StateArea {
       return value === undefined ? {} : { value };
     },
     async take(key, limit, n = 1, debt = 0) {
-      const { max, window } = limit;
+      const { max, window, until } = limit;
       const full = takeFrom(undefined, limit, { n, debt, now: 0 });
-      const values = [keyOf(key), full.bucket.used, full.granted, max, window, n, debt];
+      // Clocks differ: it is kept an hour longer.
+      const end = until === undefined ? null : until / 1000 + 3600;
+      const values = [keyOf(key), full.bucket.used, full.granted, max, window, n, debt, end];
       const row = (await query(TAKE, values)).rows[0];
       const granted = Number(row?.granted);
       const left = max - Number(row?.used);
-      return { granted, left, retryAfter: granted === n ? 0 : Math.max(Math.ceil(((1 - left) * window) / max), 0) };
+      const wait = until === undefined ? Math.ceil(((1 - left) * window) / max) : until - Date.now();
+      return { granted, left, retryAfter: granted === n ? 0 : Math.max(wait, 0) };
     },
   };
 }

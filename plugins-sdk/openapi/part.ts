@@ -37,6 +37,8 @@ export interface DescribedOperation {
   readonly answer?: { readonly kind: string; readonly text: string };
   /** What else is to be said of the answer. */
   readonly remark?: string;
+  /** Headers of the response that says that all went well. */
+  readonly answerHeaders?: Named;
   /** Refusals before the mode has its turn. */
   readonly responses?: Responses;
   /** Refusals while the answer is made, which a mode may tell in its own way. */

@@ -19,6 +19,8 @@ export interface SwapOptions {
 export interface BucketLimit {
   readonly max: number;
   readonly window: number;
+  /** Epoch milliseconds, where the bucket is a count that ends then: until that moment nothing flows in. */
+  readonly until?: number;
 }
 
 export interface Taken {

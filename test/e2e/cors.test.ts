@@ -119,7 +119,7 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
       'access-control-allow-methods': 'GET, POST, OPTIONS',
       'access-control-allow-headers': 'Content-Type, X-Api-Key, X-Payment-Proof',
       'access-control-max-age': '86400',
-      'access-control-expose-headers': 'Cache-Status, Retry-After, X-Request-Id',
+      'access-control-expose-headers': 'Cache-Status, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
     };
     const asked = {
       Origin: APP,

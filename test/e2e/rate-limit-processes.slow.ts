@@ -8,12 +8,13 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const LIMIT = 60;
 const PROCESSES = 4;
+const ADA = 'a'.repeat(32);
 const env = { SERVICE_PRIVATE_KEY: KEY };
 
 /** Sends a request as a client of that address, over a connection of its own or the agent's; resolves with the status. */
-function post(url: string, client: string, upstream: string, agent: Agent | false = false): Promise<number> {
+function post(url: string, client: string, upstream: string, agent: Agent | false = false, key = ''): Promise<number> {
   return new Promise((resolve, reject) => {
-    const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': client };
+    const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': client, 'X-Api-Key': key };
     const path = `${url}/endpoints/${endpointId(specifications(upstream).eth)}`;
     request(path, { method: 'POST', headers, agent }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? 0));
@@ -79,5 +80,17 @@ describe('a limit over several processes', () => {
     const statuses: number[] = [];
     for (let count = 0; count < LIMIT + 5; count++) statuses.push(await post(url, '192.0.2.2', upstream.url, agent));
     assert.deepEqual(statuses, [...Array(LIMIT).fill(200), ...Array(5).fill(429)]);
+  });
+
+  it('workers without an engine count the quota of a key together', async (t) => {
+    const auth = `auth: { type: apiKey, keys: [{ name: ada, key: ${ADA}, rateLimit: { perMonth: 3 } }] }`;
+    const text = config();
+    const cwd = await folderWith(t, { 'c.yaml': text.replace('auth: { type: free }', auth) });
+    const { output } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd, env });
+    await output(/workers are ready/);
+    const url = (await output(/listening on (http:\/\/[^\s"]+)/))[1] ?? '';
+    const statuses: number[] = [];
+    for (let count = 0; count < 8; count++) statuses.push(await post(url, '192.0.2.3', upstream.url, false, ADA));
+    assert.deepEqual(statuses, [...Array(3).fill(200), ...Array(5).fill(429)]);
   });
 });

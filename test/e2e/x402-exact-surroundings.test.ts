@@ -88,7 +88,8 @@ describe('x402-exact beside other features', () => {
     const allowed = preflight.headers.get('access-control-allow-headers')?.split(', ');
     assert.deepEqual(allowed?.slice(-2), ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers']);
     const { headers } = await service.post('a/paid');
-    const exposed = 'Cache-Status, PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id';
+    const exposed =
+      'Cache-Status, PAYMENT-REQUIRED, PAYMENT-RESPONSE, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id';
     assert.equal(headers.get('access-control-expose-headers'), exposed);
   });
 

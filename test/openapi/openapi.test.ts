@@ -218,6 +218,7 @@ describe('the OpenAPI document of a running service', () => {
     ['open/live', 200, {}],
     ['open/live-encoded', 200, {}],
     ['closed/keyed', 200, {}, { 'X-Api-Key': 'the-key-of-a-client' }],
+    ['closed/either', 200, {}, { 'X-Api-Key': 'the-key-of-a-client' }],
     ['closed/anyone', 200, {}],
     ['open/later', 202, { input: 1 }],
     ['open/encoded', 400, {}],

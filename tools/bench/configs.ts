@@ -20,7 +20,7 @@ export function config(
 ): string {
   return stringify({
     version: '1.0',
-    server: { port: 0, rateLimit: { max: 1_000_000_000 }, ...server },
+    server: { port: 0, rateLimit: { max: 1_000_000_000, headers: false }, ...server },
     settings,
     apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],
   });

@@ -13,7 +13,7 @@ import type {
   ServiceDescription,
 } from '../../openapi/part.ts';
 import { Claims, type Said } from './claims.ts';
-import { ResponseBook } from './responses.ts';
+import { ResponseBook, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
 export interface ServiceSource extends Omit<DescribedService, 'own'> {
@@ -142,7 +142,7 @@ class DocumentBuilder {
       ...this.#admission(),
       ...parts.map(({ plugin, value }) => ({ plugin, value: value.responses })),
       ...this.#unauthenticated(types),
-      delivered,
+      { ...delivered, value: withAnswerHeaders(delivered.value, parts) },
       ...(early ? [] : parts.map(({ plugin, value }) => ({ plugin, value: value.failures }))),
     ];
     return {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { nameOf, refTo } from '../../openapi/components.ts';
-import type { DescribedResponse, Named, OpenApiObject, Responses } from '../../openapi/part.ts';
+import type { DescribedOperation, DescribedResponse, Named, OpenApiObject, Responses } from '../../openapi/part.ts';
 import { Claims, collision, type Said } from './claims.ts';
 
 /** A Response Object. */
@@ -42,6 +42,16 @@ function shared(
       },
     };
   }, first).value;
+}
+
+/** A mode's responses, with the headers that plugins add to answers; its refusals are none. */
+export function withAnswerHeaders(responses: Responses, parts: readonly Said<DescribedOperation>[]): Responses {
+  const added: Named = Object.assign({}, ...parts.map(({ value }) => value.answerHeaders));
+  const changed = Object.entries(responses).map(([status, response]) => {
+    const headers = { ...response.headers, ...added };
+    return [status, status.startsWith('2') ? { ...response, headers } : response] as const;
+  });
+  return Object.fromEntries(changed);
 }
 
 /** The responses of operations; those with a name stand among the components, once. */

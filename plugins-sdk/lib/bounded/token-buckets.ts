@@ -16,6 +16,8 @@ export interface TokenTake {
 export interface ClientBuckets {
   /** @param key - the client, as `clientKey` gives it: a short text. */
   take(key: string): TokenTake | Promise<TokenTake>;
+  /** Tokens that are missing from a client's bucket, as far as this process knows. */
+  used(key: string): number;
 }
 
 export interface TokenBucketsOptions {

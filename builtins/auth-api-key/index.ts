@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Check } from 'typebox/value';
-import { authPath, error, isHeaderValue, warning } from '../plugins-sdk/checks.ts';
+import { authPath, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import {
   type AuthMethod,
   type CheckContext,
@@ -9,7 +9,6 @@ import {
   type EndpointDraft,
   type Exchange,
   type Finding,
-  millisecondsSchema,
   perMethod,
   Refusal,
   refTo,
@@ -18,12 +17,10 @@ import {
   type Static,
   Type,
   tooManyRequests,
-} from '../plugins-sdk/index.ts';
-import type { ClientBuckets, TokenTake } from '../plugins-sdk/lib/bounded/token-buckets.ts';
-import type { Measure } from '../plugins-sdk/meters.ts';
-import type { BucketLimit } from '../plugins-sdk/state/area.ts';
-import type { Closable } from '../plugins-sdk/state/state.ts';
-import { clientBuckets } from './shared/client-buckets.ts';
+} from '../../plugins-sdk/index.ts';
+import type { Measure } from '../../plugins-sdk/meters.ts';
+import { headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from '../shared/limit-headers.ts';
+import { type KeyLimit, KeyLimits, type KeyTake, Limit, limitFault } from './limits.ts';
 
 const NAME = 'X-Api-Key';
 const HEADER = NAME.toLowerCase();
@@ -31,13 +28,6 @@ const refusals = {
   missing: () => new Refusal(401, 'Missing X-Api-Key header'),
   wrong: () => new Refusal(401, 'Invalid API key'),
 };
-const Limit = Type.Object(
-  {
-    window: millisecondsSchema('Milliseconds in which max requests are allowed'),
-    max: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window' }),
-  },
-  { additionalProperties: false, description: 'For all keys of that name together; default none' },
-);
 const NamedKey = Type.Object(
   {
     name: Type.String({ pattern: '^[\\w.@-]{1,64}$', description: 'Whose key it is, for the log and the metrics' }),
@@ -77,6 +67,10 @@ interface Seen {
   readonly limits: Map<string, string>;
 }
 
+function limitText({ window, max, perDay, perMonth }: KeyLimit = {}): string {
+  return JSON.stringify([window, max, perDay, perMonth]);
+}
+
 /** Endpoints share the keys of their API. */
 function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
   return endpoint.auth.flatMap((given, index) => {
@@ -86,13 +80,15 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
     return method.keys.flatMap((item, i) => {
       const path = `${authPath(endpoint, index)}.keys[${i}]`;
       const { name, key, rateLimit } = named(item);
-      const limit = JSON.stringify([rateLimit?.window, rateLimit?.max]);
+      const limit = limitText(rateLimit);
+      const fault = rateLimit && limitFault(rateLimit);
       const other = name === undefined ? limit : (limits.get(name) ?? limit);
       if (name !== undefined) limits.set(name, other);
       const twice = method.keys.slice(0, i).some((before) => named(before).key === key);
       return [
         ...checkKey(name === undefined ? path : `${path}.key`, key),
         ...(twice ? [error(path, 'is the same key as one before it')] : []),
+        ...(fault === undefined ? [] : [error(`${path}.rateLimit`, fault)]),
         ...(other === limit
           ? []
           : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
@@ -120,36 +116,21 @@ function comparable(key: string, bytes = Buffer.alloc(ROOM + 1)): Buffer {
 interface Accepted {
   readonly bytes: Buffer;
   readonly name?: string | undefined;
-  /** Takes from the bucket of the client, where it has one. */
-  readonly take?: () => TokenTake | Promise<TokenTake>;
-}
-
-/** A client that is known by its name draws from one bucket, whichever of its keys it uses. */
-class KeyLimits {
-  readonly #buckets = new Map<string, ClientBuckets & Partial<Closable>>();
-
-  of(limit: BucketLimit, { shared, workers }: Services): ClientBuckets {
-    const text = `${limit.max}/${limit.window}`;
-    const buckets = this.#buckets.get(text) ?? clientBuckets(limit, shared, 'api-keys', workers);
-    this.#buckets.set(text, buckets);
-    return buckets;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#buckets.values()].map(async (buckets) => buckets.close?.()));
-  }
+  /** Of the client, where it has one. */
+  readonly limit?: ReturnType<KeyLimits['of']>;
 }
 
 const kept = new StateKey<KeyLimits>('api keys');
+const headers = new LimitHeaders('api keys');
 
 /** @param counted requests of clients with a name. @returns the check of a sent key. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
   const limits = services.states.keep(kept, '', () => new KeyLimits());
+  const tells = headersKey.in(services.config) !== false;
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
       if (name === undefined || rateLimit === undefined) return { bytes: comparable(key), name };
-      const buckets = limits.of(rateLimit, services);
-      return { bytes: comparable(key), name, take: () => buckets.take(name) };
+      return { bytes: comparable(key), name, limit: limits.of(rateLimit, name, services) };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
@@ -158,16 +139,16 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     const given = comparable(sent, sentBytes);
     const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
     if (match === undefined) throw refusals.wrong();
-    const { name: client, take } = match;
+    const { name: client, limit } = match;
     if (client === undefined) return true;
     clientName.set(exchange, client);
-    const letIn = (taken: TokenTake): true => {
+    const letIn = (taken: KeyTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      if (!taken.allowed)
-        throw tooManyRequests(taken, 'this client has sent more than the rateLimit of its key lets in');
+      if (limit !== undefined && tells) headers.note(exchange, limit.states());
+      if (!taken.allowed) throw tooManyRequests(taken, taken.reason);
       return true;
     };
-    const taken = take?.() ?? { allowed: true, retryAfter: 0 };
+    const taken = limit?.take() ?? { allowed: true, retryAfter: 0 };
     return taken instanceof Promise ? taken.then(letIn) : letIn(taken);
   };
 }
@@ -175,7 +156,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
 const tooMany = {
   description: 'Too many requests by this client',
   errors: ['Too Many Requests'],
-  headers: { 'Retry-After': refTo('headers', 'RetryAfter') },
+  headers: { 'Retry-After': refTo('headers', 'RetryAfter'), ...limitHeaderRefs },
 };
 
 /** The keys with a name that any endpoint accepts. */
@@ -186,17 +167,25 @@ function namedIn(endpoints: Services['endpoints']): readonly Static<typeof Named
   );
 }
 
+/** Whether responses of these endpoints may say what is left of the limit of a key. */
+function tellsOf(config: Services['config'], endpoints: Services['endpoints']): boolean {
+  return headersKey.in(config) !== false && namedIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
+}
+
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
 export const authApiKey = definePlugin({
   name: 'auth-api-key',
   budget: 'none',
   auth: { apiKey: schema },
   credentials: [NAME],
+  exposes: LimitHeaders.exposed,
   check({ endpoints }: CheckContext) {
     const seen = { methods: new Set<AuthMethod>(), limits: new Map<string, string>() };
     return endpoints.flatMap((endpoint) => checkKeys(endpoint, seen));
   },
-  openapi: ({ endpoints }) => ({
+  openapi: ({ config, endpoints }) => ({
+    headers: limitHeadersPart,
+    operation: (endpoint) => (tellsOf(config, [endpoint]) ? { answerHeaders: limitHeaderRefs } : {}),
     auth: {
       apiKey: {
         scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
@@ -219,6 +208,11 @@ export const authApiKey = definePlugin({
     const labels = ['client', 'outcome'] as const;
     const spec = { name: 'api_key_requests_total', help, labels, initial };
     const counted = initial.length > 0 ? services.meters.counter(spec) : undefined;
-    return { hooks: { authenticate: { apiKey: checkerOf(services, counted) } } };
+    return {
+      hooks: {
+        authenticate: { apiKey: checkerOf(services, counted) },
+        ...(tellsOf(services.config, services.endpoints) && { respond: headers.respond }),
+      },
+    };
   },
 });

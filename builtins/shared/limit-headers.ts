@@ -1,0 +1,92 @@
+import { ContextKey, configKey, type Exchange, refTo, Type } from '../../plugins-sdk/index.ts';
+
+/** Of the plugin `rate-limit`; others only read it. */
+export const headersKey = configKey(
+  'server',
+  'rateLimit.headers',
+  Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether responses say what is left of a limit (RateLimit, RateLimit-Policy); default true where max or window is set, and for keys with a rateLimit',
+    }),
+  ),
+);
+
+/** What one limit says of one client. */
+export interface LimitState {
+  /** What it is called in the headers: letters only, nothing of a client or of the config. */
+  readonly name: 'address' | 'key' | 'day' | 'month';
+  readonly max: number;
+  /** Milliseconds in which so many are allowed. */
+  readonly window: number;
+  /** Requests that are left. */
+  readonly left: number;
+  /** Milliseconds until all of them are there again. */
+  readonly resetIn: number;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+const NAMES = ['RateLimit-Policy', 'RateLimit'] as const;
+
+const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
+
+function itemsOf({ name, max, window, left, resetIn }: LimitState): readonly [policy: string, state: string] {
+  const remaining = Math.min(Math.max(Math.floor(left), 0), max);
+  return [`"${name}";q=${max};w=${seconds(window)}`, `"${name}";r=${remaining};t=${Math.max(seconds(resetIn), 0)}`];
+}
+
+/** Of a bucket that fills up in the window. @param used tokens that are missing. */
+export function bucketState(
+  name: LimitState['name'],
+  { max, window }: Pick<LimitState, 'max' | 'window'>,
+  used: number,
+): LimitState {
+  return { name, max, window, left: max - used, resetIn: (used * window) / max };
+}
+
+/** What OpenAPI says of them. */
+export const limitHeadersPart = {
+  RateLimitPolicy: {
+    description: 'The limits of this client: `q` requests in `w` seconds',
+    schema: { type: 'string', pattern: '^"[a-z]+";q=\\d+;w=\\d+(, "[a-z]+";q=\\d+;w=\\d+)*$' },
+    example: '"address";q=100;w=60',
+  },
+  RateLimit: {
+    description: 'What is left of them: `r` requests, and `t` seconds until all of them are there again',
+    schema: { type: 'string', pattern: '^"[a-z]+";r=\\d+;t=\\d+(, "[a-z]+";r=\\d+;t=\\d+)*$' },
+    example: '"address";r=99;t=1',
+  },
+};
+
+/** Where a response has them. */
+export const limitHeaderRefs = {
+  'RateLimit-Policy': refTo('headers', 'RateLimitPolicy'),
+  RateLimit: refTo('headers', 'RateLimit'),
+};
+
+/** The headers `RateLimit` and `RateLimit-Policy` of IETF's draft (draft-ietf-httpapi-ratelimit-headers). */
+export class LimitHeaders {
+  static readonly exposed = NAMES;
+  readonly #noted: ContextKey<readonly LimitState[]>;
+
+  constructor(plugin: string) {
+    this.#noted = new ContextKey(`limits of ${plugin}`);
+  }
+
+  note(exchange: Exchange, states: readonly LimitState[]): void {
+    this.#noted.set(exchange, states);
+  }
+
+  /** For the stage `respond`: adds to what another plugin has said of its limits. */
+  readonly respond = (headers: Headers, exchange: Exchange): Headers | undefined => {
+    const items = this.#noted.get(exchange)?.map(itemsOf);
+    if (items === undefined) return undefined;
+    return Object.fromEntries(
+      NAMES.map((name, index) => {
+        const before = headers[name];
+        return [name, [...(before === undefined ? [] : [before]), ...items.map((item) => item[index])].join(', ')];
+      }),
+    );
+  };
+}
