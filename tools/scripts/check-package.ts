@@ -37,7 +37,7 @@ const PACKAGES = {
     files: ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
   },
   verify: { folder: join(dist, 'packages', 'verify'), files: ['verify/index.js', 'verify/index.d.ts'] },
-  contracts: { folder: join(dist, 'packages', 'contracts'), files: ['SignedData.sol', 'SignedDataQuorum.sol'] },
+  contracts: { folder: join(dist, 'packages', 'contracts'), files: ['SignedDataQuorum.sol', 'SignedDataReader.sol'] },
   sdk: {
     folder: join(dist, 'packages', 'plugins-sdk'),
     files: ['plugins-sdk/index.d.ts', 'plugins-sdk/testing/index.d.ts'],

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BaseContract, encodeBytes32String, type Signer, Wallet } from 'ethers';
+import { AbiCoder, type BaseContract, encodeBytes32String, type Signer, Wallet } from 'ethers';
 import { startChain } from '../../test/support/chain.ts';
 import {
   answerOf,
@@ -50,6 +50,21 @@ async function quorumCost(sender: Signer, now: number, k: number, n: number): Pr
   );
   const data = contract.interface.encodeFunctionData('median', [answers]);
   return costOf(`median of \`SignedDataQuorum\`, ${k} of ${n}`, sender, await contract.getAddress(), data);
+}
+
+/** A callback as a transaction; the view that asks is never one. */
+async function readerCost(sender: Signer, now: number): Promise<Cost> {
+  const { PriceReader } = await compile('examples/contracts/PriceReader.sol');
+  const contract = await deploy(PriceReader, sender, signer(0).address, ENDPOINT, []);
+  const parameters = { symbol: FEED };
+  const answer = await answerOf(0, now, VALUE, { parameters });
+  const coder = AbiCoder.defaultAbiCoder();
+  const { node, endpointId, timestamp, data, signature, receiptSignature } = answer;
+  const types = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
+  const response = coder.encode(types, [node, endpointId, timestamp, data, signature, receiptSignature]);
+  const extraData = coder.encode(['bytes32', 'string'], [endpointId, JSON.stringify(parameters)]);
+  const call = contract.interface.encodeFunctionData('onSignedData', [response, extraData]);
+  return costOf('callback of `PriceReader`, with a receipt', sender, await contract.getAddress(), call);
 }
 
 async function redstoneCost(sender: Signer, now: number, folder: string): Promise<Cost> {
@@ -111,6 +126,7 @@ try {
     await quorumCost(sender, now, 1, 1),
     await quorumCost(sender, now, 3, 5),
     await quorumCost(sender, now, 5, 7),
+    await readerCost(sender, now),
     ...(values.redstone === undefined ? [] : [await redstoneCost(sender, now, values.redstone)]),
   ];
   console.log('| | calldata, bytes | gas |\n|---|---|---|');

@@ -1,0 +1,178 @@
+/** Views ask real services by ERC-3668, through viem and ethers as they are, and take no answer but a good one to their own question. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { AbiCoder, type BaseContract, Interface, JsonRpcProvider, type JsonRpcSigner } from 'ethers';
+import { createPublicClient, http, parseAbi } from 'viem';
+import { oneApi } from '../support/answers.ts';
+import { type Chain, startChain } from '../support/chain.ts';
+import { type Answer, answerOf, deploy, errorOf, signer } from '../support/quorum.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { compile } from '../support/solidity.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const { PriceReader } = await compile('examples/contracts/PriceReader.sol');
+const { MedianReader } = await compile('examples/contracts/MedianReader.sol');
+const PRICES: Readonly<Record<string, number>> = { ETHUSD: 3000, BTCUSD: 64_000 };
+const abi = parseAbi([
+  'function price(string symbol) view returns (int256 value, uint256 timestamp)',
+  'function price() view returns (int256 value, uint256 timestamp)',
+  'error TooFewAnswers(uint256 answers, uint256 threshold)',
+]);
+
+describe('SignedDataReader.sol', () => {
+  let chain: Chain;
+  let upstream: Upstream;
+  let deployer: JsonRpcSigner;
+  const services: RunningService[] = [];
+  let gateways: string[];
+  let id: string;
+  let median: string;
+  /** Answers what a gateway said, changed by the path, or in place of it. */
+  let liar: Server;
+  let lies: string;
+
+  before(async () => {
+    upstream = await startUpstream();
+    upstream.on('*', (req, res) => {
+      const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? 'ETHUSD';
+      const price = (PRICES[symbol] ?? 0) + Number(req.headers['x-operator']);
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price }));
+    });
+    const encoding = { type: 'int256', path: '$.price' };
+    const endpoints = { price: { encoding, parameters: [{ name: 'symbol' }] }, median: { encoding } };
+    for (const n of [0, 1, 2]) {
+      const api = { receipt: true, headers: { 'X-Operator': String(n * 10) } };
+      const config = oneApi(upstream.url, endpoints, { api, settings: { ccipRead: true } });
+      services.push(await startTestService(config, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } }));
+    }
+    gateways = services.map(({ url }) => `${url}/ccip`);
+    id = services[0]?.ids['api/price'] ?? '';
+    median = services[0]?.ids['api/median'] ?? '';
+    liar = createServer(async (req, res) => {
+      let body = '';
+      for await (const chunk of req) body += chunk;
+      if (req.url === '/busy') return res.writeHead(503, { 'Retry-After': '1' }).end('{"message":"Too Many Requests"}');
+      const { data, sender } = JSON.parse(body);
+      const asked = req.url === '/other' ? data.replace(hex('ETHUSD'), hex('BTCUSD')) : data;
+      const response = await fetch(gateways[0] ?? '', {
+        method: 'POST',
+        body: JSON.stringify({ data: asked, sender }),
+      });
+      const text = await response.text();
+      // 3000 is 0xbb8, and 3001 the one that it says.
+      return res
+        .writeHead(response.status, { 'Content-Type': 'application/json' })
+        .end(req.url === '/tamper' ? text.replace('0bb8', '0bb9') : text);
+    });
+    await new Promise<void>((listening) => void liar.listen(0, '127.0.0.1', listening));
+    lies = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
+    chain = await startChain();
+    deployer = await chain.provider.getSigner(0);
+  });
+  after(async () => {
+    liar?.close();
+    liar?.closeAllConnections();
+    await chain?.stop();
+    for (const service of services) await service.stop();
+    await upstream?.close();
+  });
+  // Answers must not be too far ahead of the latest block.
+  beforeEach(() => chain.provider.send('evm_mine', []));
+
+  const hex = (text: string) => Buffer.from(text).toString('hex');
+  const priceReader = (urls: readonly string[]) => deploy(PriceReader, deployer, signer(0).address, id, urls);
+  const byEthers = async (contract: BaseContract, symbol = 'ETHUSD') => {
+    const to = await contract.getAddress();
+    const data = contract.interface.encodeFunctionData('price', [symbol]);
+    const bytes = await new JsonRpcProvider(chain.url).call({ to, data, enableCcipRead: true });
+    return contract.interface.decodeFunctionResult('price', bytes)[0];
+  };
+  const byViem = async (contract: BaseContract, ...args: readonly [string] | readonly []) => {
+    const address = (await contract.getAddress()) as `0x${string}`;
+    const client = createPublicClient({ transport: http(chain.url) });
+    const [value] =
+      args.length === 0
+        ? await client.readContract({ address, abi, functionName: 'price', args: [] })
+        : await client.readContract({ address, abi, functionName: 'price', args });
+    return value;
+  };
+
+  it('is read by viem and ethers, with GET and POST, also where the first gateway is busy', async () => {
+    const [post = ''] = gateways;
+    for (const url of [post, `${post}/{sender}/{data}.json`]) {
+      const reader = await priceReader([`${lies}/busy`, url]);
+      assert.equal(await byEthers(reader), 3000n);
+      assert.equal(await byEthers(reader, 'BTCUSD'), 64_000n);
+      assert.equal(await byViem(reader, 'ETHUSD'), 3000n);
+    }
+  });
+
+  it('reverts where a gateway changes an answer, gives that to another question, or that of another signer', async () => {
+    const cases = {
+      [`${lies}/tamper`]: 'WrongSigner',
+      [`${lies}/other`]: 'WrongReceipt',
+      [gateways[1] ?? '']: 'UnknownSigner',
+    };
+    for (const [url, error] of Object.entries(cases)) {
+      const reader = await priceReader([url]);
+      assert.match(await errorOf(byEthers(reader), reader.interface), new RegExp(`^${error}\\(`));
+      await assert.rejects(byViem(reader, 'ETHUSD'));
+    }
+  });
+
+  it('takes no answer that is too old, too far ahead, or without a receipt', async () => {
+    const reader = await priceReader(gateways);
+    const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+    const coder = AbiCoder.defaultAbiCoder();
+    const parameters = { symbol: 'ETHUSD' };
+    const extra = coder.encode(['bytes32', 'string'], [id, JSON.stringify(parameters)]);
+    const { address } = signer(0);
+    const refusal = async (answer: Answer) => {
+      const types = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
+      const { node, endpointId, timestamp, data, signature, receiptSignature } = answer;
+      const response = coder.encode(types, [node, endpointId, timestamp, data, signature, receiptSignature]);
+      return errorOf(reader.getFunction('onSignedData').staticCall(response, extra), reader.interface);
+    };
+    const asked = { endpointId: id, parameters };
+    assert.equal(await refusal(await answerOf(0, now - 1000, 7n, asked)), `Stale(${address},${now - 1000})`);
+    assert.equal(await refusal(await answerOf(0, now + 1000, 7n, asked)), `FromTheFuture(${address},${now + 1000})`);
+    assert.equal(await refusal(await answerOf(0, now, 7n, { endpointId: id })), `InvalidReceipt(${address},1)`);
+    assert.equal(
+      await refusal(await answerOf(0, now, 7n, { endpointId: median, parameters })),
+      `OtherEndpoint(${address},${median})`,
+    );
+  });
+
+  it('knows no endpoint but its own, whoever calls back with another one', async () => {
+    const reader = await priceReader(gateways.slice(0, 1));
+    const extra = AbiCoder.defaultAbiCoder().encode(['bytes32', 'string'], [median, '{}']);
+    const data = new Interface(['function ask(bytes32 id, string parameters)']).encodeFunctionData('ask', [
+      median,
+      '{}',
+    ]);
+    const body = JSON.stringify({ data, sender: await reader.getAddress() });
+    const answer = JSON.parse(await (await fetch(gateways[0] ?? '', { method: 'POST', body })).text());
+    const call = reader.getFunction('onSignedData').staticCall(answer.data, extra);
+    assert.equal(await errorOf(call, reader.interface), `UnknownSigner(${signer(0).address})`);
+  });
+
+  it('takes the median of two of three through the batch gateway of viem, one of them down or lying', async () => {
+    const all = [0, 1, 2].map((n) => signer(n).address);
+    const reader = (urls: readonly string[]) => deploy(MedianReader, deployer, median, 2, all, urls);
+    const [first = '', second = '', third = ''] = gateways;
+    assert.equal(await byViem(await reader([first, second, third])), 3010n);
+    assert.equal(await byViem(await reader([`${lies}/busy`, second, third])), 3015n);
+    assert.equal(await byViem(await reader([`${lies}/tamper`, second, third])), 3015n);
+    // One operator behind two gateways is one signer.
+    for (const urls of [
+      [first, first, `${lies}/busy`],
+      [`${lies}/tamper`, second, second],
+    ])
+      await assert.rejects(
+        byViem(await reader(urls)),
+        /TooFewAnswers\(uint256 answers, uint256 threshold\)\s+\(1, 2\)/,
+      );
+  });
+});

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.24;
+
+import {SignedData} from "./SignedData.sol";
+import {SignedDataAnswers} from "./SignedDataAnswers.sol";
+
+/// @title What gateways of operators with `settings.ccipRead` are asked
+interface ISignedDataGateway {
+    /// @param parameters The text of a JSON object.
+    function ask(bytes32 endpointId, string calldata parameters)
+        external
+        view
+        returns (
+            address node,
+            bytes32 id,
+            uint256 timestamp,
+            bytes memory data,
+            bytes memory signature,
+            bytes memory receiptSignature
+        );
+}
+
+/// @title The batch gateway of ENSIP-21, which clients have in themselves
+interface IBatchGateway {
+    struct Query {
+        address sender;
+        string[] urls;
+        bytes data;
+    }
+
+    function query(Query[] calldata queries) external view returns (bool[] memory failures, bytes[] memory responses);
+}
+
+/// @title Views that ask signed-data proxies by themselves (ERC-3668, CCIP-Read)
+/// @notice A view calls {_ask}, and returns what {_onAnswer} makes of the checked answers. With a threshold of 1 the gateways are tried
+/// one after the other. With a larger one all are asked, by the batch gateway of the client.
+///
+/// Anybody can call {onSignedData}, with a question of their own in `extraData`. What {_onAnswer} gets is proven to answer the question
+/// that it gets with it, and no more. It is a view, so that whoever makes a question up fools nobody else. A contract that
+/// reads by it in a transaction compares endpoint and parameters with those that it wants.
+/// The same answer counts again until it is too old. Call the contract itself: clients refuse lookups of another sender.
+abstract contract SignedDataReader is SignedDataAnswers {
+    /// @notice Asks the client to fetch something and to call back (ERC-3668).
+    error OffchainLookup(address sender, string[] urls, bytes callData, bytes4 callbackFunction, bytes extraData);
+
+    /// @notice URLs of gateways, such as `https://one.example/ccip/{sender}/{data}.json`, or `https://one.example/ccip` (POST).
+    function _gateways() internal view virtual returns (string[] memory);
+
+    /// @notice Whose answers of an endpoint count, how many, and how old. Endpoint and request hash are filled in by the reader;
+    /// an endpoint that may not be asked has no signers.
+    function _settings(bytes32 endpointId) internal view virtual returns (Settings memory);
+
+    /// @notice Makes of good answers what the view returns, ABI-encoded.
+    /// @param data Of each answer, each by another signer: at least the threshold.
+    /// @param timestamp Of the oldest.
+    function _onAnswer(bytes32 endpointId, string memory parameters, bytes[] memory data, uint256 timestamp)
+        internal
+        view
+        virtual
+        returns (bytes memory);
+
+    /// @notice Reverts for an answer whose data {_onAnswer} cannot use; it does not count then.
+    function _requireFit(Answer calldata answer) internal view virtual {}
+
+    /// @notice Has the client ask. The endpoint needs receipts, because nothing else says which parameters an answer is for.
+    /// @param parameters Canonical JSON of all that a receipt covers, defaults included; see {SignedData-quote}.
+    function _ask(bytes32 endpointId, string memory parameters) internal view {
+        string[] memory urls = _gateways();
+        bytes memory question = abi.encodeCall(ISignedDataGateway.ask, (endpointId, parameters));
+        if (_settings(endpointId).threshold > 1) {
+            question = abi.encodeCall(IBatchGateway.query, (_queries(urls, question)));
+            urls = new string[](1);
+            urls[0] = "x-batch-gateway:true";
+        }
+        bytes memory extraData = abi.encode(endpointId, parameters);
+        revert OffchainLookup(address(this), urls, question, this.onSignedData.selector, extraData);
+    }
+
+    /// @notice The callback of {_ask}. What it returns is what the view returns, not `bytes`.
+    function onSignedData(bytes calldata response, bytes calldata extraData) external view {
+        (bytes32 endpointId, string memory parameters) = abi.decode(extraData, (bytes32, string));
+        Settings memory wanted = _settings(endpointId);
+        wanted.endpointId = endpointId;
+        wanted.requestHash = SignedData.requestHash(parameters);
+        (bytes[] memory data, uint256 oldest) = wanted.threshold > 1 ? _several(response, wanted) : _one(response, wanted);
+        bytes memory result = _onAnswer(endpointId, parameters, data, oldest);
+        assembly ("memory-safe") {
+            return(add(result, 0x20), mload(result))
+        }
+    }
+
+    /// @notice One answer, if it is good. A function of its own, so that a bad one of several is left out instead of refusing all.
+    /// @return bit Of its signer.
+    function checkAnswer(bytes calldata response, Settings memory wanted)
+        public
+        view
+        returns (uint256 bit, uint256 timestamp, bytes memory data)
+    {
+        // The members of an answer are encoded as those of a struct are, at the place where the response begins.
+        Answer calldata answer;
+        assembly ("memory-safe") {
+            answer := response.offset
+        }
+        bit = _bitOf(answer.node, wanted.signers);
+        timestamp = _requireGood(answer, wanted);
+        _requireFit(answer);
+        data = answer.data;
+    }
+
+    function _one(bytes calldata response, Settings memory wanted)
+        private
+        view
+        returns (bytes[] memory data, uint256 timestamp)
+    {
+        data = new bytes[](1);
+        (, timestamp, data[0]) = checkAnswer(response, wanted);
+    }
+
+    /// A gateway that is down, or lies, is as one that was not asked; a signer counts once.
+    function _several(bytes calldata response, Settings memory wanted)
+        private
+        view
+        returns (bytes[] memory data, uint256 oldest)
+    {
+        (bool[] memory failures, bytes[] memory responses) = abi.decode(response, (bool[], bytes[]));
+        data = new bytes[](responses.length);
+        oldest = type(uint256).max;
+        uint256 count;
+        uint256 seen;
+        for (uint256 i; i < responses.length; ++i) {
+            if (failures[i]) continue;
+            try this.checkAnswer(responses[i], wanted) returns (uint256 bit, uint256 timestamp, bytes memory said) {
+                if (seen & bit != 0) continue;
+                seen |= bit;
+                data[count++] = said;
+                if (timestamp < oldest) oldest = timestamp;
+            } catch {}
+        }
+        if (count < wanted.threshold) revert TooFewAnswers(count, wanted.threshold);
+        assembly ("memory-safe") {
+            mstore(data, count)
+        }
+    }
+
+    /// The same question to each of the gateways.
+    function _queries(string[] memory urls, bytes memory question)
+        private
+        view
+        returns (IBatchGateway.Query[] memory queries)
+    {
+        queries = new IBatchGateway.Query[](urls.length);
+        for (uint256 i; i < urls.length; ++i) {
+            string[] memory one = new string[](1);
+            one[0] = urls[i];
+            queries[i] = IBatchGateway.Query(address(this), one, question);
+        }
+    }
+}
