@@ -19,7 +19,7 @@ export interface AnswerRequest {
 export function endpointUrl(base: string, endpointId: string): string {
   const url = urlOf(base);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw wrongOption('url must be the base of a service, such as https://api.example.com, without a password');
+    throw wrongOption('url must be the base of a service, with http or https and without a password');
   return `${url.origin}${url.pathname.replace(/\/*$/, '')}/endpoints/${endpointId}`;
 }
 

@@ -22,6 +22,8 @@ export interface PageData {
   readonly description?: string;
   /** Whether the service describes itself at `openapi.json`, beside the page. */
   readonly openapi: boolean;
+  /** Others whom to ask, too. */
+  readonly operators?: readonly { readonly url: string; readonly signer: string }[];
   /** In the order of the config. */
   readonly endpoints: readonly PublicEndpoint[];
   /** The types of `auth` that endpoints have and a plugin describes. */
@@ -43,7 +45,7 @@ function accessOf(type: string, { scheme, title = type, hints = [], example }: D
 
 /** The data of a page, of what plugins say and endpoints use. */
 export function pageData(
-  about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description'>,
+  about: Pick<PageData, 'node' | 'openapi' | 'title' | 'description' | 'operators'>,
   endpoints: readonly PublicEndpoint[],
   { auth, modes }: ServiceDescription,
 ): PageData {

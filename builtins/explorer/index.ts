@@ -4,11 +4,33 @@ import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
 import { pageReply } from './reply.ts';
 
+/** The origin goes into the Content Security Policy, where nothing of it may end a directive. */
+const Operator = Type.Object(
+  {
+    url: Type.String({
+      pattern: '^https?://[A-Za-z0-9.-]+(?::\\d{1,5})?(?:/[^?#\\s]*)?$',
+      description: 'The base of another service with the same endpoints',
+    }),
+    signer: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'The address that signs there' }),
+  },
+  { additionalProperties: false },
+);
+const Operators = Type.Object(
+  {
+    operators: Type.Array(Operator, {
+      minItems: 1,
+      maxItems: 20,
+      description: 'Others whom the page asks, too, to show how far the answers are apart',
+    }),
+  },
+  { additionalProperties: false },
+);
+
 const explorerKey = configKey(
   'settings',
   'explorer',
   Type.Optional(
-    Type.Boolean({
+    Type.Union([Type.Boolean(), Operators], {
       description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
     }),
   ),
@@ -38,10 +60,18 @@ export const explorer = definePlugin({
   budget: 'none',
   keys: [explorerKey],
   setup({ config, endpoints, node, describe }) {
-    if (explorerKey.in(config) !== true) return {};
+    const chosen = explorerKey.in(config) ?? false;
+    if (chosen === false) return {};
+    const operators = chosen === true ? {} : chosen;
     const openapi = openapiKey.in(config) ?? false;
     const { title, description } = typeof openapi === 'object' ? openapi : {};
-    const about = { node, openapi: openapi !== false, ...(title && { title }), ...(description && { description }) };
+    const about = {
+      node,
+      openapi: openapi !== false,
+      ...(title && { title }),
+      ...(description && { description }),
+      ...operators,
+    };
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described.auth));
     const data = pageData(about, shown, described);

@@ -98,7 +98,8 @@ describe('the page of the explorer', () => {
     const addresses = new Set(page.match(/\b(?:https?|wss?):\/\/[^\s"'`<>]*/g));
     // The name of SVG is no address that anything is fetched from.
     assert.deepEqual([...addresses], ['http://www.w3.org/2000/svg']);
-    assert.ok(Buffer.byteLength(page) < 84_000, `${Buffer.byteLength(page)} bytes`);
+    // Two kilobytes more than once: what reads answers of other operators bounds them, and they may be hostile.
+    assert.ok(Buffer.byteLength(page) < 86_500, `${Buffer.byteLength(page)} bytes`);
   });
 
   it('holds the endpoints as data that nothing in them can end', () => {

@@ -188,11 +188,8 @@ describe('ask', () => {
   it('says what is wrong with its options, and asks nobody', async () => {
     const right = { url: server.url, signer: signer(0).address };
     const cases: [Partial<AskOptions>, string][] = [
-      [{ url: 'ftp://x' }, 'url must be the base of a service, such as https://api.example.com, without a password'],
-      [
-        { url: 'https://a:b@x' },
-        'url must be the base of a service, such as https://api.example.com, without a password',
-      ],
+      [{ url: 'ftp://x' }, 'url must be the base of a service, with http or https and without a password'],
+      [{ url: 'https://a:b@x' }, 'url must be the base of a service, with http or https and without a password'],
       [{ endpointId: '0x12' }, 'endpointId must be 0x and 64 hex digits'],
       [{ signer: `${right.signer.slice(0, -1)}a` }, 'signer must be an address (with the right checksum, if any)'],
       [{ type: 'int' as 'int256' }, 'type must be elementary ABI types, such as int256 or uint8,string, or json'],
@@ -319,7 +316,7 @@ describe('askMany', () => {
       [{ maxDeviation: 2 }, 'maxDeviation must be a fraction from 0 to 1'],
       [
         { operators: [{ url: 'x', signer: signer(0).address }] },
-        'url must be the base of a service, such as https://api.example.com, without a password',
+        'url must be the base of a service, with http or https and without a password',
       ],
     ];
     for (const [more, message] of cases)

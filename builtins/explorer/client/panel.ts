@@ -8,6 +8,7 @@ import { copyButton, element, newId, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Keys } from './keys.ts';
+import { operatorsPart } from './operators.ts';
 import type { Pin } from './pin.ts';
 
 /** All that the page shows of an endpoint. */
@@ -37,6 +38,7 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, da
     ...headOf(endpoint, data),
     section('Request', form.element),
     answer.element,
+    ...operatorsPart(endpoint, pin, data, () => form.current()).map((part) => section('All operators', part)),
   );
 }
 
