@@ -5,6 +5,7 @@ import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { startInGroup, V2, withoutNamespaces } from '../support/cgroup.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape } from '../support/metrics.ts';
@@ -71,5 +72,17 @@ describe('an incident', { skip: withoutPromtool }, () => {
     ]);
     await assertFiring(t, [{ scrape: before, minutes: 5 }], ['SignerAway'], []);
     await assertFiring(t, [{ scrape: await service.scrape(), minutes: 5 }], ['SignerAway'], ['SignerAway']);
+  });
+
+  it('of memory that runs out', { skip: withoutNamespaces }, async (t) => {
+    const { use, said, scrape, log } = await startInGroup(t, { ...V2, cgroup: '0::/\n', folder: '.' });
+    const before = await scrape();
+    await use(590);
+    await said('memory is nearly used up');
+    assert.deepEqual(await foundInLog('The service ends now and then without a line that says why', log()), [
+      { msg: 'memory is nearly used up: the system ends a process when it is', usedMiB: 490, limitMiB: 500 },
+    ]);
+    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['MemoryShort'], []);
+    await assertFiring(t, [{ scrape: await scrape(), minutes: 5 }], ['MemoryShort'], ['MemoryShort']);
   });
 });
