@@ -69,7 +69,7 @@ function copyRest(): void {
 
 /** Pictures would make up a third of the package: pages come without the lines that show them. */
 function leaveOutPictures(): void {
-  for (const page of filesIn(dist, 'docs').map((file) => join(dist, file))) {
+  for (const page of ['README.md', ...filesIn(dist, 'docs')].map((file) => join(dist, file))) {
     writeFileSync(page, readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, ''));
   }
 }
