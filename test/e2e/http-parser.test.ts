@@ -133,6 +133,8 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
         'content-length',
         'content-type',
         'date',
+        'ratelimit',
+        'ratelimit-policy',
         'x-request-id',
       ]);
     }
