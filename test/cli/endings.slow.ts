@@ -32,7 +32,7 @@ describe("code that is not the program's and ends the process leaves a line in t
         .trimEnd()
         .split('\n')
         .map((line) => JSON.parse(line));
-      assert.equal(lines.filter(({ msg }) => msg.startsWith('GET /requests')).length, 20);
+      assert.equal(lines.filter(({ msg, route }) => msg === 'request' && route === '/requests/:requestId').length, 20);
       const { level, msg } = lines.at(-1);
       const how = shown.replace('<pid>', String(running.child.pid));
       assert.equal(level, 'error');
