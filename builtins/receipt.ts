@@ -12,7 +12,7 @@ import { isCovered, keys, receiptKey, reservedParameters } from '../plugins-sdk/
 import type { DescribedService, OpenApiPart } from '../plugins-sdk/openapi/part.ts';
 
 /** An endpoint, be it identified or not. */
-type Blocks = Pick<Endpoint, 'own' | 'shared'>;
+type Blocks = Pick<Endpoint, 'block' | 'apiBlock'>;
 
 /** Without those of one name twice. */
 function coveredNames(endpoint: Blocks): readonly string[] {

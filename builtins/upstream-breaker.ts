@@ -46,7 +46,7 @@ const breaker = configKey(
 
 type Policy = typeof DEFAULTS;
 
-function policyOf(endpoint: Pick<Endpoint, 'own' | 'shared'>): Policy | undefined {
+function policyOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Policy | undefined {
   const value = breaker.of(endpoint);
   if (value === undefined || value === false) return undefined;
   return value === true ? DEFAULTS : { ...DEFAULTS, ...value };

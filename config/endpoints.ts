@@ -1,4 +1,5 @@
 import type { CheckContext, EndpointDraft, Finding } from '../plugins-sdk/define.ts';
+import { endpointNames } from '../plugins-sdk/former-names.ts';
 import type { AuthMethod } from '../plugins-sdk/kernel.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { errorAt } from './findings.ts';
@@ -41,16 +42,16 @@ export function ownerOf(path: string): string {
   return /^apis\[\d+\](?:\.endpoints\[\d+\])?/.exec(path)?.[0] ?? (path === 'apis' ? '' : 'elsewhere');
 }
 
-function draft(shared: Block, { block, path }: Named): EndpointDraft {
-  return {
-    api: String(shared.name),
+function draft(apiBlock: Block, { block, path }: Named): EndpointDraft {
+  return endpointNames.addTo({
+    api: String(apiBlock.name),
     name: String(block.name),
     mode: typeof block.mode === 'string' ? block.mode : 'sync',
-    auth: authOf(block.auth ?? shared.auth ?? { type: 'free' }),
-    own: block,
-    shared,
+    auth: authOf(block.auth ?? apiBlock.auth ?? { type: 'free' }),
+    block,
+    apiBlock,
     path,
-  };
+  });
 }
 
 function authOf(auth: unknown): readonly AuthMethod[] {

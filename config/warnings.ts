@@ -6,7 +6,7 @@ import type { Reference } from './interpolate.ts';
 /** Endpoints that anybody may ask because nobody said otherwise. */
 export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
   return endpoints
-    .filter(({ own, shared }) => own.auth === undefined && shared.auth === undefined)
+    .filter(({ block, apiBlock }) => block.auth === undefined && apiBlock.auth === undefined)
     .map(({ api, name, path }) =>
       warningAt(path, `no auth on the API or the endpoint: "${api}/${name}" is free for everyone`),
     );

@@ -21,10 +21,10 @@ export interface Endpoint {
   readonly mode: string;
   /** Tried in order; never empty. */
   readonly auth: readonly AuthMethod[];
-  /** The endpoint's block of the config file. */
-  readonly own: Readonly<Record<string, unknown>>;
+  /** Its block of the config file. */
+  readonly block: Readonly<Record<string, unknown>>;
   /** The block of its API. */
-  readonly shared: Readonly<Record<string, unknown>>;
+  readonly apiBlock: Readonly<Record<string, unknown>>;
 }
 
 /** An HTTP request as it arrived, its body unread. */

@@ -34,10 +34,10 @@ export function apiPath({ path }: Pick<EndpointDraft, 'path'>): string {
 
 /** Config path of one of an endpoint's auth objects: on the endpoint itself or on its API, alone or in a list. */
 export function authPath(endpoint: EndpointDraft, index: number): string {
-  const { own, shared, path } = endpoint;
-  const isOwn = own.auth !== undefined && own.auth !== null;
+  const { block, apiBlock, path } = endpoint;
+  const isOwn = block.auth !== undefined && block.auth !== null;
   const at = `${isOwn ? path : apiPath(endpoint)}.auth`;
-  return Array.isArray(isOwn ? own.auth : shared.auth) ? `${at}[${index}]` : at;
+  return Array.isArray(isOwn ? block.auth : apiBlock.auth) ? `${at}[${index}]` : at;
 }
 
 /** A parameter as declared, with what follows from where its value came from. */

@@ -17,7 +17,7 @@ export interface ConfigKey<S extends TSchema = TSchema> {
   readonly path: string;
   readonly schema: S;
   /** The endpoint's value: its own, for a `shared` key else the API's; an `api` key reads the API's. */
-  of(endpoint: Pick<Endpoint, 'own' | 'shared'>): Static<S> | undefined;
+  of(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Static<S> | undefined;
   /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
 }
@@ -50,10 +50,10 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     level,
     path,
     schema,
-    of: ({ own, shared }) => {
-      if (level === 'api') return read(shared);
-      const value = read(own);
-      return value === undefined && level === 'shared' ? read(shared) : value;
+    of: ({ block, apiBlock }) => {
+      if (level === 'api') return read(apiBlock);
+      const value = read(block);
+      return value === undefined && level === 'shared' ? read(apiBlock) : value;
     },
     in: (config) => read(level === 'root' ? config : config[level]),
   };

@@ -93,7 +93,7 @@ export const keys = {
 };
 
 /** The URL of an endpoint's upstream, without a slash at its end. */
-export function baseUrl(endpoint: Pick<Endpoint, 'own' | 'shared'>): string {
+export function baseUrl(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): string {
   return (keys.url.of(endpoint) ?? '').replace(/\/$/, '');
 }
 
@@ -115,7 +115,7 @@ const FIELDS = ['type', 'path', 'times'] as const;
 
 /** The reserved parameters with which clients choose what the operator of an endpoint leaves open. */
 export function reservedParameters(
-  endpoint: Pick<Endpoint, 'own' | 'shared'>,
+  endpoint: Pick<Endpoint, 'block' | 'apiBlock'>,
 ): readonly ('_type' | '_path' | '_times')[] {
   const encoding = keys.encoding.of(endpoint);
   return FIELDS.flatMap((field) => (encoding?.[field] === '*' ? [`_${field}` as const] : []));

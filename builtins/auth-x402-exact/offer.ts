@@ -4,7 +4,7 @@ import { secondsOf, type Terms } from './terms.ts';
 
 /** What a client gets that has not paid (x402 version 2, `PaymentRequired`), and why. */
 export function offered(endpoint: Endpoint, all: readonly Terms[], error: string): PaymentRequired {
-  const { id, api, name, own, mode } = endpoint;
+  const { id, api, name, block, mode } = endpoint;
   const [publicUrl = ''] = all.flatMap((terms) => terms.publicUrl ?? []);
   return {
     x402Version: 2,
@@ -12,7 +12,7 @@ export function offered(endpoint: Endpoint, all: readonly Terms[], error: string
     resource: {
       // The service does not know how it is reached, and a Host header is the client's own word.
       url: `${publicUrl.replace(/\/+$/, '')}/endpoints/${id}`,
-      description: typeof own.description === 'string' ? own.description : `${api}/${name}`,
+      description: typeof block.description === 'string' ? block.description : `${api}/${name}`,
       mimeType: mode === 'stream' ? 'text/event-stream' : 'application/json',
     },
     accepts: all.flatMap(requirementsOf),

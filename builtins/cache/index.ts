@@ -66,9 +66,9 @@ function versions({ node, config }: Pick<Services, 'node' | 'config'>): (endpoin
   const { apis: _, server, settings, ...rest } = config;
   const none = { metrics: undefined, state: undefined, audit: undefined, log: undefined };
   const common = JSON.stringify([node, rest, { ...Object(settings), ...none }, { ...Object(server), ...IRRELEVANT }]);
-  return ({ own, shared }) => {
-    const { endpoints: __, ...api } = shared;
-    return hash('sha256', `${common}${JSON.stringify([own, api])}`, 'base64').slice(0, 22);
+  return ({ block, apiBlock }) => {
+    const { endpoints: __, ...api } = apiBlock;
+    return hash('sha256', `${common}${JSON.stringify([block, api])}`, 'base64').slice(0, 22);
   };
 }
 

@@ -8,5 +8,5 @@ export function isOpen({ auth }: Endpoint): boolean {
 
 /** Whether its answers come at once, and a contract can read them. */
 export function isFit(endpoint: Endpoint): boolean {
-  return endpoint.mode === 'sync' && keys.encoding.of(endpoint) !== undefined && endpoint.own.encrypt === undefined;
+  return endpoint.mode === 'sync' && keys.encoding.of(endpoint) !== undefined && endpoint.block.encrypt === undefined;
 }

@@ -37,13 +37,13 @@ function complete({ types, paths, times, exact = false }: Pinned): Plan {
   return planOf({ types, paths, times, exact });
 }
 
-export function delegatedOf(endpoint: Pick<Endpoint, 'own' | 'shared'>): readonly Field[] {
+export function delegatedOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): readonly Field[] {
   const encoding = keys.encoding.of(endpoint);
   return FIELDS.filter((field) => encoding?.[field] === DELEGATED);
 }
 
 /** @throws PlanError */
-export function prepare(endpoint: Pick<Endpoint, 'own' | 'shared'>): Prepared | undefined {
+export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepared | undefined {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
   const delegated = delegatedOf(endpoint);

@@ -71,14 +71,14 @@ function coveredNames(endpoint: Endpoint): string[] {
 
 /** What may be published of an endpoint. */
 export function publicEndpoint(endpoint: Endpoint, ways: ServiceDescription['auth']): PublicEndpoint {
-  const { id, api, name, mode, auth, own } = endpoint;
+  const { id, api, name, mode, auth, block } = endpoint;
   const encoding = keys.encoding.of(endpoint);
   const prices = auth.flatMap((method) => ways.get(method.type)?.prices?.(method) ?? []);
   return {
     id,
     api,
     name,
-    ...descriptionOf(own.description),
+    ...descriptionOf(block.description),
     mode,
     auth: auth.map((method) => method.type),
     ...(prices.length === 0 ? {} : { prices }),

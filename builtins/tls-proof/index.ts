@@ -104,7 +104,7 @@ function check(context: CheckContext): Finding[] {
 }
 
 /** Gateways take every method but DELETE. */
-function isProvable(endpoint: Pick<Endpoint, 'own' | 'shared'>): boolean {
+function isProvable(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): boolean {
   return keys.method.of(endpoint) !== 'DELETE';
 }
 

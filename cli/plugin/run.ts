@@ -74,9 +74,11 @@ export async function runRecorded(trial: Trial): Promise<Step[]> {
   return stepsOf(trace, record, [...Object.keys(plugin.hooks ?? {}), ...(plugin.vary ? ['vary'] : [])]);
 }
 
-function endpointOf({ endpoint: { encoding, own = {}, shared = {}, ...names } = {} }: RecordedRequest): Endpoint {
+function endpointOf({
+  endpoint: { encoding, own = {}, shared: apiBlock = {}, ...names } = {},
+}: RecordedRequest): Endpoint {
   const given = Object.fromEntries(Object.entries(names).filter(([, value]) => value !== undefined));
-  return testEndpoint({ ...given, own: encoding === undefined ? own : { ...own, encoding }, shared });
+  return testEndpoint({ ...given, block: encoding === undefined ? own : { ...own, encoding }, apiBlock });
 }
 
 /** @throws ConfigErrors where the service would not start with it. */

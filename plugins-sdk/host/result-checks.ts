@@ -42,7 +42,7 @@ function yes(value: unknown): true {
 
 /** It is handed on as it is, because plugins know it by its identity. */
 function endpointOf(value: unknown): Endpoint {
-  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, own, shared}');
+  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
   const { id, api, name, mode, auth } = value;
   hexIn(id, 'id');
   textIn(api, 'api');

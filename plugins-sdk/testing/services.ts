@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Definition } from '../define.ts';
+import { endpointNames } from '../former-names.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
 import { StatusParts } from '../host/status-parts.ts';
@@ -11,16 +12,17 @@ import { StateStore } from '../state/state.ts';
 
 /** An endpoint to address requests to; pass what matters to the test. */
 export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
-  return Object.freeze({
+  const endpoint: Endpoint = {
     id: `0x${'11'.repeat(32)}` as const,
     api: 'test-api',
     name: 'test-endpoint',
     mode: 'sync',
     auth: [{ type: 'free' }],
-    own: {},
-    shared: {},
-    ...members,
-  });
+    block: {},
+    apiBlock: {},
+    ...endpointNames.present(members),
+  };
+  return Object.freeze(endpointNames.addTo(endpoint));
 }
 
 const nothing = () => undefined;

@@ -20,8 +20,8 @@ const ENDPOINT = {
   ],
 };
 
-async function prepareFor(own: Readonly<Record<string, unknown>>, id: `0x${string}` = `0x${'11'.repeat(32)}`) {
-  const endpoint = testEndpoint({ id, own, shared: { url: 'http://upstream.test/v1/' } });
+async function prepareFor(block: Readonly<Record<string, unknown>>, id: `0x${string}` = `0x${'11'.repeat(32)}`) {
+  const endpoint = testEndpoint({ id, block, apiBlock: { url: 'http://upstream.test/v1/' } });
   const harness = await testPlugin(parameters, { services: { endpoints: [endpoint] } });
   return async (given: Parameters, variation = '', sent: Parameters = given, inexact: readonly string[] = []) => {
     const request = harness.request({ endpoint, parameters: sent });

@@ -13,7 +13,7 @@ const URL = 'https://a.example';
 const withCache = (maxAge: unknown) => oneApi(URL, { e: { cache: { maxAge } } });
 const cacheOf = async (maxAge: unknown, env: Record<string, string> = {}) => {
   const { endpoints } = await loadObject(withCache(maxAge), env);
-  return endpoints[0]?.own.cache;
+  return endpoints[0]?.block.cache;
 };
 
 describe('durations of a config', () => {

@@ -26,7 +26,7 @@ test('an endpoint has the names, mode, auth and blocks of the config', async (t)
   });
   const { endpoints } = await load(t, given);
   assert.deepEqual(
-    endpoints.map(({ id: _, own: __, shared: ___, ...rest }) => rest),
+    endpoints.map(({ id: _, block: __, apiBlock: ___, ...rest }) => rest),
     [
       { api: 'prices', name: 'latest', mode: 'sync', auth: [{ type: 'apiKey', keys: ['k'] }] },
       { api: 'b', name: 'latest', mode: 'async', auth: [{ type: 'free' }] },
@@ -34,8 +34,8 @@ test('an endpoint has the names, mode, auth and blocks of the config', async (t)
     ],
   );
   const [first] = endpoints;
-  assert.deepEqual(first?.own, endpoint());
-  assert.equal(first?.shared.url, 'https://api.example');
+  assert.deepEqual(first?.block, endpoint());
+  assert.equal(first?.apiBlock.url, 'https://api.example');
   assert.deepEqual(first && cacheKey.of(first), { maxAge: 9 });
 });
 

@@ -106,6 +106,6 @@ test('a schema that cannot be compiled is no obstacle as long as nobody comes to
   assert.deepEqual(explainAll(unsound, { a: 'x' }).map(findingLine), ['a: expected an integer, found a string']);
   const key = configKey('endpoint', 'unsound', Type.Optional(unsound));
   for (let count = 0; count < 120; count++) {
-    assert.deepEqual(key.of({ own: { unsound: { a: count } }, shared: {} }), { a: count });
+    assert.deepEqual(key.of({ block: { unsound: { a: count } }, apiBlock: {} }), { a: count });
   }
 });

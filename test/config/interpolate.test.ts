@@ -147,7 +147,7 @@ test('what is not exactly a number, or not only variables, stays text', async (t
 test('a string stays one where the schema allows both', async (t) => {
   const apis = [api({ endpoints: [endpoint({ parameters: [{ name: 'a', default: '${N}' }], path: '${N}' })] })];
   const { endpoints } = await load(t, config({ apis }), { env: { N: '5' } });
-  assert.deepEqual(endpoints[0]?.own, { name: 'latest', parameters: [{ name: 'a', default: '5' }], path: '5' });
+  assert.deepEqual(endpoints[0]?.block, { name: 'latest', parameters: [{ name: 'a', default: '5' }], path: '5' });
 });
 
 test('numbers from variables are converted inside lists and variants', async (t) => {

@@ -333,5 +333,5 @@ test('what only TypeBox knows is reported in its words', async (t) => {
 test('what is loaded is frozen', async (t) => {
   const { config: loaded, endpoints } = await load(t, config());
   assert.ok(Object.isFrozen(loaded) && Object.isFrozen(loaded.apis));
-  assert.ok(endpoints.every((one) => Object.isFrozen(one) && Object.isFrozen(one.own) && Object.isFrozen(one.auth)));
+  assert.ok(endpoints.every((one) => Object.isFrozen(one) && Object.isFrozen(one.block) && Object.isFrozen(one.auth)));
 });

@@ -116,7 +116,7 @@ test('where no stand-in fits, or just one does, the endpoint is left out', async
   const extra: Definition = {
     name: 'extra',
     keys,
-    identity: { encrypt: ({ own }) => (own.one === undefined ? null : 'x') },
+    identity: { encrypt: ({ block }) => (block.one === undefined ? null : 'x') },
     setup: () => ({}),
   };
   const apis = [
@@ -144,7 +144,7 @@ test('where no stand-in fits, or just one does, the endpoint is left out', async
 test('a plugin that fails on a stand-in makes the endpoint depend on it', async (t) => {
   const strict: Definition = {
     name: 'strict',
-    identity: { encoding: ({ shared }) => new URL(String(shared.url)).host },
+    identity: { encoding: ({ apiBlock }) => new URL(String(apiBlock.url)).host },
     setup: () => ({}),
   };
   const loaded = await load(t, config({ apis: [api({ url: '${U}' })] }), {
@@ -169,10 +169,10 @@ test('variables that matter are named wherever they stand: in the endpoint, its 
     name: 'nosy',
     keys,
     identity: {
-      encoding: ({ own }, { endpoints }) => (own.nosy === true ? String(endpoints[2]?.own.note) : null),
-      encrypt: ({ own }, { config: { server }, endpoints }) => {
-        if (own.name === 'port') return JSON.stringify(server);
-        return own.name === 'both' ? both([endpoints[2]?.own.note, endpoints[4]?.own.note]) : null;
+      encoding: ({ block }, { endpoints }) => (block.nosy === true ? String(endpoints[2]?.block.note) : null),
+      encrypt: ({ block }, { config: { server }, endpoints }) => {
+        if (block.name === 'port') return JSON.stringify(server);
+        return block.name === 'both' ? both([endpoints[2]?.block.note, endpoints[4]?.block.note]) : null;
       },
     },
     setup: () => ({}),

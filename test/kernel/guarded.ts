@@ -43,7 +43,7 @@ export function newExchange(headers: Record<string, string> = {}): Exchange {
     socketAddress: '10.0.0.1',
   });
   const auth = [{ type: 'free' }];
-  control.resolveTo(exchange, { id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, own: {}, shared: {} });
+  control.resolveTo(exchange, { id: '0x11', api: 'api', name: 'name', mode: 'sync', auth, block: {}, apiBlock: {} });
   return exchange;
 }
 

@@ -38,7 +38,7 @@ function questionOf(parameters: Parameters): AskedQuestion {
 function pipelineOf(mode: string, hooks: Readonly<Record<string, unknown>>): Pipeline {
   const registry = new Registry({ contracts, complain: () => undefined });
   const ordinary = {
-    resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], own: {}, shared: {} }),
+    resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], block: {}, apiBlock: {} }),
     authenticate: { free: () => true },
     present: { sync: (run: Run) => run().then(({ json }) => ({ status: 200, body: json })) },
     prepare: questionOf,
@@ -129,7 +129,7 @@ describe('what a plugin gets is its own to look at only', () => {
     const admit = (exchange: object) => void constructors.push(exchange.constructor);
     const resolve = (_: string, exchange: object) => {
       admit(exchange);
-      return { id: ID, api: 'a', name: 'e', mode: 'sync', auth: [{ type: 'free' }], own: {}, shared: {} };
+      return { id: ID, api: 'a', name: 'e', mode: 'sync', auth: [{ type: 'free' }], block: {}, apiBlock: {} };
     };
     await serve('sync', { resolve });
     assert.deepEqual(constructors, [Object]);
@@ -373,7 +373,7 @@ describe('any method authenticates', () => {
   const asked = (methods: readonly string[], authenticate: Readonly<Record<string, unknown>>) =>
     serve('sync', {
       resolve: () => ({
-        ...{ id: ID, api: 'a', name: 'e', mode: 'sync', own: {}, shared: {} },
+        ...{ id: ID, api: 'a', name: 'e', mode: 'sync', block: {}, apiBlock: {} },
         auth: methods.map((type) => ({ type })),
       }),
       authenticate,

@@ -409,7 +409,7 @@ describe('a definition', () => {
   });
 
   it('gets services and config, and is started and stopped', async () => {
-    const endpoints = [testEndpoint({ own: { limit: 3 } })];
+    const endpoints = [testEndpoint({ block: { limit: 3 } })];
     const harness = await testPlugin(definition, {
       budget: 'none',
       config: { a: 1 },

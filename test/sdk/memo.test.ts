@@ -161,7 +161,7 @@ describe('the memo of a request (`context.memo`)', () => {
       },
     } satisfies SimplePlugin<typeof keys>;
     const harness = await testPlugin(plugin, { keys });
-    const request = harness.request({ endpoint: testEndpoint({ own: { limit: 5 } }) });
+    const request = harness.request({ endpoint: testEndpoint({ block: { limit: 5 } }) });
     await request.onHttpRequest();
     await request.onError();
     assert.deepEqual(seen, [{ limit: 5 }, false]);

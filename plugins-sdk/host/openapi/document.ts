@@ -131,7 +131,7 @@ class DocumentBuilder {
   }
 
   #operation(endpoint: Endpoint, operationId: string): OpenApiObject {
-    const { api, name, auth, own } = endpoint;
+    const { api, name, auth, block } = endpoint;
     const parts = this.#parts.flatMap(({ plugin, value }): Said<DescribedOperation>[] => {
       const operation = value.operation?.(endpoint);
       return operation === undefined ? [] : [{ plugin, value: operation }];
@@ -148,7 +148,8 @@ class DocumentBuilder {
     return {
       operationId,
       summary: `${api}/${name}`,
-      description: typeof own.description === 'string' && own.description ? own.description : `The answer: ${text}`,
+      description:
+        typeof block.description === 'string' && block.description ? block.description : `The answer: ${text}`,
       tags: [api],
       security: types.map((type) => this.#security(type)),
       requestBody: {

@@ -12,7 +12,7 @@ const MAX_AGE = 60_000;
 const TIMEOUT = 2500;
 const NOW = 1_700_000_000_000;
 const signer = createSigner(TEST_KEY.slice(2));
-const endpoint = testEndpoint({ shared: { timeout: TIMEOUT } });
+const endpoint = testEndpoint({ apiBlock: { timeout: TIMEOUT } });
 
 /** A signed answer of the endpoint; what is given differs. */
 function answer(data: string, { timestamp = NOW / 1000, endpointId = endpoint.id, by = signer } = {}): SignedResponse {
@@ -28,7 +28,7 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const replica = () => new ReplicaAnswers(change(area), { node: signer.address, now: () => clock.now });
   const client = new AbortController();
   const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key') => {
-    const asking = { endpoint: { ...endpoint, shared: { timeout } }, client: client.signal };
+    const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, client: client.signal };
     return replicas.search(key, MAX_AGE, { requestHash: undefined }, asking);
   };
   return { clock, area, replica, search, client };

@@ -88,7 +88,7 @@ export function planOf(seed: number, index: number, isCalm: boolean): Plan {
   };
   return {
     name: `request ${index}: ${[...acts].map(([who, act]) => `${who} ${act}`).join(', ')}`,
-    endpoint: { ...endpoint, own: {}, shared: {} },
+    endpoint: { ...endpoint, block: {}, apiBlock: {} },
     acts,
     leaving: isCalm ? undefined : drawLeaving(draw),
     slowness: draw.chance(0.7) ? 1 : draw.below(20),

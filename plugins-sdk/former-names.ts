@@ -1,0 +1,44 @@
+import { deprecate } from 'node:util';
+
+/**
+ * Members by the names that they had before, which plugins may use for one release. The first use of each is a
+ * `DeprecationWarning` of Node.js that names the present one.
+ */
+export class FormerNames {
+  readonly #members: readonly { readonly former: string; readonly present: string; readonly warn: () => void }[];
+
+  /** @param owner what has the members, for the warning. @param names present names by former ones. */
+  constructor(owner: string, names: Readonly<Record<string, string>>) {
+    this.#members = Object.entries(names).map(([former, present]) => {
+      const text = `"${former}" of ${owner} is called "${present}" now: rename it, since the next release will not know "${former}"`;
+      return { former, present, warn: deprecate(() => undefined, text) };
+    });
+  }
+
+  /** Lets plugins read the members of a value, or of a class by its prototype, by their former names. @returns the value */
+  addTo<T extends object>(value: T): T {
+    for (const { former, present, warn } of this.#members) {
+      function get(this: object): unknown {
+        warn();
+        return Reflect.get(this, present);
+      }
+      Object.defineProperty(value, former, { get });
+    }
+    return value;
+  }
+
+  /** What a plugin made, its members by their present names; the value itself where it has these. */
+  present<T extends object>(value: T): T {
+    const used = this.#members.filter((one) => one.former in value && Reflect.get(value, one.present) === undefined);
+    if (used.length === 0) return value;
+    const members = used.map(({ former, present, warn }) => {
+      warn();
+      const member: unknown = Reflect.get(value, former);
+      return [present, typeof member === 'function' ? member.bind(value) : member];
+    });
+    return { ...value, ...Object.fromEntries(members) };
+  }
+}
+
+/** Of an endpoint. */
+export const endpointNames = new FormerNames('an endpoint', { own: 'block', shared: 'apiBlock' });

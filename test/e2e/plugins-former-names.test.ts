@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+// A plugin may use the names that members had before for one release, and is told the present ones.
+
+const renamed = (owner: string, former: string, present: string) =>
+  `"${former}" of ${owner} is called "${present}" now: rename it, since the next release will not know "${former}"`;
+
+/** The deprecations of this process from now on. */
+function deprecations(t: TestContext): string[] {
+  const told: string[] = [];
+  const tell = ({ name, message }: Error) => void (name === 'DeprecationWarning' && told.push(message));
+  process.on('warning', tell);
+  t.after(() => process.off('warning', tell));
+  return told;
+}
+
+async function serve(t: TestContext, plugin: string) {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/e', { a: 1 });
+  const { files, plugins } = pluginFiles({ old: plugin });
+  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins } }), { files });
+  t.after(() => service.stop());
+  return service;
+}
+
+describe('a plugin with the former names of members', () => {
+  it('reads the blocks of an endpoint', async (t) => {
+    const told = deprecations(t);
+    const plugin = `export default {
+      name: 'old',
+      setup: ({ endpoints: [{ own, shared }] }) => ({
+        hooks: {
+          respond: (headers, { resolved }) => ({ ...headers, 'x-names': resolved.own.name + own.name + ' of ' + shared.name }),
+        },
+      }),
+    };`;
+    const service = await serve(t, plugin);
+    const response = await service.post('api/e');
+    const { rawData } = (await response.json()) as { rawData: unknown };
+    assert.deepEqual([response.status, rawData, response.headers.get('x-names')], [200, { a: 1 }, 'ee of api']);
+    const owner = 'an endpoint';
+    assert.deepEqual(told, [renamed(owner, 'own', 'block'), renamed(owner, 'shared', 'apiBlock')]);
+  });
+});
