@@ -69,10 +69,12 @@ export const rateLimit = definePlugin({
     },
     operation: () => ({ ...(tellsIn(config) && { answerHeaders: limitHeaderRefs }) }),
   }),
-  setup({ config, states, meters, shared, workers }) {
+  setup({ config, states, meters, stateEngine, workers }) {
     const trust = trustKey.in(config) ?? false;
     const limit = { max: maxKey.in(config) ?? 100, window: windowKey.in(config) ?? 60_000 };
-    const buckets = states.keep(kept, JSON.stringify(limit), () => clientBuckets(limit, shared, 'rate-limit', workers));
+    const buckets = states.keep(kept, JSON.stringify(limit), () =>
+      clientBuckets(limit, stateEngine, 'rate-limit', workers),
+    );
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
     const answer = (take: TokenTake): undefined => {

@@ -89,10 +89,12 @@ const kept = new StateKey<Recent>('status');
 export const status = definePlugin({
   name: 'status',
   budget: 'none',
-  setup({ config, states, shared, status: shown, now }) {
+  setup({ config, states, stateEngine, status: shown, now }) {
     if (metricsKey.in(config) === undefined) return {};
     const recent = states.keep(kept, '', () => new Recent());
-    shown.show('engines', () => (shared === undefined ? [] : [stateOf(shared.engine, shared.available())]));
+    shown.show('engines', () =>
+      stateEngine === undefined ? [] : [stateOf(stateEngine.engine, stateEngine.available())],
+    );
     // These are lists to which others add, and which are there where nobody does.
     for (const part of ['signers', 'breakers']) shown.show(part, () => []);
     shown.show('clients', () => recent.clients());

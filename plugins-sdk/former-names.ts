@@ -42,3 +42,6 @@ export class FormerNames {
 
 /** Of an endpoint. */
 export const endpointNames = new FormerNames('an endpoint', { own: 'block', shared: 'apiBlock' });
+
+/** Of what `setup` gets. */
+export const serviceNames = new FormerNames('the services', { shared: 'stateEngine' });

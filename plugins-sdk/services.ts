@@ -40,7 +40,7 @@ export interface Services {
   /** What outlives a reload of the config. */
   readonly states: States;
   /** The engine of `settings.state`; without it, state is kept in this process. */
-  readonly shared?: SharedState | undefined;
+  readonly stateEngine?: SharedState | undefined;
   /** What is owed to clients: the service does not end, within bounds, before it is paid. */
   readonly debts: Debts;
   /** What endpoints depend on: that engine, and what plugins have said. Complete once all plugins are set up. */

@@ -35,7 +35,7 @@ function boundsOf(period: Period, now: number): readonly [begin: number, end: nu
   return [Date.UTC(year, month), Date.UTC(year, month + 1)];
 }
 
-type Surroundings = Pick<Services, 'shared' | 'workers' | 'now'>;
+type Surroundings = Pick<Services, 'stateEngine' | 'workers' | 'now'>;
 
 /** One limit of a key, by the client's name. */
 interface LimitPart extends Partial<Closable> {
@@ -81,17 +81,17 @@ class CalendarQuota implements LimitPart {
   }
 
   #next(now: number): ClientBuckets {
-    const { shared, workers } = this.#services;
+    const { stateEngine, workers } = this.#services;
     [this.#begin, this.#end] = boundsOf(this.#period, now);
     const limit = { max: this.#max, window: this.#end - this.#begin, until: this.#end };
-    return clientBuckets(limit, shared, `api-keys by ${this.#period}`, workers);
+    return clientBuckets(limit, stateEngine, `api-keys by ${this.#period}`, workers);
   }
 }
 
 function windowPart(limit: { readonly max: number; readonly window: number }, services: Surroundings): LimitPart {
   const buckets: ClientBuckets & Partial<Closable> = clientBuckets(
     limit,
-    services.shared,
+    services.stateEngine,
     'api-keys',
     services.workers,
   );

@@ -151,20 +151,20 @@ function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
 }
 
 function behaviour(services: Services): Behaviour {
-  const { states, shared, debts, now, log, meters, endpoints } = services;
+  const { states, stateEngine, debts, now, log, meters, endpoints } = services;
   const client = createHttpClient();
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const means = meansOf(services, loadCore(boundedFetch(client)), budget);
   const help = 'Standard x402 payments, by what became of them';
   const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
-  const area = shared?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
+  const area = stateEngine?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
   const settlements = meters.counter({
     name: 'x402_exact_settlements_total',
     help: 'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
     labels: ['api', 'endpoint', 'network', 'asset', 'outcome'],
     initial: salesOf(endpoints, means).flatMap((sale) => OUTCOMES.map((outcome) => ({ ...sale, outcome }))),
   });
-  const holds = new Holds({ area, shared, debts, log });
+  const holds = new Holds({ area, stateEngine, debts, log });
   const records = new PaymentRecords(services, TYPE, recorded);
   const bought = new Purchases({ holds, debts, now, log, records, counted, settlements });
   let isOver = false;

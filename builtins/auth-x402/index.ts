@@ -123,8 +123,8 @@ export const authX402 = definePlugin({
   check: checkAllTerms,
   openapi: () => openApiPart,
   setup(services) {
-    const { endpoints, states, shared, now } = services;
-    const area = shared?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));
+    const { endpoints, states, stateEngine, now } = services;
+    const area = stateEngine?.area('x402') ?? states.keep(remembered, '', () => new MemoryArea({ now }));
     const paid = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
     return paid ? behaviour(services, area) : {};
   },
@@ -181,14 +181,14 @@ function operationsOn(records: PaymentRecords, area: StateArea, log: Log) {
 
 /** Holds payments for all that any endpoint here accepts. */
 function redemptionsIn(
-  { endpoints, now, shared, debts, log }: Services,
+  { endpoints, now, stateEngine, debts, log }: Services,
   area: StateArea,
   accepted: (method: AuthMethod) => Accepted,
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(...methods.map((method) => greatestAge(accepted(method).terms)));
-  const ledger = new Ledger({ area, life, now, mayHaveLost: shared !== undefined });
-  return new Redemptions({ holds: new Holds({ area, shared, debts, log }), ledger, shared, now });
+  const ledger = new Ledger({ area, life, now, mayHaveLost: stateEngine !== undefined });
+  return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
 }
 
 function behaviour(services: Services, area: StateArea): Behaviour {

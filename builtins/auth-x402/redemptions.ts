@@ -22,7 +22,7 @@ export interface RedemptionsOptions {
   readonly holds: Holds;
   readonly ledger: Ledger;
   /** Where payments are kept beyond the process. */
-  readonly shared: Pick<SharedState, 'doubts'> | undefined;
+  readonly stateEngine: Pick<SharedState, 'doubts'> | undefined;
   /** Epoch milliseconds. */
   now(): number;
 }
@@ -54,7 +54,7 @@ export class Redemptions {
 
   /** Begins the ledger. @throws Error that says why payments cannot be kept where they are to be. */
   async start(): Promise<void> {
-    const doubts = this.#options.shared?.doubts() ?? [];
+    const doubts = this.#options.stateEngine?.doubts() ?? [];
     if (doubts.length > 0) throw new Error(doubts.join('; '));
     await this.#options.ledger.terms();
   }
@@ -64,8 +64,8 @@ export class Redemptions {
    * now and then.
    */
   look(): void {
-    const { shared, ledger } = this.#options;
-    if (shared === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
+    const { stateEngine, ledger } = this.#options;
+    if (stateEngine === undefined || performance.now() - this.#lookedAt < LEDGER_CHECK_INTERVAL_MS) return;
     this.#lookedAt = performance.now();
     ledger.terms().catch(() => undefined);
   }
@@ -75,8 +75,8 @@ export class Redemptions {
    * @throws Refusal 401, and the payment is as it was.
    */
   async redeem({ payment, lost, verify, isOver }: Claimed): Promise<Ticket> {
-    const { holds, ledger, shared } = this.#options;
-    const [doubt] = shared?.doubts() ?? [];
+    const { holds, ledger, stateEngine } = this.#options;
+    const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');
     const ticket = await holds.reserve(payment);
     if (typeof ticket === 'string') throw alreadyUsed();

@@ -219,7 +219,7 @@ export const cache = definePlugin({
         : {},
   }),
   check: ({ endpoints }) => endpoints.flatMap(check),
-  setup({ endpoints, config, states, meters, shared, node, now }) {
+  setup({ endpoints, config, states, meters, stateEngine, node, now }) {
     const maxAgeOf = (endpoint: Endpoint) => (endpoint.mode === MODE ? (cacheKey.of(endpoint)?.maxAge ?? 0) : 0);
     if (endpoints.every((endpoint) => maxAgeOf(endpoint) === 0)) return {};
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>());
@@ -228,7 +228,8 @@ export const cache = definePlugin({
     const maxAge = perEndpoint(endpoints, maxAgeOf);
     const staleIfError = perEndpoint(endpoints, (endpoint) => cacheKey.of(endpoint)?.staleIfError ?? 0);
     const version = perEndpoint(endpoints, versions({ node, config }));
-    const replicas = shared?.processes === 'many' ? new ReplicaAnswers(shared.area('cache'), { node, now }) : undefined;
+    const replicas =
+      stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
     return { hooks: { answer: answering({ entries, meters, maxAge, staleIfError, version, replicas }) } };
   },
 });

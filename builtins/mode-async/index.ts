@@ -110,13 +110,13 @@ interface Kept {
   stop(): void;
 }
 
-function recordsIn({ states, shared, node }: Services): Kept {
-  if (shared?.processes !== 'many') {
+function recordsIn({ states, stateEngine, node }: Services): Kept {
+  if (stateEngine?.processes !== 'many') {
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
     return { records: own, own, stop: () => undefined };
   }
   const own = states.keep(keptOwn, '', () => new AsyncStore<true>());
-  const records = new SharedRecords(own, shared, node);
+  const records = new SharedRecords(own, stateEngine, node);
   return { records, own, stop: () => records.stop() };
 }
 

@@ -54,13 +54,13 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   readonly #written = new Map<string, string>();
   #renewing: NodeJS.Timeout | undefined;
   #isStopped = false;
-  readonly #shared: Pick<SharedState, 'sinceFailure'>;
+  readonly #stateEngine: Pick<SharedState, 'sinceFailure'>;
 
   /** @param node whose answers they are: they are nobody else's. */
-  constructor(own: AsyncStore<true>, shared: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
+  constructor(own: AsyncStore<true>, stateEngine: Pick<SharedState, 'area' | 'sinceFailure'>, node: string) {
     this.#own = own;
-    this.#shared = shared;
-    this.#area = shared.area('async');
+    this.#stateEngine = stateEngine;
+    this.#area = stateEngine.area('async');
     this.#node = node;
   }
 
@@ -101,7 +101,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
     // The lease of what is under way may have ended while the engine was away: it is there again soon.
     const text = kept ?? (own && this.#written.get(id));
     if (text === undefined) {
-      if (this.#shared.sinceFailure() < DOUBT_MS) throw new StateUnavailable('the engine was away until a moment ago');
+      if (this.#stateEngine.sinceFailure() < DOUBT_MS)
+        throw new StateUnavailable('the engine was away until a moment ago');
       return undefined;
     }
     try {

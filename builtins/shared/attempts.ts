@@ -54,10 +54,10 @@ export class Attempts {
   }
 
   /** @returns what draws for a request, and throws where too much was drawn. */
-  in({ config, states, shared, workers }: Services): (exchange: Exchange) => Promise<void> {
+  in({ config, states, stateEngine, workers }: Services): (exchange: Exchange) => Promise<void> {
     const limit = this.#limitIn(config);
     const buckets = states.keep(this.#kept, JSON.stringify(limit), () =>
-      clientBuckets(limit, shared, this.#name, workers),
+      clientBuckets(limit, stateEngine, this.#name, workers),
     );
     return async (exchange) => {
       const take = this.#drawn.get(exchange) ?? (await buckets.take(clientKey(clientIp(exchange))));

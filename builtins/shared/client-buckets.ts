@@ -147,11 +147,12 @@ function ownBuckets({ max, window, until }: BucketLimit): TokenBuckets {
  */
 export function clientBuckets(
   limit: BucketLimit,
-  shared: SharedState | undefined,
+  stateEngine: SharedState | undefined,
   name: string,
   workers?: Pick<Workers, 'take'>,
 ): ClientBuckets {
-  if (shared?.processes === 'many') return new MergedBuckets(limit, shared.area(name), () => shared.available());
+  if (stateEngine?.processes === 'many')
+    return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
   if (workers === undefined) return ownBuckets(limit);
   const area: Pick<StateArea, 'take'> = { take: (key, ...rest) => workers.take(`${name} ${key}`, ...rest) };
   return new MergedBuckets(limit, area, () => true);

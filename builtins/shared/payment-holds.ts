@@ -13,7 +13,7 @@ const RETRIES = 120;
 export interface HoldsOptions {
   readonly area: StateArea;
   /** Where payments are kept beyond the process. */
-  readonly shared: Pick<SharedState, 'available'> | undefined;
+  readonly stateEngine: Pick<SharedState, 'available'> | undefined;
   readonly debts: Debts;
   readonly log: Log;
 }
@@ -42,7 +42,7 @@ export class Holds {
   async reserve(payment: string): Promise<Ticket | Taken> {
     const ticket = ticketFor(payment);
     // An engine that is away is sent nothing, so that there is nothing to give back.
-    const isAsked = this.#options.shared?.available() ?? true;
+    const isAsked = this.#options.stateEngine?.available() ?? true;
     try {
       const taken = await this.payments.reserve(ticket, LEASE_MS);
       if (taken !== undefined) return taken;

@@ -62,12 +62,12 @@ export class PaymentRecords {
 
   /** @param type of auth. @param key under which they are kept where no engine is. */
   constructor(
-    { shared, states, now, log }: Pick<Services, 'shared' | 'states' | 'now' | 'log'>,
+    { stateEngine, states, now, log }: Pick<Services, 'stateEngine' | 'states' | 'now' | 'log'>,
     type: string,
     key: StateKey<MemoryArea>,
   ) {
     // Apart from the marks: where there is no room for records, payments are taken all the same.
-    this.#area = shared?.area(`${type} records`) ?? states.keep(key, '', () => new MemoryArea({ now }));
+    this.#area = stateEngine?.area(`${type} records`) ?? states.keep(key, '', () => new MemoryArea({ now }));
     this.#log = log;
   }
 

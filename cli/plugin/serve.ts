@@ -52,12 +52,12 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
 
 /** Starts the plugins of a config, and serves by them. */
 async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, log: Log) {
-  const shared = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
+  const stateEngine = openState(loaded, { log, now: Date.now, path: (relative) => join(folder, relative) });
   const addresses = signers.addressesIn(loaded);
   let phase: Phase = 'starting';
   const surroundings = {
     ...addresses,
-    ...{ log, shared, now: Date.now, debts: new Debts() },
+    ...{ log, stateEngine, now: Date.now, debts: new Debts() },
     meters: new MeterRegistry(() => undefined),
     lastReload: () => ({ succeeded: true, inForceSince: Date.now() / 1000, generation: 1 }),
     status: () => generation.status.read(),
@@ -66,10 +66,10 @@ async function startIn(folder: string, loaded: LoadedConfig, signers: Signers, l
   const generation: Generation = new Generation(loaded, surroundings, () => signers.release(loaded.config));
   const letGo = async () => {
     await generation.letGo([]);
-    await Promise.all([shared?.close(), signers.close()]);
+    await Promise.all([stateEngine?.close(), signers.close()]);
   };
   try {
-    await shared?.start();
+    await stateEngine?.start();
     await generation.start();
   } catch (error) {
     await letGo();

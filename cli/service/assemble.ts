@@ -5,6 +5,7 @@ import { type PluginSet, type Registration, RegistrationError } from '../../kern
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';
 import type { Behaviour, Definition, Operation } from '../../plugins-sdk/define.ts';
+import { serviceNames } from '../../plugins-sdk/former-names.ts';
 import type { Background } from '../../plugins-sdk/host/background.ts';
 import { checkBehaviour } from '../../plugins-sdk/host/check-definition.ts';
 import { type MeterSet, UNBOUNDED } from '../../plugins-sdk/host/meter-registry.ts';
@@ -55,19 +56,19 @@ export interface AssembledPlugins extends ObservedPlugins {
 export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Surroundings): AssembledPlugins {
   const { log, meters, ask, background, now } = surroundings;
   const definitions = loaded.plugins.map(({ definition }) => definition);
-  const dependencies = stateDependency(definitions, surroundings.shared);
+  const dependencies = stateDependency(definitions, surroundings.stateEngine);
   const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
   const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, clock, operator } = choice;
     const { name } = definition;
-    const services: Services = {
+    const services: Services = serviceNames.addTo({
       ...common,
       meters: metersOf(choice, meters),
       budget,
       ask: (...args) => ask(name, ...args),
       background: (work) => background.add(name, work),
-    };
+    });
     const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));

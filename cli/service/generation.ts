@@ -33,10 +33,11 @@ const STOP_TIMEOUT_MS = 5000;
 const START_TIMEOUT_MS = 30_000;
 
 /** What all generations of a service have in common. */
-interface Shared extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'background' | 'shared'> {
+interface Shared
+  extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'background' | 'stateEngine'> {
   readonly log: ServiceLog;
   readonly meters: MeterRegistry;
-  readonly shared?: StateClient | undefined;
+  readonly stateEngine?: StateClient | undefined;
   readonly lastReload: () => LastReload;
   /** What the generation in force shows; nothing before the first one is. */
   status(): ReturnType<Status['read']> | undefined;
@@ -71,7 +72,7 @@ export class Generation {
     this.#log = surroundings.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
-    this.#measureState = measuring(surroundings.shared, this.#meters);
+    this.#measureState = measuring(surroundings.stateEngine, this.#meters);
     this.connectionLimits = connectionLimitsOf(
       loaded.config,
       loaded.plugins.map(({ definition }) => definition),

@@ -201,7 +201,7 @@ export async function describeService({
 }
 
 /** The plugins of a config that serves nothing here. */
-function assembleAside(loaded: LoadedConfig, log: Log, shared?: StateClient): AssembledPlugins {
+function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): AssembledPlugins {
   const node = signerAddressOf(loaded);
   return assemble(loaded, {
     node,
@@ -209,7 +209,7 @@ function assembleAside(loaded: LoadedConfig, log: Log, shared?: StateClient): As
     log,
     now: Date.now,
     states: new StateStore(),
-    shared,
+    stateEngine,
     debts: new Debts(),
     meters: new MeterRegistry().draft(),
     status: new StatusParts(),

@@ -186,10 +186,10 @@ export class Server {
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
   #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
-    const [meters, shared, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
+    const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
-      ...{ log, now: Date.now, meters, shared, debts, workers, lastReload: () => this.#lastReload },
+      ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
     };
     const release = () => this.#signers.release(loaded.config);

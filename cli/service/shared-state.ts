@@ -234,12 +234,15 @@ export function stateOf({ config }: LoadedConfig): unknown {
 }
 
 /** The engine, if there is one, as what some endpoints cannot be served without. Of an engine for one process, modes need nothing. */
-export function stateDependency(definitions: readonly Definition[], shared: SharedState | undefined): Dependency[] {
-  if (shared === undefined) return [];
+export function stateDependency(
+  definitions: readonly Definition[],
+  stateEngine: SharedState | undefined,
+): Dependency[] {
+  if (stateEngine === undefined) return [];
   const needs = definitions.flatMap(({ needsState = {} }) => needsState);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
-  const modes = new Set(shared.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
+  const modes = new Set(stateEngine.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
   const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>
     modes.has(mode) || methods.every(({ type }) => auth.has(type));
-  return [{ name: shared.engine, isAvailable: () => shared.available(), isNeeded }];
+  return [{ name: stateEngine.engine, isAvailable: () => stateEngine.available(), isNeeded }];
 }

@@ -39,10 +39,10 @@ export default definePlugin({
   name: 'cost-limits',
   configSchema,
   keys: [cost],
-  setup({ endpoints, shared, states, workers }, limit) {
+  setup({ endpoints, stateEngine, states, workers }, limit) {
     const dear = endpoints.find((endpoint) => (cost.of(endpoint) ?? 1) > limit.max);
     if (dear) throw new Error(`an answer of ${dear.api}/${dear.name} costs more than max`);
-    const area = shared?.area('cost-limits') ?? workers ?? states.keep(kept, '', () => new MemoryArea());
+    const area = stateEngine?.area('cost-limits') ?? workers ?? states.keep(kept, '', () => new MemoryArea());
     return {
       hooks: {
         answer: async (_, exchange) => {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Definition } from '../define.ts';
-import { endpointNames } from '../former-names.ts';
+import { endpointNames, serviceNames } from '../former-names.ts';
 import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
 import { StatusParts } from '../host/status-parts.ts';
@@ -59,7 +59,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
         plugins: [{ definition, config }],
         version: given.version,
       }),
-    ...services,
+    ...(services && serviceNames.present(services)),
   };
-  return given;
+  return serviceNames.addTo(given);
 }

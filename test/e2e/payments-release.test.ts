@@ -17,7 +17,7 @@ function desk() {
   const nothing = () => undefined;
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const payments = new Payments(new MemoryArea({ now }));
-  const services = { shared: undefined, states: new StateStore(), now, log };
+  const services = { stateEngine: undefined, states: new StateStore(), now, log };
   const records = new PaymentRecords(services, 'x402-exact', new StateKey<MemoryArea>('test records'));
   const operations = paymentOperations({
     ...{ type: 'x402-exact', payments, records, log, cures: {} },

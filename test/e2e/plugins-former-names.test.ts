@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
@@ -19,12 +22,14 @@ function deprecations(t: TestContext): string[] {
   return told;
 }
 
-async function serve(t: TestContext, plugin: string) {
+async function serve(t: TestContext, plugin: string, more: object = {}) {
   const upstream = await startUpstream();
   t.after(() => upstream.close());
   upstream.json('/e', { a: 1 });
   const { files, plugins } = pluginFiles({ old: plugin });
-  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins } }), { files });
+  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins, ...more } }), {
+    files,
+  });
   t.after(() => service.stop());
   return service;
 }
@@ -46,5 +51,21 @@ describe('a plugin with the former names of members', () => {
     assert.deepEqual([response.status, rawData, response.headers.get('x-names')], [200, { a: 1 }, 'ee of api']);
     const owner = 'an endpoint';
     assert.deepEqual(told, [renamed(owner, 'own', 'block'), renamed(owner, 'shared', 'apiBlock')]);
+  });
+
+  it('uses the engine of the service', async (t) => {
+    const told = deprecations(t);
+    const folder = await mkdtemp(join(tmpdir(), 'sdp-former-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const plugin = `export default {
+      name: 'old',
+      setup: ({ shared }) => {
+        const area = shared.area('old');
+        return { hooks: { respond: async (headers) => ({ ...headers, 'x-engine': shared.engine }) } };
+      },
+    };`;
+    const service = await serve(t, plugin, { state: { type: 'file', path: join(folder, 'state') } });
+    assert.equal((await service.post('api/e')).headers.get('x-engine'), 'file');
+    assert.deepEqual(told, [renamed('the services', 'shared', 'stateEngine')]);
   });
 });

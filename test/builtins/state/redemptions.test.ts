@@ -38,8 +38,8 @@ function setUp(t: TestContext) {
   const replica = (skew = 0, life = LIFE) => {
     const now = () => clock.now + skew;
     const ledger = new Ledger({ area, life, now, mayHaveLost: true });
-    const shared = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
-    return new Redemptions({ holds: new Holds({ area, shared, debts, log }), ledger, shared, now });
+    const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
+    return new Redemptions({ holds: new Holds({ area, stateEngine, debts, log }), ledger, stateEngine, now });
   };
   const pass = async (milliseconds: number) => {
     clock.now += milliseconds;
