@@ -19,7 +19,7 @@ const FIRST_PAUSE_MS = 100;
 const kinds = ['connect', 'timeout', '5xx', '429'] as const;
 
 const retry = configKey(
-  'shared',
+  'apiOrEndpoint',
   'retry',
   Type.Optional(
     Type.Object(

@@ -1,3 +1,4 @@
+import { deprecate } from 'node:util';
 import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
@@ -9,14 +10,20 @@ export type { Static } from 'typebox';
 /** Makes schemas, by the library TypeBox: of a plugin's `config`, its config keys, its auth types. */
 export { Type } from 'typebox';
 
-type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'shared';
+type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
+
+/** Plugins may use its former name for one release. */
+const presentLevel = deprecate(
+  (): Level => 'apiOrEndpoint',
+  'the level "shared" of config keys is called "apiOrEndpoint" now: rename it, since the next release will not know "shared"',
+);
 
 /** A typed place in the config file; whoever lists it in its definition owns it. */
 export interface ConfigKey<S extends TSchema = TSchema> {
   readonly level: Level;
   readonly path: string;
   readonly schema: S;
-  /** The endpoint's value: its own, for a `shared` key else the API's; an `api` key reads the API's. */
+  /** The endpoint's value: its own, for an `apiOrEndpoint` key else the API's; an `api` key reads the API's. */
   of(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Static<S> | undefined;
   /** The value in the whole configuration, for the levels `root`, `server` and `settings`. */
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
@@ -25,11 +32,12 @@ export interface ConfigKey<S extends TSchema = TSchema> {
 /**
  * Declares a config key.
  * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in
- * both. (`shared` is both: the endpoint's value overrides the API's).
+ * both (`apiOrEndpoint`: the endpoint's value overrides the API's).
  * @param path dotted path below that level.
  * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */
-export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
+export function configKey<S extends TSchema>(level: Level | 'shared', path: string, schema: S): ConfigKey<S> {
+  const place = level === 'shared' ? presentLevel() : level;
   const fits = checkerOf(schema);
   const narrow = (value: unknown): Static<S> | undefined => {
     if (value === undefined) return undefined;
@@ -47,15 +55,15 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     return value;
   };
   return {
-    level,
+    level: place,
     path,
     schema,
     of: ({ block, apiBlock }) => {
-      if (level === 'api') return read(apiBlock);
+      if (place === 'api') return read(apiBlock);
       const value = read(block);
-      return value === undefined && level === 'shared' ? read(apiBlock) : value;
+      return value === undefined && place === 'apiOrEndpoint' ? read(apiBlock) : value;
     },
-    in: (config) => read(level === 'root' ? config : config[level]),
+    in: (config) => read(place === 'root' ? config : config[place]),
   };
 }
 

@@ -104,7 +104,7 @@ export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>
 
 /** Whether requests of an endpoint are refused that have a parameter which it does not take, or none of `parameters`. */
 export const strictKey = configKey(
-  'shared',
+  'apiOrEndpoint',
   'strictParameters',
   Type.Optional(
     Type.Boolean({ description: 'Refuses unknown parameters, and a body without "parameters"; default false' }),
@@ -129,7 +129,7 @@ export const signerKey = configKey('settings', 'signer', Type.Optional(Type.Unkn
 
 /** Whether answers of an endpoint have a receipt. */
 export const receiptKey = configKey(
-  'shared',
+  'apiOrEndpoint',
   'receipt',
   Type.Optional(Type.Boolean({ description: 'Answers carry a signed receipt of what was asked; default false' })),
 );

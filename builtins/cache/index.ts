@@ -28,7 +28,7 @@ import { ReplicaAnswers } from './replicas.ts';
 import { collapsed, described, hit, missed, stale } from './status.ts';
 
 const cacheKey = configKey(
-  'shared',
+  'apiOrEndpoint',
   'cache',
   Type.Optional(
     Type.Object(

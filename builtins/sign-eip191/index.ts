@@ -29,7 +29,7 @@ import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 
 const signaturesKey = configKey(
-  'shared',
+  'apiOrEndpoint',
   'signatures',
   Type.Optional(
     Type.Boolean({

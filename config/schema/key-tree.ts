@@ -34,7 +34,7 @@ export function keyTrees(definitions: readonly Definition[], claims: Claims): Re
 }
 
 function levelsOf({ level }: ConfigKey): readonly Level[] {
-  return level === 'shared' ? ['api', 'endpoint'] : [level];
+  return level === 'apiOrEndpoint' ? ['api', 'endpoint'] : [level];
 }
 
 /** The keys of one level; dots in a path make mappings, which are optional by themselves. */
@@ -55,7 +55,7 @@ export class KeyTree {
   }
 
   add({ level, path, schema }: ConfigKey, owner: string): void {
-    const leaf = level === 'shared' ? Type.Optional(close(schema)) : close(schema);
+    const leaf = level === 'apiOrEndpoint' ? Type.Optional(close(schema)) : close(schema);
     this.#insert(path.split('.'), leaf, owner);
   }
 

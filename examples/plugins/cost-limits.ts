@@ -27,7 +27,11 @@ import {
   tooManyRequests,
 } from 'signed-data-proxy/plugins-sdk';
 
-const cost = configKey('shared', 'cost', Type.Optional(Type.Integer({ minimum: 0, description: 'Of one answer' })));
+const cost = configKey(
+  'apiOrEndpoint',
+  'cost',
+  Type.Optional(Type.Integer({ minimum: 0, description: 'Of one answer' })),
+);
 const kept = new StateKey<MemoryArea>('cost limits');
 
 export const configSchema = Type.Object(

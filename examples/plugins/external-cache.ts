@@ -33,7 +33,7 @@ import {
 } from 'signed-data-proxy/plugins-sdk';
 
 const keep = configKey(
-  'shared',
+  'apiOrEndpoint',
   'keep',
   Type.Optional(Type.Integer({ minimum: 1, description: 'Seconds that answers are kept in the store' })),
 );

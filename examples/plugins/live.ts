@@ -20,7 +20,7 @@ import { configKey, definePlugin, isRefusal, millisecondsSchema, type Run, Type 
 
 const mediaType = 'text/event-stream';
 const headers = { 'Content-Type': mediaType, 'Cache-Control': 'no-store' };
-const every = configKey('shared', 'every', Type.Optional(millisecondsSchema('Milliseconds between values')));
+const every = configKey('apiOrEndpoint', 'every', Type.Optional(millisecondsSchema('Milliseconds between values')));
 
 function failure(error: unknown): string {
   // What a refusal says is meant for clients; other errors are not.

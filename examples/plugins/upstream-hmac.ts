@@ -18,7 +18,7 @@ const config = Type.Object(
   { secret: Type.String({ minLength: 16, description: 'What requests are signed with; keep it in a variable' }) },
   { additionalProperties: false, description: 'Signs upstream requests' },
 );
-const hmac = configKey('shared', 'hmac', Type.Optional(config));
+const hmac = configKey('apiOrEndpoint', 'hmac', Type.Optional(config));
 const algorithm = { name: 'HMAC', hash: 'SHA-256' };
 const bytes = (text: string) => new TextEncoder().encode(text);
 

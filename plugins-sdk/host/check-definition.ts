@@ -11,7 +11,7 @@ import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 export { checkBehaviour } from './check-behaviour.ts';
 
 const HOOKS: readonly string[] = Object.keys(publicHooks);
-const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'shared']);
+const LEVELS = new Set<unknown>(['root', 'server', 'settings', 'api', 'endpoint', 'apiOrEndpoint']);
 const LONGEST_NAME = 100;
 const SIMPLE = ['name', 'hooks', 'credentials'];
 

@@ -7,7 +7,7 @@ import { withDefaults } from '../schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
 export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {
-  return Object.entries(keys).map(([name, schema]) => configKey('shared', name, Type.Optional(schema)));
+  return Object.entries(keys).map(([name, schema]) => configKey('apiOrEndpoint', name, Type.Optional(schema)));
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -64,8 +64,8 @@ test('a key in a mapping that is not there is not required, in one that is there
   assert.deepEqual(await errorsOf(t, config({ apis })), ['apis[0].endpoints[0].retry.times: required key is missing']);
 });
 
-test('keys of the levels server, settings, root and shared are never required', async (t) => {
-  const keys = (['root', 'server', 'settings', 'shared'] as const).map((level) =>
+test('keys of the levels server, settings, root and apiOrEndpoint are never required', async (t) => {
+  const keys = (['root', 'server', 'settings', 'apiOrEndpoint'] as const).map((level) =>
     configKey(level, `my-${level}`, Type.String()),
   );
   assert.deepEqual(

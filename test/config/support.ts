@@ -18,7 +18,7 @@ export const headersKey = configKey('api', 'headers', Type.Optional(Type.Record(
 export const pathKey = configKey('endpoint', 'path', Type.String());
 export const methodKey = configKey('endpoint', 'method', Type.Optional(Type.Enum(['GET', 'POST'])));
 export const cacheKey = configKey(
-  'shared',
+  'apiOrEndpoint',
   'cache',
   Type.Optional(Type.Object({ maxAge: Type.Integer({ minimum: 1 }) })),
 );

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { configKey, Type } from '../../plugins-sdk/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
@@ -67,5 +68,19 @@ describe('a plugin with the former names of members', () => {
     const service = await serve(t, plugin, { state: { type: 'file', path: join(folder, 'state') } });
     assert.equal((await service.post('api/e')).headers.get('x-engine'), 'file');
     assert.deepEqual(told, [renamed('the services', 'shared', 'stateEngine')]);
+  });
+
+  it('declares a key of both levels', async (t) => {
+    const told = deprecations(t);
+    const key = configKey('shared', 'note', Type.Optional(Type.String()));
+    const value = (block: object, apiBlock: object) => key.of({ block: { ...block }, apiBlock: { ...apiBlock } });
+    assert.deepEqual(
+      [key.level, value({}, { note: 'a' }), value({ note: 'b' }, { note: 'a' })],
+      ['apiOrEndpoint', 'a', 'b'],
+    );
+    await new Promise(setImmediate);
+    assert.deepEqual(told, [
+      renamed('config keys', 'shared', 'apiOrEndpoint').replace('"shared"', 'the level "shared"'),
+    ]);
   });
 });
