@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { JsonRpcProvider, Network } from 'ethers';
+import { type AbstractProvider, JsonRpcProvider, Network, type Subscriber, type Subscription } from 'ethers';
 
 /** A real EVM node on loopback, with ten rich unlocked accounts. */
 export interface Chain {
@@ -23,6 +23,47 @@ export function anvil(): string {
     // No package for this platform.
   }
   return 'anvil';
+}
+
+/** Asks for a receipt until there is one. */
+class ReceiptSubscriber implements Subscriber {
+  #timer: NodeJS.Timeout | undefined;
+  readonly #ask: () => Promise<unknown>;
+
+  constructor(provider: AbstractProvider, hash: string) {
+    this.#ask = async () => {
+      const receipt = await provider.getTransactionReceipt(hash);
+      if (receipt !== null) await provider.emit(hash, receipt);
+    };
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#ask().catch(() => undefined), 50);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  pause(): void {
+    this.stop();
+  }
+
+  resume(): void {
+    this.start();
+  }
+}
+
+/**
+ * A block for each transaction, and none without: ethers asks for the receipt once and then waits for the next block. On a busy
+ * machine the block comes between the two, and no other one follows.
+ */
+class ChainProvider extends JsonRpcProvider {
+  override _getSubscriber(subscription: Subscription): Subscriber {
+    return subscription.type === 'transaction'
+      ? new ReceiptSubscriber(this, subscription.hash)
+      : super._getSubscriber(subscription);
+  }
 }
 
 /**
@@ -46,7 +87,7 @@ export async function startChain(chainId = 31337, options: readonly string[] = [
     });
   });
   const network = Network.from(chainId);
-  const provider = new JsonRpcProvider(url, network, { staticNetwork: network, batchMaxCount: 1, cacheTimeout: -1 });
+  const provider = new ChainProvider(url, network, { staticNetwork: network, batchMaxCount: 1, cacheTimeout: -1 });
   provider.pollingInterval = 50;
   return {
     url,
