@@ -9,6 +9,7 @@ import { cache } from './cache/index.ts';
 import { callApi } from './call-api/index.ts';
 import { ccipRead } from './ccip-read/index.ts';
 import { cors } from './cors.ts';
+import { discovery } from './discovery.ts';
 import { encodeAbiPlugin } from './encode-abi/index.ts';
 import { encodeRaw } from './encode-raw.ts';
 import { endpoints } from './endpoints.ts';
@@ -41,7 +42,7 @@ import { upstreamOauth2 } from './upstream-oauth2.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 
 /** Those with routes of their own, and those that only look on. */
-const beside = [ccipRead, explorer, memory, status, metrics];
+const beside = [ccipRead, discovery, explorer, memory, status, metrics];
 
 /**
  * The built-in plugins in the order in which they are registered; within a stage the first comes first.

@@ -114,7 +114,7 @@ export interface Definition<C = unknown> {
   /** What the schema cannot say. Runs on a config that has the right shape. */
   check?(context: CheckContext): readonly Finding[];
   /** What it would have the operator think about, in one sentence for the whole config: `config validate` shows it, a start does not. */
-  recommend?(endpoints: readonly Endpoint[]): string | undefined;
+  recommend?(endpoints: readonly Endpoint[], config: Readonly<Record<string, unknown>>): string | undefined;
   /**
    * The address that answers are signed by, of a plugin that provides `sign` for all endpoints. Where several have one, that of
    * the first plugin is the service's: a built-in that another one replaces must be left out.

@@ -3,6 +3,7 @@ import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning 
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
+import { dollarsOf, statedDollars } from './dollars.ts';
 import { encodedHeader, offered } from './offer.ts';
 import { type Accept, secondsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
@@ -43,6 +44,18 @@ function checkFacilitator(at: string, { facilitator, headers = {}, publicUrl }: 
   ];
 }
 
+/** A stated price that is not that of a known token would mislead whoever decides by it. */
+function checkPrice(at: string, terms: Terms): Finding[] {
+  const stated = statedDollars(terms);
+  const others = terms.accepts.filter((accept) => stated !== (dollarsOf(accept) ?? stated));
+  return others.slice(0, 1).map((accept) => {
+    return error(
+      `${at}.price`,
+      `is not what is accepted: ${accept.amount} of ${accept.asset} are ${dollarsOf(accept)} USD`,
+    );
+  });
+}
+
 function isZero(address: string): boolean {
   return /^0x0{40}$/.test(address);
 }
@@ -65,7 +78,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
 }
 
 /** The findings of one endpoint. */
-function check(endpoint: EndpointDraft): Finding[] {
+function check(endpoint: EndpointDraft, config: CheckContext['config']): Finding[] {
   const methods = endpoint.auth.flatMap(({ type, ...terms }, index) =>
     type === TYPE && Check(TermsSchema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
   );
@@ -73,6 +86,7 @@ function check(endpoint: EndpointDraft): Finding[] {
   const seen = new Set<string>();
   const findings = methods.flatMap(({ terms, at }) => [
     ...checkFacilitator(at, terms),
+    ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => {
       const path = `${at}.accepts[${i}]`;
       const twice = seen.has(nameOf(accept)) ? [error(path, 'is accepted already: leave it out')] : [];
@@ -82,7 +96,7 @@ function check(endpoint: EndpointDraft): Finding[] {
   ]);
   const all = methods.map(({ terms }) => terms);
   const [{ at } = { at: endpoint.path }] = methods;
-  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, '')).length;
+  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, config)).length;
   if (length > LONGEST_HEADER - ROOM_FOR_ERROR)
     findings.push(error(`${at}.accepts`, `is too much for a header of ${LONGEST_HEADER} characters: leave some out`));
   if (endpoint.auth.at(-1)?.type !== TYPE)
@@ -96,6 +110,6 @@ function check(endpoint: EndpointDraft): Finding[] {
 const ROOM_FOR_ERROR = 200;
 
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
-export function checkAllTerms({ endpoints }: CheckContext): Finding[] {
-  return endpoints.flatMap(check);
+export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
+  return endpoints.flatMap((endpoint) => check(endpoint, config));
 }

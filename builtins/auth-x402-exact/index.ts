@@ -18,9 +18,11 @@ import {
   StateKey,
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
+import { discoveryKey } from '../shared/discovery.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { PaymentRecords } from '../shared/payment-records.ts';
 import { givenBack } from '../shared/payments.ts';
+import { bazaarExtensions } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { type Core, loadCore } from './installed.ts';
@@ -127,17 +129,16 @@ async function inspect({ terms, offers, facilitator }: Method, { log }: Services
   }
 }
 
-function meansOf({ endpoints, now }: Services, core: Core, budget: number): Means {
+function meansOf({ endpoints, now, config, describe }: Services, core: Core, budget: number): Means {
+  const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const timeouts = { verify: budget * VERIFY_PART, settle: budget * SETTLE_PART };
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
     return { terms, offers: requirementsOf(terms), facilitator: new Facilitator(core, terms, timeouts) };
   });
   const offer = perEndpoint(endpoints, (endpoint) => {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);
-    return new Offer(
-      endpoint,
-      methods.map((method) => methodOf(method).terms),
-    );
+    const terms = methods.map((method) => methodOf(method).terms);
+    return new Offer(endpoint, terms, config, document === undefined ? [] : bazaarExtensions(document, endpoint));
   });
   return { core, now, methodOf, offer };
 }

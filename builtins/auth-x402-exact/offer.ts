@@ -1,22 +1,42 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
+import { memberAt } from '../shared/described.ts';
+import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { secondsOf, type Terms } from './terms.ts';
 
+type Config = Readonly<Record<string, unknown>>;
+
 /** What a client gets that has not paid (x402 version 2, `PaymentRequired`), and why. */
-export function offered(endpoint: Endpoint, all: readonly Terms[], error: string): PaymentRequired {
+export function offered(endpoint: Endpoint, all: readonly Terms[], config: Config, error = ''): PaymentRequired {
   const { id, api, name, block, mode } = endpoint;
-  const [publicUrl = ''] = all.flatMap((terms) => terms.publicUrl ?? []);
+  const { title: serviceName = '' } = detailsOf(config).info;
+  const tags = tagsKey.of(endpoint);
   return {
     x402Version: 2,
     error,
     resource: {
       // The service does not know how it is reached, and a Host header is the client's own word.
-      url: `${publicUrl.replace(/\/+$/, '')}/endpoints/${id}`,
+      url: `${publicUrlOf(endpoint, config)}/endpoints/${id}`,
       description: typeof block.description === 'string' ? block.description : `${api}/${name}`,
       mimeType: mode === 'stream' ? 'text/event-stream' : 'application/json',
+      ...(CATALOGUE_NAME.test(serviceName) && { serviceName }),
+      ...(tags && { tags: [...tags] }),
     },
     accepts: all.flatMap(requirementsOf),
   };
+}
+
+const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
+
+/** Characters of the header `PAYMENT-REQUIRED` that leave room for others: proxies take 8 KB of them all. */
+const LONGEST_EXTENDED = 6000;
+
+/** The same with the first of the extensions that fits; one that tells nobody where it is sold is of no use. */
+function listed(required: PaymentRequired, extensions: readonly object[]): PaymentRequired {
+  if (!/^https?:/.test(required.resource?.url ?? '')) return required;
+  const all = extensions.map((bazaar) => ({ ...required, extensions: { bazaar } }));
+  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
 }
 
 /** What an auth object accepts, in the words of the protocol. */
@@ -45,8 +65,17 @@ export interface PaymentRefusal {
 export class Offer {
   readonly #offered: PaymentRequired;
 
-  constructor(endpoint: Endpoint, all: readonly Terms[]) {
-    this.#offered = offered(endpoint, all, '');
+  /** @param bazaar what catalogues may be told of it, the most telling first. */
+  constructor(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: readonly object[]) {
+    this.#offered = listed(offered(endpoint, all, config), bazaar);
+  }
+
+  /** Of what a client has sent, the extensions that are as they were offered. */
+  echoed(extensions: unknown): Readonly<Record<string, unknown>> | undefined {
+    const same = Object.entries(this.#offered.extensions ?? {}).filter(([name, value]) =>
+      isDeepStrictEqual(memberAt(extensions, name), value),
+    );
+    return same.length === 0 ? undefined : Object.fromEntries(same);
   }
 
   get resource(): PaymentRequired['resource'] {

@@ -2,6 +2,7 @@ import { Check } from 'typebox/value';
 import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { paymentInfo } from './dollars.ts';
 import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
@@ -15,11 +16,18 @@ const schemas = {
       x402Version: { const: 2 },
       error: { type: 'string', description: 'Why this is no answer, in words or as a code of the protocol' },
       reason: { const: 'payment_in_progress', description: 'Another request has this payment: send it again' },
-      resource: objectSchema('What is paid for', {
-        url: { type: 'string', description: 'May be a path only' },
-        description: { type: 'string' },
-        mimeType: { type: 'string' },
-      }),
+      resource: objectSchema(
+        'What is paid for',
+        {
+          url: { type: 'string', description: 'May be a path only' },
+          description: { type: 'string' },
+          mimeType: { type: 'string' },
+          serviceName: { type: 'string' },
+          tags: { type: 'array', items: { type: 'string' } },
+        },
+        ['serviceName', 'tags'],
+      ),
+      extensions: { type: 'object', description: 'What else is offered, by the name of the extension' },
       accepts: {
         type: 'array',
         minItems: 1,
@@ -27,7 +35,7 @@ const schemas = {
         items: schema('ExactPaymentRequirements'),
       },
     },
-    ['reason'],
+    ['reason', 'extensions'],
   ),
   ExactPaymentRequirements: objectSchema('One way to pay', {
     scheme: { const: 'exact' },
@@ -74,7 +82,7 @@ export const openApiPart: OpenApiPart = {
         },
         402: {
           description:
-            'Pay, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
+            'Pay by PAYMENT-SIGNATURE, or pay otherwise: nothing was taken. After a settlement that failed, PAYMENT-RESPONSE says how',
           schema: schema('ExactPaymentRequired'),
           headers: {
             ...noStore,
@@ -83,6 +91,11 @@ export const openApiPart: OpenApiPart = {
           },
         },
       },
+      operation: (methods) => ({
+        'x-payment-info': paymentInfo(
+          methods.flatMap(({ type: _, ...terms }) => (Check(TermsSchema, terms) ? [terms] : [])),
+        ),
+      }),
       prices: ({ type: _, ...terms }) =>
         Check(TermsSchema, terms)
           ? terms.accepts.map(({ amount, asset, network }) => ({ amount, token: asset, network }))

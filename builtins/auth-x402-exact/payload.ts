@@ -22,13 +22,15 @@ export interface Payment {
   readonly signature: string;
   /** Epoch milliseconds. */
   readonly endsAt: number;
+  /** As the client has sent them; nothing of them is checked. */
+  readonly extensions: unknown;
 }
 
 /** Why a payment is not taken: a code of the protocol. */
 export class PaymentFault extends Error {}
 
-/** Characters of the header: base64 of a payload whose signature may be that of a wallet contract. */
-const LONGEST = 8192;
+/** Characters of the header: base64 of a payload with what was offered, whose signature may be that of a wallet contract. */
+const LONGEST = 12_288;
 /** Seconds that a payment must be valid for still, as facilitators ask. */
 const LEAST_SECONDS = 6;
 /** Seconds ahead that a payment may be valid: it is remembered that long. */
@@ -67,7 +69,7 @@ function versionOf(payload: unknown): unknown {
  * @throws PaymentFault
  */
 export function matchPayment(
-  { accepted, payload }: PaymentPayload,
+  { accepted, payload, extensions }: PaymentPayload,
   offers: readonly PaymentRequirements[],
   now: number,
 ): Payment {
@@ -84,7 +86,7 @@ export function matchPayment(
   const left = BigInt(validBefore) - seconds;
   if (left < LEAST_SECONDS || left > MOST_SECONDS)
     throw new PaymentFault('invalid_exact_evm_payload_authorization_valid_before');
-  return { requirements, authorization, signature, endsAt: Number(validBefore) * 1000 };
+  return { requirements, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
 }
 
 function requirementsFor(accepted: PaymentRequirements, offers: readonly PaymentRequirements[]): PaymentRequirements {

@@ -191,11 +191,13 @@ export class Purchases {
   }
 }
 
-/** What facilitators are sent: what was checked, and nothing else that a client may have added. */
-function payloadOf({ requirements, signature, authorization }: Payment, { resource }: Offer): PaymentPayload {
+/** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
+function payloadOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): PaymentPayload {
+  const { resource } = offer;
   if (resource === undefined) throw new Error('an offer names its resource');
+  const echoed = offer.echoed(extensions);
   const payload = { signature, authorization };
-  return { x402Version: 2, resource, accepted: requirements, payload };
+  return { x402Version: 2, resource, accepted: requirements, payload, ...(echoed && { extensions: echoed }) };
 }
 
 /** What is known of a payment before it is settled. */

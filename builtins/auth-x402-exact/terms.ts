@@ -39,7 +39,15 @@ export const TermsSchema = Type.Object(
     publicUrl: Type.Optional(
       Type.String({
         pattern: '^https?://',
-        description: 'URL under which clients reach the service, told to wallets; default: they are told the path only',
+        description:
+          'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
+      }),
+    ),
+    price: Type.Optional(
+      Type.String({
+        pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',
+        description:
+          'What clients are told that it costs, such as 0.01 USD; tokens that are known to be dollars need none',
       }),
     ),
     accepts: Type.Array(AcceptSchema, {

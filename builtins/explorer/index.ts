@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { configKey, definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
+import { detailsOf, openapiKey } from '../shared/discovery.ts';
 import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
 import { pageReply } from './reply.ts';
@@ -36,11 +37,6 @@ const explorerKey = configKey(
   ),
 );
 
-const Details = Type.Object({ title: Type.Optional(Type.String()), description: Type.Optional(Type.String()) });
-
-/** Read only. */
-const openapiKey = configKey('settings', 'openapi', Type.Optional(Type.Union([Type.Boolean(), Details])));
-
 /** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */
 let template: Promise<string> | undefined;
 
@@ -63,11 +59,10 @@ export const explorer = definePlugin({
     const chosen = explorerKey.in(config) ?? false;
     if (chosen === false) return {};
     const operators = chosen === true ? {} : chosen;
-    const openapi = openapiKey.in(config) ?? false;
-    const { title, description } = typeof openapi === 'object' ? openapi : {};
+    const { title, description } = detailsOf(config).info;
     const about = {
       node,
-      openapi: openapi !== false,
+      openapi: (openapiKey.in(config) ?? false) !== false,
       ...(title && { title }),
       ...(description && { description }),
       ...operators,

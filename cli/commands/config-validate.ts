@@ -21,7 +21,9 @@ export async function validateConfig(given: Given): Promise<number> {
   const { endpoints, explained } = loaded;
   const warnings = [...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
   const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));
-  const recommendations = loaded.plugins.flatMap(({ definition }) => definition.recommend?.(endpoints) ?? []);
+  const recommendations = loaded.plugins.flatMap(
+    ({ definition }) => definition.recommend?.(endpoints, loaded.config) ?? [],
+  );
   if (given.flag('json')) {
     const ids = endpoints.map((endpoint) => {
       const { api, name, id } = endpoint;

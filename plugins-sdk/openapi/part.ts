@@ -66,6 +66,8 @@ export interface DescribedAuth {
   readonly hints?: readonly string[];
   /** What the header holds, where it is JSON. */
   readonly example?: OpenApiObject;
+  /** Members of an operation in place of a security requirement: for what no client has before it asks. @param methods of this type. */
+  operation?(methods: readonly AuthMethod[]): OpenApiObject;
   /** What a request costs by one `auth` object, as a page says it before it asks; any one is enough. */
   prices?(method: AuthMethod): readonly Price[];
 }

@@ -161,7 +161,7 @@ describe('the OpenAPI document of a running service', () => {
 
   it('lists the ways to authenticate in the order of the config', () => {
     const security = (endpoint: string) => described.at('paths', pathOf(endpoint), 'post', 'security');
-    assert.deepEqual(security('open/raw'), [{}]);
+    assert.deepEqual(security('open/raw'), []);
     assert.deepEqual(security('closed/keyed'), [{ apiKey: [] }]);
     assert.deepEqual(security('closed/paid'), [{ apiKey: [] }, { x402: [] }]);
     assert.deepEqual(security('closed/either'), [{ x402: [] }, { apiKey: [] }]);

@@ -137,6 +137,7 @@ class DocumentBuilder {
       return operation === undefined ? [] : [{ plugin, value: operation }];
     });
     const types = [...new Set(auth.map(({ type }) => type))];
+    const security = types.map((type) => this.#security(type));
     const { early, delivered, text } = this.#delivery(endpoint, parts);
     const said = [
       ...this.#admission(),
@@ -151,7 +152,12 @@ class DocumentBuilder {
       description:
         typeof block.description === 'string' && block.description ? block.description : `The answer: ${text}`,
       tags: [api],
-      security: types.map((type) => this.#security(type)),
+      // Where everyone is let in, none is needed.
+      security: security.every((one) => Object.keys(one).length === 0) ? [] : security,
+      ...Object.assign(
+        {},
+        ...types.map((type) => this.auth.get(type)?.value.operation?.(auth.filter((one) => one.type === type))),
+      ),
       requestBody: {
         required: true,
         content: { 'application/json': { schema: requestSchema(`${api}/${name}`, parts) } },
@@ -176,7 +182,7 @@ class DocumentBuilder {
 
   #security(type: string): OpenApiObject {
     const { plugin, value } = this.auth.get(type) ?? undescribed(type);
-    if (value.scheme === undefined) return {};
+    if (value.scheme === undefined || value.operation !== undefined) return {};
     const name = this.auth.get(type) === undefined ? `plugin_${nameOf(type)}` : nameOf(type);
     this.#schemes.add(plugin, name, value.scheme);
     return { [name]: [] };

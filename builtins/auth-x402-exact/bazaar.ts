@@ -1,0 +1,111 @@
+import type { Endpoint } from '../../plugins-sdk/index.ts';
+import type { OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
+import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { memberAt, operationOf } from '../shared/described.ts';
+
+/** What is said of a request, and of its answer. */
+interface Discovered {
+  readonly inputSchema: object;
+  readonly input: unknown;
+  readonly example?: unknown;
+}
+
+/**
+ * The extension `bazaar` of x402, with which facilitators list what is sold: what the public library's
+ * `declareDiscoveryExtension` makes, with the method. That library would bring viem, ajv and more for this one object.
+ */
+export function bazaarExtension({ inputSchema, input, example }: Discovered) {
+  const isShown = example !== undefined;
+  const answer = {
+    type: 'object',
+    properties: { type: { type: 'string' }, example: { type: 'object' } },
+    required: ['type'],
+  };
+  return {
+    info: {
+      input: { type: 'http', bodyType: 'json', body: input, method: 'POST' },
+      ...(isShown && { output: { type: 'json', example } }),
+    },
+    schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        input: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', const: 'http' },
+            method: { type: 'string', enum: ['POST'] },
+            bodyType: { type: 'string', enum: ['json', 'form-data', 'text'] },
+            body: inputSchema,
+          },
+          required: ['type', 'method', 'bodyType', 'body'],
+          additionalProperties: false,
+        },
+        ...(isShown && { output: answer }),
+      },
+      required: ['input'],
+    },
+  };
+}
+
+/** What the OpenAPI document says of an endpoint, the most telling first: a header holds only so much. */
+export function bazaarExtensions(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>) {
+  const operation = operationOf(document, endpoint);
+  const asked = askedOf(memberAt(operation, 'requestBody', 'content', 'application/json', 'schema'), document);
+  const answered = memberAt(operation, 'responses');
+  const content = memberAt(memberAt(answered, '200') ?? memberAt(answered, '202'), 'content');
+  const [media] = isRecord(content) ? Object.values(content) : [];
+  const schema = memberAt(media, 'schema');
+  const example = sampleOf(memberAt(schema, 'contentSchema') ?? schema, document);
+  const known = isRecord(example)
+    ? { example: { ...example, ...('endpointId' in example && { endpointId: endpoint.id }) } }
+    : {};
+  return [{ ...asked, ...known }, asked, { inputSchema: ANYTHING, input: {} }].map(bazaarExtension);
+}
+
+const ANYTHING = { type: 'object' };
+
+/** An input that fits its schema. Facilitators take no other one, and no reference out of the schema. */
+function askedOf(schema: unknown, document: OpenApiObject): Discovered {
+  const nothing = { inputSchema: ANYTHING, input: {} };
+  if (!isRecord(schema) || /"\$(?:ref|id)":/.test(JSON.stringify(schema))) return nothing;
+  const compiled = compileSchema(schema);
+  const input = sampleOf(schema, document);
+  return compiled?.Check(input) === true ? { inputSchema: schema, input } : nothing;
+}
+
+/** A value of the kind that a schema describes; it may not fit. */
+function sampleOf(schema: unknown, document: OpenApiObject): unknown {
+  if (!isRecord(schema)) return {};
+  const { $ref, type, minimum = 0, pattern } = schema;
+  if (typeof $ref === 'string') return sampleOf(memberAt(document, ...$ref.split('/').slice(1)), document);
+  const [given] = ['default', 'const'].filter((name) => name in schema);
+  if (given !== undefined) return schema[given];
+  for (const list of [schema.examples, schema.enum]) if (Array.isArray(list) && list.length > 0) return list[0];
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(choices)) return sampleOf(choices[0], document);
+  switch (Array.isArray(type) ? type[0] : type) {
+    case 'string':
+      return sampleText(pattern);
+    case 'integer':
+    case 'number':
+      return minimum;
+    case 'boolean':
+      return true;
+    case 'array':
+      return [];
+    default:
+      return sampleObject(schema, document);
+  }
+}
+
+function sampleText(pattern: unknown): string {
+  const [, digits] = /^\^0x.*\{(\d{1,4})\}/.exec(String(pattern)) ?? [];
+  return digits === undefined ? 'text' : `0x${'0'.repeat(Number(digits))}`;
+}
+
+function sampleObject({ required, properties }: Readonly<Record<string, unknown>>, document: OpenApiObject) {
+  const names: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.fromEntries(names.map((name) => [name, sampleOf(memberAt(properties, String(name)), document)]));
+}

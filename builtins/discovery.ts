@@ -1,0 +1,126 @@
+import { definePlugin, type Endpoint, JsonText, objectSchema, type Route } from '../plugins-sdk/index.ts';
+import type { OpenApiObject } from '../plugins-sdk/openapi/part.ts';
+import { memberAt, operationOf } from './shared/described.ts';
+import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from './shared/discovery.ts';
+
+type Config = Readonly<Record<string, unknown>>;
+
+function urlOf(endpoint: Endpoint, config: Config): string {
+  return `${publicUrlOf(endpoint, config)}/endpoints/${endpoint.id}`;
+}
+
+/** A text of the config in one line, in which it begins no link, heading or list. */
+function oneLine(text: unknown): string {
+  return String(text)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(/[[\]<>`]/g, '\\$&')
+    .trim();
+}
+
+/** What it takes to be let in. */
+function accessTo(operation: unknown): string {
+  const price = memberAt(operation, 'x-payment-info', 'price');
+  const amounts = [memberAt(price, 'amount'), memberAt(price, 'min'), memberAt(price, 'max')].filter(Boolean);
+  const security = memberAt(operation, 'security');
+  const schemes = Array.isArray(security) ? security.flatMap((one) => Object.keys(one)) : [];
+  const paid = amounts.length === 0 ? 'paid by x402' : `${amounts.join(' to ')} USD by x402`;
+  const ways = [...schemes.map((name) => `credentials (${name})`), ...(price === undefined ? [] : [paid])];
+  return ways.length === 0 ? 'free' : ways.join(' or ');
+}
+
+function lineOf(document: OpenApiObject, endpoint: Endpoint, config: Config): string {
+  const operation = operationOf(document, endpoint);
+  const schema = memberAt(
+    operation,
+    'requestBody',
+    'content',
+    'application/json',
+    'schema',
+    'properties',
+    'parameters',
+  );
+  const required = memberAt(schema, 'required');
+  const names = Object.keys(Object(memberAt(schema, 'properties')));
+  const said = names.map((name) => (Array.isArray(required) && required.includes(name) ? `${name} (required)` : name));
+  const parameters = names.length === 0 ? 'none' : said.map(oneLine).join(', ');
+  const title = oneLine(`${endpoint.api}/${endpoint.name}`);
+  const about = oneLine(memberAt(operation, 'description'));
+  return `- [${title}](${urlOf(endpoint, config)}): ${about} Access: ${accessTo(operation)}. Parameters: ${parameters}.`;
+}
+
+/** `/llms.txt`, as https://llmstxt.org has it. */
+function guide(document: OpenApiObject, listed: readonly Endpoint[], config: Config): string {
+  const { info, servers } = detailsOf(config);
+  const { title, description } = info;
+  const isDescribed = (openapiKey.in(config) ?? false) !== false;
+  return [
+    `# ${oneLine(title ?? 'Signed-data proxy')}`,
+    ...(description === undefined ? [] : [`> ${oneLine(description)}`]),
+    'Ask an endpoint by `POST` with `{"parameters": {…}}` as JSON. Its answer is signed (EIP-191) by `node`, which `GET /health` names: pin it. ' +
+      'Where a request is to be paid, the answer is `402` with what to pay (x402, version 2); nothing is taken unless there is an answer.',
+    '## Endpoints',
+    listed.map((endpoint) => lineOf(document, endpoint, config)).join('\n'),
+    ...(isDescribed
+      ? ['## Documents', `- [OpenAPI](${servers[0] ?? ''}/openapi.json): every endpoint, with schemas`]
+      : []),
+  ]
+    .join('\n\n')
+    .concat('\n');
+}
+
+/** What is listed where: what is sold, everything, or nothing. */
+function listsOf(endpoints: readonly Endpoint[], config: Config) {
+  const chosen = discoveryKey.in(config);
+  const sold = chosen === false ? [] : endpoints.filter(isSold);
+  return { sold, guided: chosen === true ? endpoints : sold };
+}
+
+function described(path: string, operationId: string, summary: string, content: object) {
+  const responses = { 200: { description: summary, ...content } };
+  return { method: 'GET', path, admit: true, operation: { operationId, summary }, responses };
+}
+
+const resources = { type: 'array', items: { type: 'string' }, description: 'URLs that are asked by POST' };
+const routes = {
+  sold: described('/.well-known/x402', 'wellKnownX402', 'What is sold, for catalogues of x402', {
+    schema: objectSchema('What is sold', { version: { const: 1 }, resources }),
+  }),
+  guided: described('/llms.txt', 'llmsTxt', 'What agents should know of the service', {
+    schema: { type: 'string' },
+    mediaType: 'text/plain',
+  }),
+};
+
+function recommend(endpoints: readonly Endpoint[], config: Config): string | undefined {
+  const unknown = listsOf(endpoints, config).sold.filter((endpoint) => publicUrlOf(endpoint, config) === '');
+  const [first] = unknown;
+  if (first === undefined) return undefined;
+  const others = unknown.length === 1 ? '' : ` and ${unknown.length - 1} more`;
+  return `publicUrl for ${first.api}/${first.name}${others}: catalogues list nothing without its URL (settings.discovery: false: not wanted)`;
+}
+
+/** `GET /.well-known/x402` and `GET /llms.txt`: what catalogues and agents are told of the service. */
+export const discovery = definePlugin({
+  name: 'discovery',
+  budget: 'none',
+  keys: [discoveryKey, tagsKey],
+  recommend,
+  openapi: ({ config, endpoints }) => {
+    const { sold, guided } = listsOf(endpoints, config);
+    return { routes: [...(sold.length > 0 ? [routes.sold] : []), ...(guided.length > 0 ? [routes.guided] : [])] };
+  },
+  setup({ config, endpoints, describe }) {
+    const { sold, guided } = listsOf(endpoints, config);
+    if (guided.length === 0) return {};
+    const known = JsonText.stringify({ version: 1, resources: sold.map((endpoint) => urlOf(endpoint, config)) });
+    const text = guide(describe().document, guided, config);
+    const headers = { 'Content-Type': 'text/plain; charset=utf-8' };
+    const serve = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, admit: true, handle });
+    return {
+      routes: [
+        ...(sold.length > 0 ? [serve(routes.sold.path, () => ({ status: 200, body: known }))] : []),
+        serve(routes.guided.path, () => ({ status: 200, headers, body: text })),
+      ],
+    };
+  },
+});

@@ -1,0 +1,12 @@
+import type { OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+
+/** What stands in a JSON document at a path; `undefined` where there is nothing. */
+export function memberAt(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), value);
+}
+
+/** The operation at which an endpoint is asked. */
+export function operationOf(document: OpenApiObject, { id }: { readonly id: string }): unknown {
+  return memberAt(document, 'paths', `/endpoints/${id}`, 'post');
+}

@@ -1,0 +1,74 @@
+import { configKey, type Endpoint, Type } from '../../plugins-sdk/index.ts';
+
+/** Whether crawlers and agents are told of the service. */
+export const discoveryKey = configKey(
+  'settings',
+  'discovery',
+  Type.Optional(
+    Type.Boolean({
+      description:
+        'Catalogues are told of what is sold: /.well-known/x402, /llms.txt, and x402 payments; true: of every endpoint at /llms.txt; default what is sold',
+    }),
+  ),
+);
+
+/** Printable ASCII, of the length that catalogues take. */
+export const CATALOGUE_TEXT = '^[\\x20-\\x7e]{1,32}$';
+
+export const tagsKey = configKey(
+  'api',
+  'tags',
+  Type.Optional(
+    Type.Array(Type.String({ pattern: CATALOGUE_TEXT }), {
+      maxItems: 5,
+      uniqueItems: true,
+      description: 'Words under which catalogues list what the API sells; 32 characters of ASCII each',
+    }),
+  ),
+);
+
+const Details = Type.Object(
+  {
+    title: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'What the service is called' })),
+    description: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 5000, description: 'What clients should know of it; CommonMark' }),
+    ),
+    version: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
+    ),
+    servers: Type.Optional(
+      Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$' }), {
+        minItems: 1,
+        description: 'URLs at which clients reach it; default where the document is',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export const openapiKey = configKey(
+  'settings',
+  'openapi',
+  Type.Optional(
+    Type.Union([Type.Boolean(), Details], {
+      description: 'Describes the endpoints at GET /openapi.json, perhaps in words of yours; default false',
+    }),
+  ),
+);
+
+/** What the operator says of the service. */
+export function detailsOf(config: Readonly<Record<string, unknown>>) {
+  const chosen = openapiKey.in(config);
+  const { servers = [], ...info } = typeof chosen === 'object' ? chosen : {};
+  return { info, servers: servers.map((url) => url.replace(/\/+$/, '')) };
+}
+
+/** The URL under which clients reach the service, as far as anybody has said: an `auth` of the endpoint, or the OpenAPI settings. */
+export function publicUrlOf({ auth }: Pick<Endpoint, 'auth'>, config: Readonly<Record<string, unknown>>): string {
+  const stated = auth.flatMap(({ publicUrl }) => (typeof publicUrl === 'string' ? publicUrl.replace(/\/+$/, '') : []));
+  return [...stated, ...detailsOf(config).servers][0] ?? '';
+}
+
+/** Whether an endpoint is sold by a protocol that catalogues know. */
+export function isSold({ auth }: Pick<Endpoint, 'auth'>): boolean {
+  return auth.some(({ type }) => type === 'x402-exact');
+}

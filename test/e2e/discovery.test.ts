@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@agentcash/discovery';
+import { DEFAULT_ASSETS } from '@x402/evm';
+import { dollarsOf } from '../../builtins/auth-x402-exact/dollars.ts';
+import { errorsOf, loadObject } from '../support/config.ts';
+import { startTestService } from '../support/service.ts';
+import { RECIPIENT } from '../support/x402.ts';
+
+const USDC = { network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' };
+const OTHER = { network: 'eip155:1', asset: `0x${'11'.repeat(20)}` };
+const accept = (amount: string, token = USDC) => ({
+  ...{ ...token, amount, payTo: RECIPIENT, extra: { name: 'USD Coin', version: '2' } },
+});
+const exact = (accepts: readonly object[], more: object = {}) => {
+  return { type: 'x402-exact', facilitator: 'http://127.0.0.1:9', accepts, ...more };
+};
+const KEY = { type: 'apiKey', keys: ['0123456789abcdef0123'] };
+
+const auths = {
+  paid: exact([accept('10000')]),
+  either: [KEY, exact([accept('10000')])],
+  keyed: KEY,
+  free: { type: 'free' },
+  stated: exact([accept('777', OTHER)], { price: '0.50 USD' }),
+  range: exact([accept('10000'), accept('2500000')]),
+  unknown: exact([accept('777', OTHER)]),
+};
+const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/${name}`, auth }));
+
+function configWith(settings: object, more: object = {}) {
+  return { settings, apis: [{ name: 'a', url: 'https://up.example', endpoints, ...more }] };
+}
+
+async function started(t: TestContext, config: object) {
+  const service = await startTestService({ ...config });
+  t.after(() => service.stop());
+  return service;
+}
+
+describe('what crawlers and agents are told', () => {
+  it('a crawler of paid APIs reads who is let in, and for how much', async (t) => {
+    const service = await started(t, configWith({ openapi: { title: 'Prices' } }));
+    const found = await discoverOriginSchema({ target: service.url });
+    assert.ok(found.found);
+    const names = new Map(Object.entries(service.ids).map(([name, id]) => [`/endpoints/${id}`, name]));
+    const read = found.endpoints.flatMap(({ path, authMode, price, protocols }) => {
+      const name = names.get(path);
+      return name === undefined ? [] : [[name, authMode, price, protocols]];
+    });
+    assert.deepEqual(read, [
+      ['a/paid', 'paid', '0.01 USD', ['x402']],
+      ['a/either', 'apiKey+paid', '0.01 USD', ['x402']],
+      ['a/keyed', 'apiKey', undefined, undefined],
+      ['a/free', 'unprotected', undefined, undefined],
+      ['a/stated', 'paid', '0.5 USD', ['x402']],
+      ['a/range', 'paid', '0.01-2.5 USD', ['x402']],
+      ['a/unknown', 'paid', undefined, ['x402']],
+    ]);
+    assert.deepEqual(
+      getWarningsForL2({ routes: found.endpoints, source: 'openapi' }).map(({ code, path }) => [
+        code,
+        names.get(path ?? ''),
+      ]),
+      [['L2_DYNAMIC_PRICE_INCOMPLETE', 'a/unknown']],
+    );
+  });
+
+  it('a crawler that asks an endpoint is told what to pay', async (t) => {
+    const service = await started(t, configWith({ openapi: true }));
+    const url = `${service.url}/endpoints/${service.ids['a/paid']}`;
+    const found = await checkEndpointSchema({ url, sampleInputBody: {} });
+    assert.ok(found.found);
+    const advisory = found.advisories.find(({ method }) => method === 'POST');
+    assert.deepEqual(
+      advisory?.paymentOptions?.map((option) => [
+        option.protocol,
+        Reflect.get(option, 'network'),
+        Reflect.get(option, 'amount'),
+      ]),
+      [['x402', 'eip155:8453', '10000']],
+    );
+  });
+
+  it('the document says the network and the token, and needs no credential for a payment', async (t) => {
+    const service = await started(t, configWith({ openapi: true }));
+    const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    const { security, 'x-payment-info': info } = document.paths[`/endpoints/${service.ids['a/either']}`].post;
+    assert.deepEqual(security, [{ apiKey: [] }, {}]);
+    const price = { mode: 'fixed', currency: 'USD', amount: '0.01' };
+    assert.deepEqual(info, { price, ...USDC, protocols: [{ x402: {} }] });
+    assert.deepEqual(Object.keys(document.components.securitySchemes), ['apiKey']);
+  });
+
+  it('/.well-known/x402 and /llms.txt list what is sold, by its public URL', async (t) => {
+    const servers = ['https://answers.example.com/v1/'];
+    const openapi = { title: 'Prices\n# of', description: 'All\u2028[of](evil) them', servers };
+    const description = 'Said\r\n## by <b>`somebody`</b>';
+    const one = {
+      name: 'e',
+      path: '/e',
+      auth: auths.either,
+      description,
+      parameters: [{ name: 'x', required: true }, { name: 'y' }],
+    };
+    const free = { name: 'f', path: '/f', auth: auths.free };
+    const apis = [{ name: 'a', url: 'https://up.example', endpoints: [one, free] }];
+    const service = await started(t, { settings: { openapi }, apis });
+    const url = `https://answers.example.com/v1/endpoints/${service.ids['a/e']}`;
+    const known = await fetch(`${service.url}/.well-known/x402`);
+    assert.equal(known.headers.get('content-type'), 'application/json');
+    assert.deepEqual(await known.json(), { version: 1, resources: [url] });
+    const text = await fetch(`${service.url}/llms.txt`);
+    assert.equal(text.headers.get('content-type'), 'text/plain; charset=utf-8');
+    const [title, about, how, heading, list, documents, link] = (await text.text()).split('\n\n');
+    assert.equal(title, '# Prices # of');
+    assert.equal(about, '> All \\[of\\](evil) them');
+    assert.match(how ?? '', /^Ask an endpoint by `POST`/);
+    assert.equal(heading, '## Endpoints');
+    assert.equal(
+      list,
+      `- [a/e](${url}): Said ## by \\<b\\>\\\`somebody\\\`\\</b\\> Access: credentials (apiKey) or 0.01 USD by x402. Parameters: x (required), y.`,
+    );
+    assert.equal(documents, '## Documents');
+    assert.equal(link, '- [OpenAPI](https://answers.example.com/v1/openapi.json): every endpoint, with schemas\n');
+  });
+
+  const statuses = async (t: TestContext, config: object) => {
+    const service = await started(t, config);
+    const of = async (path: string) => (await fetch(service.url + path)).status;
+    return [await of('/.well-known/x402'), await of('/llms.txt')];
+  };
+  const free = { endpoints: [{ name: 'f', path: '/f', auth: auths.free }] };
+
+  it('nothing is told where it is not wanted, or nothing is sold; and all where the operator says so', async (t) => {
+    assert.deepEqual(await statuses(t, configWith({ discovery: false })), [404, 404]);
+    assert.deepEqual(await statuses(t, configWith({}, free)), [404, 404]);
+    assert.deepEqual(await statuses(t, configWith({ discovery: true }, free)), [404, 200]);
+    const service = await started(t, configWith({ discovery: true }));
+    const text = await (await fetch(`${service.url}/llms.txt`)).text();
+    assert.match(text, /\n- \[a\/free\]\(\/endpoints\/0x[0-9a-f]{64}\): .+ Access: free\. Parameters: none\.\n/);
+    assert.match(text, /\n- \[a\/unknown\]\(.+ Access: paid by x402\./);
+  });
+
+  it('tags are as catalogues take them', async () => {
+    const with_ = (tags: unknown) => errorsOf(configWith({}, { tags }));
+    assert.deepEqual(await with_(['a', 'x'.repeat(32)]), []);
+    for (const tags of [['x'.repeat(33)], ['é'], [''], ['a', 'a'], ['1', '2', '3', '4', '5', '6']]) {
+      const [line = ''] = await with_(tags);
+      assert.match(line, /^apis\[0\]\.tags/);
+    }
+  });
+
+  it('a stated price is that of the token, where it is known', async () => {
+    const priced = (price: string, ...accepts: object[]) =>
+      errorsOf(configWith({}, { endpoints: [{ name: 'e', path: '/', auth: exact(accepts, { price }) }] }));
+    assert.deepEqual(await priced('0.010 USD', accept('10000'), accept('5', OTHER)), []);
+    assert.deepEqual(await priced('0.02 USD', accept('10000')), [
+      `apis[0].endpoints[0].auth.price: is not what is accepted: 10000 of ${USDC.asset} are 0.01 USD`,
+    ]);
+    const [line = ''] = await priced('0.01 EUR', accept('10000'));
+    assert.match(line, /^apis\[0\]\.endpoints\[0\]\.auth\.price/);
+  });
+
+  it('validation recommends a URL to those who sell without one', async () => {
+    const said = async (settings: object) => {
+      const { plugins, endpoints: all, config } = await loadObject(configWith(settings));
+      return plugins.find(({ definition }) => definition.name === 'discovery')?.definition.recommend?.(all, config);
+    };
+    assert.equal(
+      await said({}),
+      'publicUrl for a/paid and 4 more: catalogues list nothing without its URL (settings.discovery: false: not wanted)',
+    );
+    assert.equal(await said({ discovery: false }), undefined);
+    assert.equal(await said({ openapi: { servers: ['https://x.example'] } }), undefined);
+  });
+
+  it('the tokens that are dollars are those with EIP-3009 that the public library knows', () => {
+    for (const [network, assets] of Object.entries(DEFAULT_ASSETS)) {
+      for (const { asset, assetTransferMethod } of assets)
+        assert.equal(
+          dollarsOf({ network, asset, amount: '1234500' }),
+          assetTransferMethod === undefined ? '1.2345' : undefined,
+          asset,
+        );
+    }
+    const dollars = (amount: string) => dollarsOf({ ...USDC, amount });
+    assert.deepEqual([dollars('1'), dollars('1000000'), dollars('12000000')], ['0.000001', '1', '12']);
+  });
+});

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { validatePaymentRequiredDetailed } from '@agentcash/discovery';
+import {
+  bazaarResourceServerExtension,
+  type DiscoveryExtension,
+  declareDiscoveryExtension,
+  extractDiscoveryInfo,
+  validateDiscoveryExtension,
+  validateDiscoveryExtensionSpec,
+} from '@x402/extensions/bazaar';
+import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { type Account, askedFor, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const PUBLIC = 'https://answers.example.com';
+
+describe('x402-exact: what catalogues are told of what is sold', () => {
+  let shop: Shop;
+  let service: RunningService;
+  let alice: Account;
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+    const symbol = { name: 'symbol', required: true, schema: { type: 'string', enum: ['ETH', 'BTC'] } };
+    const endpoints = {
+      e: { description: 'A price', parameters: [symbol, { name: 'days', default: 3 }] },
+      raw: { encoding: undefined },
+      chosen: { encoding: { type: '*', path: '*' } },
+      stream: { mode: 'stream' },
+      async: { mode: 'async' },
+      odd: { parameters: [{ name: 'id', required: true, schema: { type: 'string', pattern: '^[A-Z]{9}$' } }] },
+      wide: {
+        parameters: [{ name: 'w', schema: { type: 'string', enum: Array.from({ length: 900 }, (_, i) => `w${i}`) } }],
+      },
+    };
+    const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
+    service = await startTestService(shop.config(endpoints, { settings }, { tags: ['price', 'oracle'] }));
+  });
+  after(async () => {
+    await service?.stop();
+    await shop?.close();
+  });
+
+  const bazaarOf = async (endpoint: string) => (await askedFor(await service.post(endpoint))).extensions?.bazaar;
+  const asked = (path: string) =>
+    shop.facilitator.requests.filter((request) => request.path === path).map(({ body }) => JSON.parse(body));
+
+  it('the extension is what the library makes of it, with the method', async () => {
+    const input = { parameters: { symbol: 'ETH' } };
+    const inputSchema = {
+      type: 'object',
+      required: ['parameters'],
+      properties: {
+        parameters: {
+          type: 'object',
+          description: 'Parameters that are not listed are ignored',
+          required: ['symbol'],
+          properties: {
+            symbol: { type: 'string', enum: ['ETH', 'BTC'] },
+            days: { type: ['string', 'number', 'boolean'], default: 3 },
+          },
+          additionalProperties: true,
+        },
+      },
+    };
+    const zeros = (bytes: number) => `0x${'00'.repeat(bytes)}`;
+    const example = {
+      node: zeros(20),
+      endpointId: service.ids['a/e'],
+      timestamp: 0,
+      data: zeros(1),
+      signature: zeros(65),
+    };
+    const declared = declareDiscoveryExtension({ bodyType: 'json', input, inputSchema, output: { example } });
+    const context = { method: 'POST', adapter: { getPath: () => '/' }, routePattern: '/endpoints' };
+    const enriched = bazaarResourceServerExtension.enrichDeclaration?.(declared.bazaar, context);
+    assert.deepEqual(await bazaarOf('a/e'), enriched);
+  });
+
+  it('of every endpoint the extension is one that facilitators take, and crawlers read', async () => {
+    for (const endpoint of ['e', 'raw', 'chosen', 'stream', 'async', 'odd', 'wide']) {
+      const response = await service.post(`a/${endpoint}`);
+      const header = response.headers.get('payment-required') ?? '';
+      const required = JSON.parse(await response.text());
+      const bazaar: DiscoveryExtension & Record<string, unknown> = required.extensions.bazaar;
+      assert.deepEqual(validateDiscoveryExtension(bazaar), { valid: true }, endpoint);
+      assert.deepEqual(validateDiscoveryExtensionSpec(bazaar), { valid: true }, endpoint);
+      assert.deepEqual(validatePaymentRequiredDetailed(required).valid, true, endpoint);
+      assert.ok(header.length <= 6000, `${endpoint}: ${header.length}`);
+      assert.deepEqual(await askedFor(response), required);
+    }
+  });
+
+  it('where the document is too long for a header, less is told', async () => {
+    const { info, schema } = await bazaarOf('a/wide');
+    assert.deepEqual(info, { input: { type: 'http', bodyType: 'json', body: {}, method: 'POST' } });
+    assert.deepEqual(schema.properties.input.properties.body, { type: 'object' });
+  });
+
+  it('a payment has it verified and settled with what was offered, and a facilitator can list it', async () => {
+    const { resource, extensions } = await askedFor(await service.post('a/e'));
+    const at = endpointUrl(service, 'a/e');
+    const body = '{"parameters":{"symbol":"ETH"}}';
+    const response = await payingFetch(alice, shop.market)(at, { method: 'POST', headers: JSON_HEADERS, body });
+    assert.equal(response.status, 200);
+    for (const path of ['/verify', '/settle']) {
+      const { paymentPayload, paymentRequirements } = asked(path).at(-1);
+      assert.deepEqual(paymentPayload.extensions, extensions);
+      assert.deepEqual(paymentPayload.resource, resource);
+      const {
+        discoveryInfo,
+        extensions: _,
+        ...found
+      } = extractDiscoveryInfo(paymentPayload, paymentRequirements) ?? {};
+      assert.deepEqual(discoveryInfo, extensions.bazaar.info);
+      assert.deepEqual(found, {
+        resourceUrl: `${PUBLIC}/endpoints/${service.ids['a/e']}`,
+        description: 'A price',
+        mimeType: 'application/json',
+        serviceName: 'Prices',
+        tags: ['price', 'oracle'],
+        x402Version: 2,
+        routeTemplate: undefined,
+        method: 'POST',
+      });
+    }
+  });
+
+  it('what was offered otherwise is dropped, and changes no terms', async () => {
+    const paid = await payloadFor(service, 'a/e', alice);
+    const before = asked('/settle').length;
+    const bazaar = JSON.parse(JSON.stringify(paid.extensions?.bazaar));
+    bazaar.info.input.method = 'GET';
+    const extensions = { bazaar, other: { info: {} }, ['__proto__']: { bazaar } };
+    const resource = { url: 'https://evil.example', serviceName: 'Evil' };
+    const response = await service.post('a/e', { symbol: 'ETH' }, paidBy({ ...paid, extensions, resource }));
+    assert.equal(response.status, 200, await response.text());
+    const { paymentPayload, paymentRequirements } = asked('/settle')[before];
+    const { resource: own, accepts } = await askedFor(await service.post('a/e'));
+    assert.equal('extensions' in paymentPayload, false);
+    assert.deepEqual(paymentPayload.resource, own);
+    assert.deepEqual(paymentRequirements, accepts[0]);
+    assert.equal(accepts[0].payTo, paid.accepted.payTo);
+  });
+
+  it('nobody is told where nobody knows the URL, or the operator wants none of it', async () => {
+    const auth = { ...shop.auth, publicUrl: `${PUBLIC}/x/` };
+    const configs = [
+      [shop.config({ e: {} }), undefined, '/endpoints/'],
+      [shop.config({ e: {} }, { settings: { discovery: false } }, { auth }), undefined, `${PUBLIC}/x/endpoints/`],
+      [shop.config({ e: {} }, {}, { auth }), 'object', `${PUBLIC}/x/endpoints/`],
+    ] as const;
+    for (const [config, kind, url] of configs) {
+      const other = await startTestService(config);
+      const { resource, extensions } = await askedFor(await other.post('a/e'));
+      assert.equal(typeof extensions, kind ?? 'undefined');
+      assert.equal(resource.url, `${url}${other.ids['a/e']}`);
+      await other.stop();
+    }
+  });
+});
