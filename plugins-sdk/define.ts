@@ -108,7 +108,7 @@ export interface Definition<C = unknown> {
   /** Kinds of signers for `settings.signer`, by type. */
   readonly signers?: Readonly<Record<string, SignerType>>;
   /** Auth types and modes that need the shared engine. They are refused while it is unreachable. */
-  readonly needsState?: { readonly auth?: readonly string[]; readonly modes?: readonly string[] };
+  readonly requiresSharedState?: { readonly auth?: readonly string[]; readonly modes?: readonly string[] };
   /** Its parts of the endpoint's identity. The value is hashed into the endpoint ID. */
   readonly identity?: { readonly [P in IdentityPart]?: (endpoint: EndpointDraft, context: CheckContext) => Json };
   /** What the schema cannot say. Runs on a config that has the right shape. */

@@ -10,8 +10,8 @@ export interface Workers {
    */
   gather(topic: string): Promise<unknown[]>;
   /**
-   * Takes from a bucket that all of them share, while no engine does: as `StateArea.take`.
+   * Takes from a bucket that all of them share, while no engine does: as `StateArea.takeTokens`.
    * @param key of all features: begin it with the name of yours.
    */
-  readonly take: StateArea['take'];
+  readonly takeTokens: StateArea['takeTokens'];
 }

@@ -83,7 +83,7 @@ export const authX402Exact = definePlugin({
   credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
   isAnnounced: (endpoints) => endpoints.some(isPaid),
-  needsState: { auth: [TYPE] },
+  requiresSharedState: { auth: [TYPE] },
   check: checkAllTerms,
   openapi: ({ endpoints }) => (endpoints.some(isPaid) ? openApiPart : {}),
   setup(services) {

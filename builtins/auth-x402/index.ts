@@ -119,7 +119,7 @@ export const authX402 = definePlugin({
   auth: { x402: TermsSchema },
   keys: attempts.keys,
   credentials: ['X-Payment-Proof'],
-  needsState: { auth: ['x402'] },
+  requiresSharedState: { auth: ['x402'] },
   check: checkAllTerms,
   openapi: () => openApiPart,
   setup(services) {

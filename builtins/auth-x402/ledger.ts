@@ -41,7 +41,7 @@ export class Ledger {
       const terms = text === undefined ? undefined : parse(text);
       if (terms !== undefined && terms.life >= life) return terms;
       const next = terms === undefined ? this.#begin() : this.#raise(terms);
-      const standing = await area.swap(KEY, text, JSON.stringify(next), { durable: true });
+      const standing = await area.compareAndSet(KEY, text, JSON.stringify(next), { durable: true });
       if (standing === undefined) return next;
       text = standing.value;
     }

@@ -79,16 +79,16 @@ export class ReplicaAnswers {
   async #lock(key: string): Promise<Lock | undefined> {
     const token = randomId();
     const [area, name] = [this.#area, lockOf(key)];
-    if ((await area.swap(name, undefined, token, { ttl: LEASE_MS })) !== undefined) return undefined;
+    if ((await area.compareAndSet(name, undefined, token, { ttl: LEASE_MS })) !== undefined) return undefined;
     const ignore = () => undefined;
     const renewing = setInterval(
-      () => void area.swap(name, token, token, { ttl: LEASE_MS }).catch(ignore),
+      () => void area.compareAndSet(name, token, token, { ttl: LEASE_MS }).catch(ignore),
       RENEWAL_INTERVAL_MS,
     );
     renewing.unref();
     const release = () => {
       clearInterval(renewing);
-      area.swap(name, token, undefined).catch(ignore);
+      area.compareAndSet(name, token, undefined).catch(ignore);
     };
     return {
       release,
@@ -98,7 +98,7 @@ export class ReplicaAnswers {
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
     if (!this.#hasRoom(key, json.length, maxAge)) return;
-    await this.#area.swap(key, undefined, `${this.#now()} ${json}`, { ttl: maxAge });
+    await this.#area.compareAndSet(key, undefined, `${this.#now()} ${json}`, { ttl: maxAge });
   }
 
   #hasRoom(key: string, size: number, maxAge: number): boolean {

@@ -125,7 +125,7 @@ export const modeAsync = definePlugin({
   name: 'mode-async',
   budget: 'none',
   modes: ['async'],
-  needsState: { modes: ['async'] },
+  requiresSharedState: { modes: ['async'] },
   openapi: describeAsync,
   setup(services) {
     const { meters } = services;

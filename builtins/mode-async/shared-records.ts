@@ -67,7 +67,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   async reserve(id: string, owner: string): Promise<boolean> {
     if (!this.#own.reserve(id, owner)) return false;
     try {
-      if ((await this.#area.swap(this.#key(id), undefined, 'pending', { ttl: LEASE_MS })) === undefined) {
+      if ((await this.#area.compareAndSet(this.#key(id), undefined, 'pending', { ttl: LEASE_MS })) === undefined) {
         this.#written.set(id, 'pending');
         if (this.#renewing === undefined) this.#renewIn(RENEWAL_INTERVAL_MS);
         return true;
@@ -166,7 +166,7 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   async #write(id: string, text: string, ttl: number): Promise<void> {
     let seen = this.#written.get(id);
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const standing = await this.#area.swap(this.#key(id), seen, text, { ttl });
+      const standing = await this.#area.compareAndSet(this.#key(id), seen, text, { ttl });
       if (standing === undefined) {
         if (this.#written.has(id)) this.#written.set(id, text);
         return;

@@ -21,7 +21,7 @@ const PARTS = 64;
  */
 export class MergedBuckets implements ClientBuckets {
   readonly #limit: BucketLimit;
-  readonly #area: Pick<StateArea, 'take'>;
+  readonly #area: Pick<StateArea, 'takeTokens'>;
   readonly #local: TokenBuckets;
   readonly #ahead: number;
   /** Tokens by client that the engine has not heard of. */
@@ -36,7 +36,7 @@ export class MergedBuckets implements ClientBuckets {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param isAvailable whether the engine answered when it was last asked. */
-  constructor(limit: BucketLimit, area: Pick<StateArea, 'take'>, isAvailable: () => boolean) {
+  constructor(limit: BucketLimit, area: Pick<StateArea, 'takeTokens'>, isAvailable: () => boolean) {
     this.#limit = limit;
     this.#area = area;
     this.#isAvailable = isAvailable;
@@ -122,7 +122,7 @@ export class MergedBuckets implements ClientBuckets {
     const limit = until === undefined ? `${max}/${window}` : `until ${until}`;
     this.#told.set(key, (this.#told.get(key) ?? 0) + debt);
     try {
-      const taken = await this.#area.take(`${limit} ${key}`, this.#limit, n, debt);
+      const taken = await this.#area.takeTokens(`${limit} ${key}`, this.#limit, n, debt);
       this.#local.lower(key, taken.left - (this.#spent.get(key) ?? 0));
       return taken;
     } catch {
@@ -149,11 +149,13 @@ export function clientBuckets(
   limit: BucketLimit,
   stateEngine: SharedState | undefined,
   name: string,
-  workers?: Pick<Workers, 'take'>,
+  workers?: Pick<Workers, 'takeTokens'>,
 ): ClientBuckets {
   if (stateEngine?.processes === 'many')
     return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
   if (workers === undefined) return ownBuckets(limit);
-  const area: Pick<StateArea, 'take'> = { take: (key, ...rest) => workers.take(`${name} ${key}`, ...rest) };
+  const area: Pick<StateArea, 'takeTokens'> = {
+    takeTokens: (key, ...rest) => workers.takeTokens(`${name} ${key}`, ...rest),
+  };
   return new MergedBuckets(limit, area, () => true);
 }

@@ -121,7 +121,7 @@ export class PaymentRecords {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const list = change(listIn(text));
       const next = list.length === 0 ? undefined : JSON.stringify(list);
-      const standing = await this.#area.swap(key, text, next, { ttl });
+      const standing = await this.#area.compareAndSet(key, text, next, { ttl });
       if (standing === undefined) return;
       text = standing.value;
     }

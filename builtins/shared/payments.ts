@@ -75,7 +75,7 @@ export class Payments {
    * @returns how it stands when another request has or had it; else nothing.
    */
   async reserve(ticket: Ticket, lease: number): Promise<Taken | undefined> {
-    const standing = await this.#area.swap(ticket.payment, undefined, reserved(ticket), { ttl: lease });
+    const standing = await this.#area.compareAndSet(ticket.payment, undefined, reserved(ticket), { ttl: lease });
     if (standing === undefined) return undefined;
     const { value = RESERVED } = standing;
     if (value.startsWith(REDEEMED)) return 'redeemed';
@@ -89,7 +89,7 @@ export class Payments {
    */
   async renew(ticket: Ticket, lease: number): Promise<boolean> {
     const options = { ttl: lease, keepLonger: true };
-    return (await this.#area.swap(ticket.payment, reserved(ticket), reserved(ticket), options)) === undefined;
+    return (await this.#area.compareAndSet(ticket.payment, reserved(ticket), reserved(ticket), options)) === undefined;
   }
 
   /**
@@ -111,10 +111,10 @@ export class Payments {
    * @returns `false`, and nothing has changed, when another request has the payment.
    */
   async release(ticket: Ticket): Promise<boolean> {
-    const standing = await this.#area.swap(ticket.payment, reserved(ticket), undefined);
+    const standing = await this.#area.compareAndSet(ticket.payment, reserved(ticket), undefined);
     if (standing?.value === undefined) return true;
     if (standing.value !== redeemed(ticket)) return false;
-    await this.#area.swap(ticket.payment, redeemed(ticket), undefined, { durable: true });
+    await this.#area.compareAndSet(ticket.payment, redeemed(ticket), undefined, { durable: true });
     return true;
   }
 
@@ -141,14 +141,15 @@ export class Payments {
    * @param seen how it stood. @returns `false`, and nothing has changed, when it stands otherwise by now.
    */
   async forget(payment: string, { mark, refunds }: Standing): Promise<boolean> {
-    if ((await this.#area.swap(payment, mark, undefined, { durable: true })) !== undefined) return false;
-    if (refunds !== undefined) await this.#area.swap(refundsKey(payment), refunds, undefined, { durable: true });
+    if ((await this.#area.compareAndSet(payment, mark, undefined, { durable: true })) !== undefined) return false;
+    if (refunds !== undefined)
+      await this.#area.compareAndSet(refundsKey(payment), refunds, undefined, { durable: true });
     return true;
   }
 
   async #redeem(ticket: Ticket, expected: string | undefined, life: number): Promise<boolean> {
     const options = { ttl: life, durable: true };
-    const standing = await this.#area.swap(ticket.payment, expected, redeemed(ticket), options);
+    const standing = await this.#area.compareAndSet(ticket.payment, expected, redeemed(ticket), options);
     // An engine that asks twice after a lost answer finds its own work.
     return standing === undefined || standing.value === redeemed(ticket);
   }
@@ -165,7 +166,7 @@ export class Payments {
     const count = Number(digits ?? 0);
     if (count >= MOST_REFUNDS) return false;
     const next = `${count + 1} ${token}`;
-    const standing = await this.#area.swap(key, seen, next, { ttl: life, keepLonger: true, durable: true });
+    const standing = await this.#area.compareAndSet(key, seen, next, { ttl: life, keepLonger: true, durable: true });
     if (standing !== undefined && standing.value !== next) throw new StateUnavailable('refunds are counted by others');
     return true;
   }

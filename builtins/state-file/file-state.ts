@@ -6,7 +6,7 @@ import {
   type StateEngine,
   StateUnavailable,
 } from '../../plugins-sdk/index.ts';
-import type { EngineServices, Standing, SwapOptions } from '../../plugins-sdk/state/area.ts';
+import type { CompareAndSetOptions, Conflict, EngineServices } from '../../plugins-sdk/state/area.ts';
 import { swapIn } from '../../plugins-sdk/state/memory-area.ts';
 import { explained, realFile } from '../shared/file-faults.ts';
 import { ChangeLog } from './change-log.ts';
@@ -74,8 +74,8 @@ export class FileState implements StateEngine {
         const value = this.#values.get(packed(prefix + key), this.#services.now());
         return value && unpacked(value);
       },
-      swap: (key, expected, next, options) => this.#swap(prefix + key, [expected, next], options),
-      take: (key, limit, n, debt) => this.#buckets.take(prefix + key, limit, n, debt),
+      compareAndSet: (key, expected, next, options) => this.#swap(prefix + key, [expected, next], options),
+      takeTokens: (key, limit, n, debt) => this.#buckets.takeTokens(prefix + key, limit, n, debt),
     };
   }
 
@@ -94,8 +94,8 @@ export class FileState implements StateEngine {
   async #swap(
     key: string,
     [expected, next]: readonly [expected: string | undefined, next: string | undefined],
-    options: SwapOptions = {},
-  ): Promise<Standing | undefined> {
+    options: CompareAndSetOptions = {},
+  ): Promise<Conflict | undefined> {
     const log = this.#log;
     if (log === undefined) throw new StateUnavailable('the state file is not open');
     const sound = log.sound();

@@ -1,5 +1,5 @@
 import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
-import type { BucketLimit, Standing, SwapOptions, Taken } from '../../plugins-sdk/state/area.ts';
+import type { BucketLimit, CompareAndSetOptions, Conflict, Taken } from '../../plugins-sdk/state/area.ts';
 import type { Connection } from './connection.ts';
 import { optional, swap, take } from './scripts.ts';
 
@@ -17,12 +17,12 @@ export class RedisArea implements StateArea {
     return (await this.#connection.get(`${this.#prefix}v:${key}`)) ?? undefined;
   }
 
-  async swap(
+  async compareAndSet(
     key: string,
     expected: string | undefined,
     next: string | undefined,
-    { ttl = Number.POSITIVE_INFINITY, keepLonger = false }: SwapOptions = {},
-  ): Promise<Standing | undefined> {
+    { ttl = Number.POSITIVE_INFINITY, keepLonger = false }: CompareAndSetOptions = {},
+  ): Promise<Conflict | undefined> {
     const time = Number.isFinite(ttl) ? `${Math.max(Math.ceil(ttl), 1)}` : '';
     const words = [...optional(expected), ...optional(next), time, keepLonger ? '1' : '0'];
     const standing = await this.#connection.run(swap, `${this.#prefix}v:${key}`, words);
@@ -31,7 +31,7 @@ export class RedisArea implements StateArea {
     return typeof value === 'string' ? { value } : {};
   }
 
-  async take(key: string, { max, window, until }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+  async takeTokens(key: string, { max, window, until }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     const words = [max, window, n, debt, until ?? ''].map(String);
     const taken = await this.#connection.run(take, `${this.#prefix}b:${key}`, words);
     const [granted = 0, retryAfter = 0, left = 0] =

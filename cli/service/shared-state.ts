@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { LoadedConfig } from '../../config/index.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Dependency } from '../../plugins-sdk/dependency.ts';
+import { areaNames, definitionNames } from '../../plugins-sdk/former-names.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
@@ -16,7 +17,7 @@ import {
   StateUnreadable,
 } from '../../plugins-sdk/state/area.ts';
 import { messageOf } from '../text.ts';
-import type { Measured } from './state-meters.ts';
+import type { Measured, StateCommand } from './state-meters.ts';
 
 /** Milliseconds that a command may take. */
 const COMMAND_TIMEOUT_MS = 250;
@@ -63,7 +64,7 @@ export class StateClient implements SharedState {
     this.#use = use;
     this.engine = use.name;
     this.processes = use.type.processes;
-    this.#probe = use.engine.area('probe');
+    this.#probe = engineArea(use.engine, 'probe');
   }
 
   /** @throws Error that says what to do. */
@@ -95,7 +96,7 @@ export class StateClient implements SharedState {
   }
 
   area(name: string): StateArea {
-    const known = this.#areas.get(name) ?? this.#bounded(this.#use.engine.area(name));
+    const known = this.#areas.get(name) ?? this.#bounded(engineArea(this.#use.engine, name));
     this.#areas.set(name, known);
     return known;
   }
@@ -115,20 +116,20 @@ export class StateClient implements SharedState {
   }
 
   #bounded(area: StateArea): StateArea {
-    return {
+    return areaNames.addTo({
       get: (key) => this.#run('get', () => area.get(key)),
-      swap: (...args) => this.#run('swap', () => area.swap(...args), hasWritten(args[2])),
+      compareAndSet: (...args) => this.#run('swap', () => area.compareAndSet(...args), hasWritten(args[2])),
       // A bucket that is not full is one that was stored.
-      take: (key, limit, ...rest) =>
+      takeTokens: (key, limit, ...rest) =>
         this.#run(
           'take',
-          () => area.take(key, limit, ...rest),
+          () => area.takeTokens(key, limit, ...rest),
           ({ left }) => left < limit.max,
         ),
-    };
+    });
   }
 
-  async #run<T>(command: keyof StateArea, ask: () => Promise<T>, wrote?: (answer: T) => boolean): Promise<T> {
+  async #run<T>(command: StateCommand, ask: () => Promise<T>, wrote?: (answer: T) => boolean): Promise<T> {
     if (!this.available()) {
       this.#measured(command, 'rejected', 0);
       throw new StateUnavailable(`the engine of settings.state is away (${this.engine})`);
@@ -137,7 +138,7 @@ export class StateClient implements SharedState {
   }
 
   /** @param wrote whether an answer means that the engine has stored something: it may have had to do no more than look or delete. */
-  async #ask<T>(command: keyof StateArea, ask: () => Promise<T>, wrote = (_answer: T) => false): Promise<T> {
+  async #ask<T>(command: StateCommand, ask: () => Promise<T>, wrote = (_answer: T) => false): Promise<T> {
     const began = performance.now();
     try {
       const answer = await this.#withTimeout(ask());
@@ -196,8 +197,15 @@ export class StateClient implements SharedState {
   }
 
   #write(next: string | undefined): Promise<unknown> {
-    return this.#probe.swap('probe', undefined, next, { ttl: 1 });
+    return this.#probe.compareAndSet('probe', undefined, next, { ttl: 1 });
   }
+}
+
+/** An area of a plugin's engine, by the present names. */
+function engineArea(engine: StateEngine, name: string): StateArea {
+  const area = engine.area(name);
+  const present = areaNames.present(area);
+  return present === area ? area : { ...present, get: (key) => area.get(key) };
 }
 
 /** @param next what a swap is to put there. @returns whether its answer means that this was stored. */
@@ -239,7 +247,7 @@ export function stateDependency(
   stateEngine: SharedState | undefined,
 ): Dependency[] {
   if (stateEngine === undefined) return [];
-  const needs = definitions.flatMap(({ needsState = {} }) => needsState);
+  const needs = definitions.flatMap((definition) => definitionNames.present(definition).requiresSharedState ?? []);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
   const modes = new Set(stateEngine.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
   const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>

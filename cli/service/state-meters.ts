@@ -1,12 +1,11 @@
 import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
-import type { SharedState, StateArea } from '../../plugins-sdk/state/area.ts';
+import type { SharedState } from '../../plugins-sdk/state/area.ts';
+
+/** A command as metrics name it, whose names do not change with those of the methods. */
+export type StateCommand = 'get' | 'swap' | 'take';
 
 /** How the commands of an engine are measured. */
-export type Measured = (
-  command: keyof StateArea,
-  outcome: 'done' | 'failed' | 'rejected',
-  milliseconds: number,
-) => void;
+export type Measured = (command: StateCommand, outcome: 'done' | 'failed' | 'rejected', milliseconds: number) => void;
 
 /** What is measured of an engine. */
 export function stateMeters(meters: Meters, state: Pick<SharedState, 'available'>): Measured {

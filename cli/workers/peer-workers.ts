@@ -1,3 +1,4 @@
+import { areaNames } from '../../plugins-sdk/former-names.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { type BucketLimit, StateUnavailable, type Taken } from '../../plugins-sdk/state/area.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
@@ -40,7 +41,7 @@ export class PeerWorkers implements Workers {
     return [own, ...others].filter((value) => value !== undefined && value !== null);
   }
 
-  async take(key: string, { max, window, until = 0 }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+  async takeTokens(key: string, { max, window, until = 0 }: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     this.#last += 1;
     const id = this.#last;
     const answer = new Promise<Taken>((resolve) => this.#taking.set(id, resolve));
@@ -68,3 +69,5 @@ export class PeerWorkers implements Workers {
     this.#send({ kind: 'answer', id, value });
   }
 }
+
+areaNames.addTo(PeerWorkers.prototype);

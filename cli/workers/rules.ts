@@ -1,6 +1,7 @@
 import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
+import { definitionNames } from '../../plugins-sdk/former-names.ts';
 import { engineTypeOf } from '../service/shared-state.ts';
 
 /**
@@ -29,7 +30,7 @@ export function checkTogether(loaded: LoadedConfig): Finding[] {
 
 /** Modes and auth methods of endpoints that must know what happened in other processes. */
 function needsOf({ plugins, endpoints }: LoadedConfig): string[] {
-  const needs = plugins.flatMap(({ definition }) => definition.needsState ?? []);
+  const needs = plugins.flatMap(({ definition }) => definitionNames.present(definition).requiresSharedState ?? []);
   const modes = new Set(endpoints.map(({ mode }) => mode));
   const methods = new Set(endpoints.flatMap(({ auth }) => auth.map(({ type }) => type)));
   return [

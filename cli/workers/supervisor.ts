@@ -174,7 +174,7 @@ export class Supervisor {
     const limit = until === 0 ? bucket : { ...bucket, until };
     // Where so many clients are about that there is no place for one more, each worker limits it by itself.
     const unknown = { granted: n, retryAfter: 0, left: limit.max };
-    const { granted, retryAfter, left } = await this.#buckets.take(key, limit, n, debt).catch(() => unknown);
+    const { granted, retryAfter, left } = await this.#buckets.takeTokens(key, limit, n, debt).catch(() => unknown);
     worker.send({ kind: 'taken', id, granted, retryAfter, left });
   }
 

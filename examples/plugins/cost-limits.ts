@@ -53,8 +53,8 @@ export default definePlugin({
           const client = `cost-limits ${clientName.get(exchange) ?? clientKey(clientIp(exchange))}`;
           const price = cost.of(exchange.endpoint) ?? 1;
           // A bucket gives what it has: look before taking, so that who lacks a little does not lose the rest.
-          const { left } = await area.take(client, limit, 0);
-          if (left >= price && (await area.take(client, limit, price)).granted === price) return undefined;
+          const { left } = await area.takeTokens(client, limit, 0);
+          if (left >= price && (await area.takeTokens(client, limit, price)).granted === price) return undefined;
           throw tooManyRequests({ allowed: false, retryAfter: (Math.max(price - left, 1) * limit.window) / limit.max });
         },
       },

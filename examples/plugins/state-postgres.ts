@@ -88,14 +88,14 @@ function areaOf(name: string, query: Query): StateArea {
   const keyOf = (key: string) => `${encodeURIComponent(name)}:${key}`;
   return {
     get: async (key) => storedText((await query(GET, [keyOf(key)])).rows[0]?.value),
-    async swap(key, expected, next, { ttl = Number.POSITIVE_INFINITY, keepLonger = false } = {}) {
+    async compareAndSet(key, expected, next, { ttl = Number.POSITIVE_INFINITY, keepLonger = false } = {}) {
       const time = Number.isFinite(ttl) ? ttl : null;
       const { rows } = await query(SWAP, [keyOf(key), bytes(expected), bytes(next), time, keepLonger, randomId()]);
       if (rows[0]?.done === true) return undefined;
       const value = storedText(rows[0]?.value);
       return value === undefined ? {} : { value };
     },
-    async take(key, limit, n = 1, debt = 0) {
+    async takeTokens(key, limit, n = 1, debt = 0) {
       const { max, window, until } = limit;
       const full = takeFrom(undefined, limit, { n, debt, now: 0 });
       // Clocks differ: it is kept an hour longer.

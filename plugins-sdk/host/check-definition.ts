@@ -1,6 +1,7 @@
 import { stageNames, stageOf, stages } from '../../kernel/stages.ts';
 import type { ConfigKey } from '../config-key.ts';
 import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../define.ts';
+import { definitionNames } from '../former-names.ts';
 import { formerStages, isFormerStage } from '../former-stages.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import { isRecord } from '../schema/path.ts';
@@ -99,7 +100,7 @@ const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
     (value) => isRecord(value) && Object.values(value).every(isEngineType),
     'an object of {schema, processes, timeout, open} by type',
   ],
-  needsState: [
+  requiresSharedState: [
     (value) => isRecord(value) && Object.values(value).every(isTexts),
     'an object with "auth" or "modes", lists of names',
   ],
@@ -129,10 +130,11 @@ const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
 export function checkDefinition(definition: Definition, what = 'the default export'): void {
   checkName(definition.name, what);
-  refuseUnknown(Object.keys(definition), MEMBERS, `${what} has an`);
-  for (const name of MEMBERS) checkMember(name, Reflect.get(definition, name));
+  refuseUnknown(Object.keys(definition), [...MEMBERS, ...definitionNames.former], `${what} has an`);
+  const present = definitionNames.present(definition);
+  for (const name of MEMBERS) checkMember(name, Reflect.get(present, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');
-  refuseUnknown(Object.keys(definition.needsState ?? {}), ['auth', 'modes'], 'its "needsState" has an');
+  refuseUnknown(Object.keys(present.requiresSharedState ?? {}), ['auth', 'modes'], 'its "requiresSharedState" has an');
   for (const [name, mode] of Object.entries(definition.modes ?? {}))
     refuseUnknown(isRecord(mode) ? Object.keys(mode) : [], ['repeats'], `its mode "${name}" has an`);
 }

@@ -1,12 +1,12 @@
 import type { Static, TSchema } from 'typebox';
 import type { Log } from '../log.ts';
 
-/** What stands under a key instead of what a swap expected; no `value`: nothing. */
-export interface Standing {
+/** What stands under a key instead of what was expected; no `value`: nothing. */
+export interface Conflict {
   readonly value?: string;
 }
 
-export interface SwapOptions {
+export interface CompareAndSetOptions {
   /** Milliseconds, by the engine's clock, after which the new value is gone; without it never. */
   readonly ttl?: number;
   /** The new value also lives as long as the one before it would have, where that is longer. */
@@ -46,18 +46,18 @@ export interface StateArea {
    * @param next `undefined`: the key is deleted.
    * @returns `undefined` when done, else what stands there, and nothing has changed.
    */
-  swap(
+  compareAndSet(
     key: string,
     expected: string | undefined,
     next: string | undefined,
-    options?: SwapOptions,
-  ): Promise<Standing | undefined>;
+    options?: CompareAndSetOptions,
+  ): Promise<Conflict | undefined>;
   /**
    * Takes from a bucket, which is full before its first use.
    * @param n most tokens to take; default 1.
    * @param debt tokens that were spent elsewhere already: taken off first, below zero if need be; default 0.
    */
-  take(key: string, limit: BucketLimit, n?: number, debt?: number): Promise<Taken>;
+  takeTokens(key: string, limit: BucketLimit, n?: number, debt?: number): Promise<Taken>;
 }
 
 /** Where state beyond the process is kept. */

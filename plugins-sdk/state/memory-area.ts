@@ -1,10 +1,11 @@
+import { areaNames } from '../former-names.ts';
 import { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 import {
   type BucketLimit,
-  type Standing,
+  type CompareAndSetOptions,
+  type Conflict,
   type StateArea,
   StateUnavailable,
-  type SwapOptions,
   type Taken,
 } from './area.ts';
 
@@ -50,8 +51,8 @@ export function swapIn(
   values: BoundedTtlMap<string>,
   key: string,
   [expected, next]: readonly [expected: string | undefined, next: string | undefined],
-  { now, ttl = Number.POSITIVE_INFINITY, keepLonger = false }: SwapOptions & { readonly now: number },
-): Standing | undefined {
+  { now, ttl = Number.POSITIVE_INFINITY, keepLonger = false }: CompareAndSetOptions & { readonly now: number },
+): Conflict | undefined {
   const value = values.get(key, now);
   if (value !== expected) return value === undefined ? {} : { value };
   if (next === undefined) {
@@ -86,17 +87,17 @@ export class MemoryArea implements StateArea {
   }
 
   /** @throws StateUnavailable when there is no room for another key. */
-  async swap(
+  async compareAndSet(
     key: string,
     expected: string | undefined,
     next: string | undefined,
-    options?: SwapOptions,
-  ): Promise<Standing | undefined> {
+    options?: CompareAndSetOptions,
+  ): Promise<Conflict | undefined> {
     return swapIn(this.#values, key, [expected, next], { ...options, now: this.#now() });
   }
 
   /** @throws StateUnavailable when there is no room for another bucket. */
-  async take(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
+  async takeTokens(key: string, limit: BucketLimit, n = 1, debt = 0): Promise<Taken> {
     const now = this.#now();
     const { bucket, ttl, ...taken } = takeFrom(this.#buckets.get(key, now), limit, { n, debt, now });
     if (!this.#buckets.set(key, bucket, now + ttl, now))
@@ -104,3 +105,5 @@ export class MemoryArea implements StateArea {
     return taken;
   }
 }
+
+areaNames.addTo(MemoryArea.prototype);

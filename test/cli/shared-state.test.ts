@@ -19,14 +19,17 @@ function setUp(t: TestContext, timeout?: number | 'none', processes: 'one' | 'ma
   };
   const faulty: StateArea = {
     get: (...args) => answer(() => memory.get(...args)),
-    swap: (...args) =>
+    compareAndSet: (...args) =>
       answer(() => {
         if (state.fault === 'is full' && args[2] !== undefined) throw new Error('full');
-        return memory.swap(...args);
+        return memory.compareAndSet(...args);
       }),
-    take: (...args) => answer(() => memory.take(...args)),
+    takeTokens: (...args) => answer(() => memory.takeTokens(...args)),
   };
-  const looking: StateArea = { ...faulty, swap: (...args) => faulty.swap(...args).finally(() => void state.looks++) };
+  const looking: StateArea = {
+    ...faulty,
+    compareAndSet: (...args) => faulty.compareAndSet(...args).finally(() => void state.looks++),
+  };
   const engine: StateEngine = {
     start: async () => undefined,
     doubts: () => ['a doubt'],
@@ -56,9 +59,9 @@ const away = new StateUnavailable('the engine of settings.state is away (test)')
 describe('the engine of settings.state, as plugins use it', () => {
   it('answers what it is asked, by area', async (t) => {
     const { client, area, measured } = setUp(t);
-    assert.equal(await area.swap('a', undefined, 'b'), undefined);
+    assert.equal(await area.compareAndSet('a', undefined, 'b'), undefined);
     assert.equal(await area.get('a'), 'b');
-    assert.equal((await area.take('a', { max: 1, window: 1 })).granted, 1);
+    assert.equal((await area.takeTokens('a', { max: 1, window: 1 })).granted, 1);
     assert.deepEqual(measured, ['swap done', 'get done', 'take done']);
     assert.equal(client.area('x'), area);
     assert.deepEqual([client.engine, client.processes, client.doubts()], ['test', 'many', ['a doubt']]);
@@ -159,7 +162,7 @@ describe('the engine of settings.state, as plugins use it', () => {
     await client.start();
     state.fault = 'is full';
     for (let failures = 0; failures < 5; failures++)
-      await assert.rejects(area.swap('a', undefined, 'b'), new StateUnavailable('full'));
+      await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
     for (let looks = 0; looks < 5; looks++) await pass(1000);
     assert.deepEqual([client.available(), lines.length], [false, 1]);
     state.fault = 'none';

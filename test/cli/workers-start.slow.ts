@@ -19,7 +19,7 @@ const PLUGIN = `export default {
   name: 'p',
   modes: ['later'],
   auth: { club: { type: 'object', properties: {} } },
-  needsState: { modes: ['later'], auth: ['club'] },
+  requiresSharedState: { modes: ['later'], auth: ['club'] },
   engines: {
     alone: { ...${ENGINE}, processes: 'one' },
     together: { ...${ENGINE}, processes: 'many' },

@@ -24,11 +24,11 @@ describeServers('the settings of docs/state.md', (program) => {
     t.after(() => engine.close());
     assert.deepEqual([engine.doubts(), logged], [[], []]);
     const area = engine.area('x402');
-    assert.equal(await area.swap('a', undefined, 'b', { ttl: 60_000 }), undefined);
-    assert.equal(await area.swap('a', 'b', 'c', { ttl: 1, keepLonger: true, durable: true }), undefined);
+    assert.equal(await area.compareAndSet('a', undefined, 'b', { ttl: 60_000 }), undefined);
+    assert.equal(await area.compareAndSet('a', 'b', 'c', { ttl: 1, keepLonger: true, durable: true }), undefined);
     assert.equal(await area.get('a'), 'c');
-    assert.equal(await area.swap('a', 'c', undefined), undefined);
-    assert.equal((await area.take('a', { max: 2, window: 1000 })).granted, 1);
+    assert.equal(await area.compareAndSet('a', 'c', undefined), undefined);
+    assert.equal((await area.takeTokens('a', { max: 2, window: 1000 })).granted, 1);
     const others = openEngine({ url, prefix: 'other:' });
     await others.engine.start();
     t.after(() => others.engine.close());

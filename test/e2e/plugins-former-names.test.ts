@@ -83,4 +83,42 @@ describe('a plugin with the former names of members', () => {
       renamed('config keys', 'shared', 'apiOrEndpoint').replace('"shared"', 'the level "shared"'),
     ]);
   });
+
+  it('has an engine for state, and keeps something there', async (t) => {
+    const told = deprecations(t);
+    const plugin = `
+      class Area {
+        #kept = new Map();
+        async get(key) { return this.#kept.get(key); }
+        async swap(key, expected, next) {
+          if (this.#kept.get(key) !== expected) return { value: this.#kept.get(key) };
+          this.#kept.set(key, next);
+        }
+        async take() { return { granted: 1, retryAfter: 0, left: 0.5 }; }
+      }
+      const engine = () => ({ async start() {}, doubts: () => [], area: () => new Area(), async close() {} });
+      export default {
+        name: 'old',
+        needsState: { modes: ['none'] },
+        engines: { old: { schema: { type: 'object' }, processes: 'one', open: engine } },
+        setup: ({ stateEngine, states }) => {
+          const area = stateEngine.area('old');
+          const steps = async () => [
+            await area.swap('k', undefined, 'v'),
+            await area.swap('k', undefined, 'w'),
+            await area.get('k'),
+            await area.take('k', { max: 1, window: 1 }),
+          ];
+          return { hooks: { respond: async (headers) => ({ ...headers, 'x-steps': JSON.stringify(await steps()) }) } };
+        },
+      };`;
+    const service = await serve(t, plugin, { state: { type: 'old' } });
+    const steps = JSON.parse((await service.post('api/e')).headers.get('x-steps') ?? '');
+    assert.deepEqual(steps, [null, { value: 'v' }, 'v', { granted: 1, retryAfter: 0, left: 0.5 }]);
+    const names = [['swap', 'compareAndSet'] as const, ['take', 'takeTokens'] as const];
+    assert.deepEqual(told.sort(), [
+      renamed('a plugin', 'needsState', 'requiresSharedState'),
+      ...names.map(([former, present]) => renamed('a state area', former, present)),
+    ]);
+  });
 });

@@ -31,8 +31,8 @@ Reflect.set(globalThis, 'testEngine', {
     };
     return {
       get: checked(area.get.bind(area)),
-      swap: checked(area.swap.bind(area)),
-      take: checked(area.take.bind(area)),
+      swap: checked(area.compareAndSet.bind(area)),
+      take: checked(area.takeTokens.bind(area)),
     };
   },
 });

@@ -16,12 +16,12 @@ function setUp(t: TestContext, limit = LIMIT) {
   const memory = new MemoryArea();
   const area: StateArea = {
     get: (key) => memory.get(key),
-    swap: (...args) => memory.swap(...args),
-    take: async (key, bounds, n, debt = 0) => {
+    compareAndSet: (...args) => memory.compareAndSet(...args),
+    takeTokens: async (key, bounds, n, debt = 0) => {
       engine.asked += 1;
       if (engine.isAway || engine.fails) throw new Error('away');
       engine.debts.push(debt);
-      const taken = await memory.take(key, bounds, n, debt);
+      const taken = await memory.takeTokens(key, bounds, n, debt);
       if (engine.isLate) throw new Error('no answer within 250 ms');
       return taken;
     },
@@ -91,7 +91,7 @@ describe('limits that replicas share', () => {
       fc.asyncProperty(fc.scheduler(), scenario, async (scheduler, { max, parts, rounds, merges }) => {
         const limit = { max, window: 1000 * HOUR };
         const memory = new MemoryArea();
-        const area = { take: scheduler.scheduleFunction(memory.take.bind(memory)) };
+        const area = { takeTokens: scheduler.scheduleFunction(memory.takeTokens.bind(memory)) };
         const replicas = parts.map((part) => ({ part, buckets: new MergedBuckets(limit, area, () => true) }));
         let allowed = 0;
         for (let round = 0; round < rounds; round++) {

@@ -46,9 +46,9 @@ async function run(area: StateArea, taken: Step): Promise<unknown> {
   if (taken.kind === 'get') return area.get(taken.key);
   if (taken.kind === 'swap') {
     const expected = taken.right ? await area.get(taken.key) : taken.wrong;
-    return area.swap(taken.key, expected, taken.next, taken.options);
+    return area.compareAndSet(taken.key, expected, taken.next, taken.options);
   }
-  const { granted, left, retryAfter } = await area.take(taken.key, limit, taken.n, taken.debt);
+  const { granted, left, retryAfter } = await area.takeTokens(taken.key, limit, taken.n, taken.debt);
   return { granted, left: Math.floor(left + 0.01), waits: retryAfter > 0 };
 }
 
@@ -83,7 +83,7 @@ export function contract(open: () => Subject | Promise<Subject>): void {
     const area = subject.area();
     for (const round of Array.from({ length: 20 }, (_, index) => `round ${index}`)) {
       const swaps = Array.from({ length: 64 }, (_, index) =>
-        area.swap(round, undefined, `${index}`, { durable: true }),
+        area.compareAndSet(round, undefined, `${index}`, { durable: true }),
       );
       const results = await Promise.all(swaps);
       const winner = results.indexOf(undefined);
@@ -96,33 +96,33 @@ export function contract(open: () => Subject | Promise<Subject>): void {
 
   it('keeps areas apart', async () => {
     const [one, other] = [subject.area(), subject.area()];
-    assert.equal(await one.swap('a', undefined, 'b'), undefined);
+    assert.equal(await one.compareAndSet('a', undefined, 'b'), undefined);
     assert.equal(await other.get('a'), undefined);
   });
 
   it('keeps values and buckets of one key apart', async () => {
     const area = subject.area();
-    assert.equal(await area.swap('a', undefined, 'b'), undefined);
-    assert.equal((await area.take('a', limit)).granted, 1);
+    assert.equal(await area.compareAndSet('a', undefined, 'b'), undefined);
+    assert.equal((await area.takeTokens('a', limit)).granted, 1);
     assert.equal(await area.get('a'), 'b');
   });
 
   it('forgets a value after its time, and lets a new one begin', async () => {
     const area = subject.area();
-    assert.equal(await area.swap('a', undefined, 'b', { ttl: 50 }), undefined);
+    assert.equal(await area.compareAndSet('a', undefined, 'b', { ttl: 50 }), undefined);
     await gone(area, 'a');
-    assert.equal(await area.swap('a', undefined, 'c', { ttl: HOUR }), undefined);
+    assert.equal(await area.compareAndSet('a', undefined, 'c', { ttl: HOUR }), undefined);
     assert.equal(await area.get('a'), 'c');
   });
 
   it('takes the time of the last swap, unless the longer one is to be kept', async () => {
     const area = subject.area();
-    await area.swap('short', undefined, '1', { ttl: HOUR });
-    await area.swap('long', undefined, '1', { ttl: HOUR });
-    await area.swap('ever', undefined, '1');
-    await area.swap('short', '1', '2', { ttl: 50 });
-    await area.swap('long', '1', '2', { ttl: 50, keepLonger: true });
-    await area.swap('ever', '1', '2', { ttl: 50, keepLonger: true });
+    await area.compareAndSet('short', undefined, '1', { ttl: HOUR });
+    await area.compareAndSet('long', undefined, '1', { ttl: HOUR });
+    await area.compareAndSet('ever', undefined, '1');
+    await area.compareAndSet('short', '1', '2', { ttl: 50 });
+    await area.compareAndSet('long', '1', '2', { ttl: 50, keepLonger: true });
+    await area.compareAndSet('ever', '1', '2', { ttl: 50, keepLonger: true });
     await gone(area, 'short');
     assert.deepEqual([await area.get('long'), await area.get('ever')], ['2', '2']);
   });
@@ -130,9 +130,9 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   it('fills a bucket again as time goes by', async () => {
     const area = subject.area();
     const quick = { max: 2, window: 200 };
-    assert.deepEqual(await area.take('a', quick, 5), { granted: 2, retryAfter: 100, left: 0 });
+    assert.deepEqual(await area.takeTokens('a', quick, 5), { granted: 2, retryAfter: 100, left: 0 });
     for (let granted = 0; granted < 4; ) {
-      const taken = await area.take('a', quick);
+      const taken = await area.takeTokens('a', quick);
       assert.ok(taken.granted <= 1 && taken.left < 2);
       granted += taken.granted;
       await setTimeout(taken.retryAfter);
@@ -143,10 +143,10 @@ export function contract(open: () => Subject | Promise<Subject>): void {
     const area = subject.area();
     for (const until of [Date.now() + HOUR, Date.now() - 1]) {
       const count = { max: 2, window: 1, until };
-      const { granted, left } = await area.take(`${until}`, count, 5);
+      const { granted, left } = await area.takeTokens(`${until}`, count, 5);
       assert.deepEqual([granted, left], [2, 0]);
       await setTimeout(20);
-      const refused = await area.take(`${until}`, count, 1, 3);
+      const refused = await area.takeTokens(`${until}`, count, 1, 3);
       assert.deepEqual([refused.granted, refused.left], [0, -3]);
       assert.ok(until < Date.now() ? refused.retryAfter === 0 : refused.retryAfter > HOUR - 60_000);
     }
@@ -155,9 +155,9 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   it('counts a bucket of a thousand million tokens one by one', async () => {
     const area = subject.area();
     const huge = { max: 1_000_000_000, window: 1000 * HOUR };
-    assert.equal((await area.take('a', huge, 999_999_990)).granted, 999_999_990);
+    assert.equal((await area.takeTokens('a', huge, 999_999_990)).granted, 999_999_990);
     for (let left = 9; left >= 0; left--) {
-      const taken = await area.take('a', huge);
+      const taken = await area.takeTokens('a', huge);
       assert.equal(taken.granted, 1);
     }
   });

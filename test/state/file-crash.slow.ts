@@ -190,7 +190,7 @@ describe('a crash at any step', () => {
       const list = values.get(key) ?? [];
       const before = list.at(-1);
       list.push(next);
-      assert.equal(await area.swap(key, before, next, { durable: true }), undefined);
+      assert.equal(await area.compareAndSet(key, before, next, { durable: true }), undefined);
       // What was there before must not come back.
       list.splice(0, list.indexOf(next));
     };

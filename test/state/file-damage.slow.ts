@@ -68,9 +68,9 @@ describe('a state file that is damaged', () => {
     await put(area, 'a', '1');
     const durable = { durable: true };
     await Promise.all([
-      area.swap('b', undefined, '2', durable),
-      area.swap('a', '1', '3', durable),
-      area.swap('c', undefined, '4'),
+      area.compareAndSet('b', undefined, '2', durable),
+      area.compareAndSet('a', '1', '3', durable),
+      area.compareAndSet('c', undefined, '4'),
     ]);
     await put(area, 'b', undefined);
     await engine.close();
@@ -181,7 +181,7 @@ describe('a state file that is damaged', () => {
   it('is marked soon after the last change, in case the process does not end well', async (t) => {
     const path = join(await folder(t), 'state');
     const { engine } = await started(t, path);
-    await engine.area('x').swap('a', undefined, '1');
+    await engine.area('x').compareAndSet('a', undefined, '1');
     const text = line(BEGIN, changes);
     while ((await readFile(path, 'utf8')) !== begin(BEGIN + text.length) + text) await setTimeout(10);
   });

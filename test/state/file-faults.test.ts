@@ -48,10 +48,10 @@ describe('a state file that cannot be written', () => {
       faults.set(operation, code);
       const error = new StateUnavailable(`the state file ${path} cannot be written: ${code}`);
       const keys = Array.from({ length: 10 }, (_, index) => `${index}`);
-      await Promise.all(keys.map((key) => assert.rejects(area.swap(key, undefined, '1', DURABLE), error)));
-      await assert.rejects(area.swap('late', undefined, '1', DURABLE), error);
-      await assert.rejects(area.swap('not durable', undefined, '1'), error);
-      await assert.rejects(area.swap('before', 'wrong', '1'), error);
+      await Promise.all(keys.map((key) => assert.rejects(area.compareAndSet(key, undefined, '1', DURABLE), error)));
+      await assert.rejects(area.compareAndSet('late', undefined, '1', DURABLE), error);
+      await assert.rejects(area.compareAndSet('not durable', undefined, '1'), error);
+      await assert.rejects(area.compareAndSet('before', 'wrong', '1'), error);
       assert.deepEqual(await Promise.all(['before', '9', 'late'].map((key) => area.get(key))), ['1', '1', undefined]);
       faults.clear();
       broken.now += 1000;
@@ -73,12 +73,14 @@ describe('a state file that cannot be written', () => {
     const { engine, faults, done } = broken;
     const area = engine.area('a');
     faults.set('write .new', 'ENOSPC');
-    await assert.rejects(area.swap('a', undefined, '1', DURABLE), StateUnavailable);
+    await assert.rejects(area.compareAndSet('a', undefined, '1', DURABLE), StateUnavailable);
     const attempts = async () => {
       done.length = 0;
-      const calls = Array.from({ length: 10 }, () => assert.rejects(area.swap('b', undefined, '1'), StateUnavailable));
+      const calls = Array.from({ length: 10 }, () =>
+        assert.rejects(area.compareAndSet('b', undefined, '1'), StateUnavailable),
+      );
       await Promise.all(calls);
-      await assert.rejects(area.swap('b', undefined, '1'), StateUnavailable);
+      await assert.rejects(area.compareAndSet('b', undefined, '1'), StateUnavailable);
       return done.filter((operation) => operation === 'open .new').length;
     };
     const counts = [await attempts(), await attempts()];
@@ -96,7 +98,7 @@ describe('a state file that cannot be written', () => {
   it('is written anew when the engine is closed, with what was decided', async (t) => {
     const { engine, faults, path } = await breakable(t);
     faults.set('write .new', 'ENOSPC');
-    await assert.rejects(engine.area('a').swap('a', undefined, '1', DURABLE), StateUnavailable);
+    await assert.rejects(engine.area('a').compareAndSet('a', undefined, '1', DURABLE), StateUnavailable);
     faults.clear();
     await engine.close();
     const again = await started(t, path);
@@ -108,7 +110,7 @@ describe('a state file that cannot be written', () => {
     const { engine, faults, path } = await breakable(t);
     await put(engine.area('a'), 'a', '1');
     faults.set('write .new', 'ENOSPC');
-    await assert.rejects(engine.area('a').swap('b', undefined, '1', DURABLE), StateUnavailable);
+    await assert.rejects(engine.area('a').compareAndSet('b', undefined, '1', DURABLE), StateUnavailable);
     await engine.close();
     assert.equal(await (await started(t, path)).engine.area('a').get('a'), '1');
   });
@@ -118,10 +120,10 @@ describe('a state file that cannot be written', () => {
     const { engine, faults } = broken;
     const area = engine.area('a');
     faults.set('datasync .new', 'EIO').set('sync directory', 'EIO');
-    await assert.rejects(area.swap('a', undefined, '1', DURABLE), StateUnavailable);
+    await assert.rejects(area.compareAndSet('a', undefined, '1', DURABLE), StateUnavailable);
     faults.delete('datasync .new');
     broken.now += 1000;
-    await assert.rejects(area.swap('b', undefined, '1', DURABLE), StateUnavailable);
+    await assert.rejects(area.compareAndSet('b', undefined, '1', DURABLE), StateUnavailable);
     faults.clear();
     broken.now += 1000;
     await put(area, 'b', '1');
@@ -134,7 +136,7 @@ describe('a state file that grows', () => {
   it('is written anew when most of it is outdated, and no sooner', async (t) => {
     const { engine, path, done } = await breakable(t);
     const area = engine.area('a');
-    await area.swap('ended', undefined, large, { ttl: 0 });
+    await area.compareAndSet('ended', undefined, large, { ttl: 0 });
     await put(area, 'kept', 'y');
     const sizes = [];
     for (let count = 0; count < 12; count++) {
@@ -180,8 +182,8 @@ describe('a state file that grows', () => {
     faults.set('sync directory', 'EIO');
     for (let count = 0; count < 6; count++) await put(area, 'a', `${count}${large}`);
     const error = new StateUnavailable(`the state file ${path} cannot be written: EIO`);
-    await assert.rejects(area.swap('b', undefined, '1', DURABLE), error);
-    await assert.rejects(area.swap('b', '1', '2', DURABLE), error);
+    await assert.rejects(area.compareAndSet('b', undefined, '1', DURABLE), error);
+    await assert.rejects(area.compareAndSet('b', '1', '2', DURABLE), error);
     faults.clear();
     await engine.close();
     assert.equal(await (await started(t, path)).engine.area('a').get('b'), '1');
@@ -192,13 +194,13 @@ describe('a state file that grows', () => {
     let now = 0;
     const { engine } = await started(t, path, { capacity: 2, now: () => now });
     const area = engine.area('a');
-    await area.swap('a', undefined, '1', { ttl: 10 });
-    await area.swap('b', undefined, '1');
+    await area.compareAndSet('a', undefined, '1', { ttl: 10 });
+    await area.compareAndSet('b', undefined, '1');
     const full = new StateUnavailable('no room for another key among those that are still live');
-    await assert.rejects(engine.area('b').swap('c', undefined, '1', DURABLE), full);
-    await area.swap('b', '1', '2');
+    await assert.rejects(engine.area('b').compareAndSet('c', undefined, '1', DURABLE), full);
+    await area.compareAndSet('b', '1', '2');
     now = 10;
-    await area.swap('c', undefined, '1');
+    await area.compareAndSet('c', undefined, '1');
     await engine.close();
     assert.doesNotMatch(await readFile(path, 'utf8'), /"b\/c"/);
     const again = await started(t, path, { capacity: 2, now: () => now });

@@ -89,7 +89,7 @@ const DURABLE = { durable: true };
 
 /** Swaps what stands under a key, whatever it is, for good. */
 export async function put(area: StateArea, key: string, next: string | undefined): Promise<void> {
-  assert.equal(await area.swap(key, await area.get(key), next, DURABLE), undefined);
+  assert.equal(await area.compareAndSet(key, await area.get(key), next, DURABLE), undefined);
 }
 
 /** What a change of the writer leaves, by its number; a key is deleted now and then. */

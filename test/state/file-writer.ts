@@ -30,7 +30,7 @@ async function write(writer: number): Promise<void> {
   for (let count = 0; ; ) {
     const key = `${writer}.${count % KEYS_EACH}`;
     try {
-      await area.swap(key, await area.get(key), contentOf(round, count), { durable: true });
+      await area.compareAndSet(key, await area.get(key), contentOf(round, count), { durable: true });
       say(`ack ${key} ${count}`);
       count++;
     } catch (error) {

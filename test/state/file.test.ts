@@ -26,19 +26,19 @@ describe('state in a file', () => {
     const path = join(await folder(t), 'state');
     const first = await started(t, path);
     const [one, other] = [first.engine.area('one'), first.engine.area('an/other')];
-    await one.swap('durable', undefined, 'a', { durable: true });
-    await one.swap('not durable', undefined, 'b\n"\u2028\ud83d');
-    await other.swap('durable', undefined, 'c', { ttl: 1e9 });
-    await other.swap('gone', undefined, 'd');
-    await other.swap('gone', 'd', undefined);
-    await one.take('bucket', { max: 5, window: 1e9 }, 5);
+    await one.compareAndSet('durable', undefined, 'a', { durable: true });
+    await one.compareAndSet('not durable', undefined, 'b\n"\u2028\ud83d');
+    await other.compareAndSet('durable', undefined, 'c', { ttl: 1e9 });
+    await other.compareAndSet('gone', undefined, 'd');
+    await other.compareAndSet('gone', 'd', undefined);
+    await one.takeTokens('bucket', { max: 5, window: 1e9 }, 5);
     await first.engine.close();
     const { engine } = await started(t, path);
     const values = ['durable', 'not durable', 'gone'].map((key) => engine.area('one').get(key));
     assert.deepEqual(await Promise.all(values), ['a', 'b\n"\u2028\ud83d', undefined]);
     assert.equal(await engine.area('an/other').get('durable'), 'c');
     assert.equal(await engine.area('an/other').get('gone'), undefined);
-    assert.equal((await engine.area('one').take('bucket', { max: 5, window: 1e9 })).left, 4);
+    assert.equal((await engine.area('one').takeTokens('bucket', { max: 5, window: 1e9 })).left, 4);
     assert.deepEqual(engine.doubts(), []);
   });
 
@@ -46,9 +46,9 @@ describe('state in a file', () => {
     const path = join(await folder(t), 'state');
     let now = 1000;
     const first = await started(t, path, { now: () => now });
-    await first.engine.area('a').swap('short', undefined, '1', { ttl: 10 });
-    await first.engine.area('a').swap('long', undefined, '1', { ttl: 20 });
-    await first.engine.area('a').swap('over', undefined, '1', { ttl: 0 });
+    await first.engine.area('a').compareAndSet('short', undefined, '1', { ttl: 10 });
+    await first.engine.area('a').compareAndSet('long', undefined, '1', { ttl: 20 });
+    await first.engine.area('a').compareAndSet('over', undefined, '1', { ttl: 0 });
     await first.engine.close();
     now = 1010;
     const { engine } = await started(t, path, { now: () => now });
@@ -62,8 +62,8 @@ describe('state in a file', () => {
   it('is a text that says what was changed, for nobody else to read', async (t) => {
     const path = join(await folder(t), 'state');
     const { engine } = await started(t, path, { now: () => 1000 });
-    await engine.area('x402').swap('0xab', undefined, 'paid', { durable: true, ttl: 500 });
-    await engine.area('x402').swap('0xab', 'paid', undefined, { durable: true });
+    await engine.area('x402').compareAndSet('0xab', undefined, 'paid', { durable: true, ttl: 500 });
+    await engine.area('x402').compareAndSet('0xab', 'paid', undefined, { durable: true });
     await engine.close();
     const text = await readFile(path, 'utf8');
     assert.deepEqual(text.split('\n').slice(0, -1), [
@@ -88,7 +88,7 @@ describe('state in a file', () => {
       counts.datasync = 0;
       for (let round = 0; round < 4; round++) {
         const keys = Array.from({ length: 250 }, (_, index) => `${round} ${index} ${options.durable}`);
-        await Promise.all(keys.map((key) => area.swap(key, undefined, '1', options)));
+        await Promise.all(keys.map((key) => area.compareAndSet(key, undefined, '1', options)));
       }
       return counts.datasync;
     };
@@ -100,8 +100,8 @@ describe('state in a file', () => {
     const path = join(await folder(t), 'state');
     const { engine } = await started(t, path);
     const { size } = await stat(path);
-    assert.equal(await engine.area('a').swap('probe', undefined, undefined), undefined);
-    await engine.area('a').swap('other', undefined, undefined, { durable: true });
+    assert.equal(await engine.area('a').compareAndSet('probe', undefined, undefined), undefined);
+    await engine.area('a').compareAndSet('other', undefined, undefined, { durable: true });
     const text = await readFile(path, 'utf8');
     assert.ok(text.length > size && text.includes('a/other') && !text.includes('a/probe'), text);
   });
@@ -114,7 +114,7 @@ describe('state in a file', () => {
     await put(second.engine.area('a'), 'key', 'of the second');
     const late = { message: 'the state file is not open' };
     for (let times = 0; times < 3; times++)
-      await assert.rejects(first.engine.area('a').swap('late', undefined, 'x', { durable: true }), late);
+      await assert.rejects(first.engine.area('a').compareAndSet('late', undefined, 'x', { durable: true }), late);
     await second.engine.close();
     const { engine } = await started(t, path);
     assert.equal(await engine.area('a').get('key'), 'of the second');
@@ -164,7 +164,7 @@ describe('state in a file', () => {
           } else {
             const [name, next] = taken;
             const area = engine.area('a');
-            assert.equal(await area.swap(name, model.get(name), next, { durable: true }), undefined);
+            assert.equal(await area.compareAndSet(name, model.get(name), next, { durable: true }), undefined);
             if (next === undefined) model.delete(name);
             else model.set(name, next);
           }

@@ -33,7 +33,7 @@ describeServers('an engine whose server fails', (program) => {
         while (!isAway) {
           const key = `${next++}`;
           try {
-            assert.equal(await area.swap(key, undefined, `value ${key}`, { durable: true }), undefined);
+            assert.equal(await area.compareAndSet(key, undefined, `value ${key}`, { durable: true }), undefined);
             acknowledged.push(key);
           } catch (error) {
             assert.ok(error instanceof StateUnavailable, String(error));
@@ -73,22 +73,22 @@ describeServers('an engine whose server fails', (program) => {
         if (rejects) await assert.rejects(command, StateUnavailable);
         else assert.deepEqual(await command, value);
       };
-      await area.swap('known', undefined, '1');
-      await area.take('bucket', limit);
+      await area.compareAndSet('known', undefined, '1');
+      await area.takeTokens('bucket', limit);
       proxy.cutAt(cut);
       await ended(area.get('known'), '1');
       await eventually(() => area.get('known'));
       proxy.cutAt(cut);
-      await ended(area.swap('k', undefined, 'text'), undefined);
+      await ended(area.compareAndSet('k', undefined, 'text'), undefined);
       assert.equal(await eventually(() => area.get('k')), done ? 'text' : undefined);
       proxy.cutAt(cut);
-      await ended(area.swap('known', '1', undefined), undefined);
+      await ended(area.compareAndSet('known', '1', undefined), undefined);
       assert.equal(await eventually(() => area.get('known')), done ? undefined : '1');
       proxy.cutAt(cut);
-      const taking = area.take('bucket', limit);
+      const taking = area.takeTokens('bucket', limit);
       if (rejects) await assert.rejects(taking, StateUnavailable);
       else assert.equal((await taking).granted, 1);
-      const { left } = await eventually(() => area.take('bucket', limit, 0));
+      const { left } = await eventually(() => area.takeTokens('bucket', limit, 0));
       assert.equal(Math.floor(left + 0.01), done ? 8 : 9);
     });
   }
@@ -109,15 +109,15 @@ describeServers('an engine whose server fails', (program) => {
     const [one, other] = [await start(t), await start(t)];
     const proxy = await CuttingProxy.start(t, one.port);
     const area = (await open(t, proxy.url)).area('a');
-    await area.swap('k', undefined, 'one');
+    await area.compareAndSet('k', undefined, 'one');
     await one.command('REPLICAOF', '127.0.0.1', '1');
-    await assert.rejects(area.swap('k', 'one', undefined), /^StateUnavailable|READONLY/);
+    await assert.rejects(area.compareAndSet('k', 'one', undefined), /^StateUnavailable|READONLY/);
     const name = `redis at 127.0.0.1:${proxy.port}`;
     const replica = new StateUnavailable(`${name} is a replica: url must lead to the primary`);
     await eventually(() => assert.rejects(area.get('k'), replica));
-    await assert.rejects(area.swap('k', undefined, 'two'), StateUnavailable);
+    await assert.rejects(area.compareAndSet('k', undefined, 'two'), StateUnavailable);
     proxy.target = other.port;
-    assert.equal(await eventually(() => area.swap('k', undefined, 'two')), undefined);
+    assert.equal(await eventually(() => area.compareAndSet('k', undefined, 'two')), undefined);
     assert.equal(await other.command('GET', 'sdp:a:v:k'), 'two');
   });
 
@@ -125,40 +125,40 @@ describeServers('an engine whose server fails', (program) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
     await server.command('REPLICAOF', '127.0.0.1', '1');
-    await assert.rejects(area.take('k', limit), /READONLY/);
+    await assert.rejects(area.takeTokens('k', limit), /READONLY/);
     await server.command('REPLICAOF', 'NO', 'ONE');
-    assert.equal((await eventually(() => area.take('k', limit))).left, 9);
+    assert.equal((await eventually(() => area.takeTokens('k', limit))).left, 9);
   });
 
   it('deletes, but writes nothing, where there is no memory left', async (t) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
-    await area.swap('k', undefined, '1');
+    await area.compareAndSet('k', undefined, '1');
     await server.command('CONFIG', 'SET', 'maxmemory', '1');
-    await assert.rejects(area.swap('other', undefined, '1'), (error) => {
+    await assert.rejects(area.compareAndSet('other', undefined, '1'), (error) => {
       assert.ok(error instanceof StateUnavailable);
       const message = `${server.name} answered: OOM command not allowed when used memory > 'maxmemory'.`;
       assert.equal(error.message.slice(0, message.length), message);
       return true;
     });
-    await assert.rejects(area.swap('k', '1', '2'), /OOM/);
-    await assert.rejects(area.take('k', limit), /OOM/);
+    await assert.rejects(area.compareAndSet('k', '1', '2'), /OOM/);
+    await assert.rejects(area.takeTokens('k', limit), /OOM/);
     assert.equal(await area.get('k'), '1');
-    assert.equal(await area.swap('k', '1', undefined), undefined);
+    assert.equal(await area.compareAndSet('k', '1', undefined), undefined);
     assert.equal(await area.get('k'), undefined);
     await server.command('CONFIG', 'SET', 'maxmemory', '0');
-    assert.equal(await area.swap('k', undefined, '1'), undefined);
+    assert.equal(await area.compareAndSet('k', undefined, '1'), undefined);
   });
 
   it('writes nothing where too few replicas would get it', async (t) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
-    await assert.rejects(area.swap('k', undefined, '1'), /NOREPLICAS/);
-    await assert.rejects(area.swap('k', undefined, undefined), /NOREPLICAS/);
+    await assert.rejects(area.compareAndSet('k', undefined, '1'), /NOREPLICAS/);
+    await assert.rejects(area.compareAndSet('k', undefined, undefined), /NOREPLICAS/);
     assert.equal(await area.get('k'), undefined);
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '0');
-    assert.equal(await area.swap('k', undefined, '1'), undefined);
+    assert.equal(await area.compareAndSet('k', undefined, '1'), undefined);
   });
 
   it('waits while the server stands still, and goes on with it', async (t) => {
@@ -166,7 +166,7 @@ describeServers('an engine whose server fails', (program) => {
     const area = (await open(t, server.url)).area('a');
     server.signal('SIGSTOP');
     let settled = 0;
-    const swaps = ['1', '2', '3'].map((next) => area.swap('k', undefined, next).finally(() => settled++));
+    const swaps = ['1', '2', '3'].map((next) => area.compareAndSet('k', undefined, next).finally(() => settled++));
     await setTimeout(100);
     assert.equal(settled, 0);
     server.signal('SIGCONT');
@@ -180,18 +180,18 @@ describeServers('an engine whose server fails', (program) => {
     await assert.rejects(area.get('k'), new StateUnavailable(`${server.name} does not answer`));
     await assert.rejects(area.get('k'), StateUnavailable);
     server.signal('SIGCONT');
-    assert.equal(await eventually(() => area.swap('k', undefined, '1')), undefined);
+    assert.equal(await eventually(() => area.compareAndSet('k', undefined, '1')), undefined);
   });
 
   it('finds nothing in a server that was emptied', async (t) => {
     const server = await start(t);
     const area = (await open(t, server.url)).area('a');
-    await area.swap('k', undefined, '1');
-    await area.take('k', limit, 10);
+    await area.compareAndSet('k', undefined, '1');
+    await area.takeTokens('k', limit, 10);
     await server.command('FLUSHALL');
     assert.equal(await area.get('k'), undefined);
-    assert.deepEqual(await area.swap('k', '1', '2'), {});
-    assert.deepEqual(await area.take('k', limit, 3), { granted: 3, retryAfter: 0, left: 7 });
+    assert.deepEqual(await area.compareAndSet('k', '1', '2'), {});
+    assert.deepEqual(await area.takeTokens('k', limit, 3), { granted: 3, retryAfter: 0, left: 7 });
   });
 
   it('can be closed while the server is away, stands still, or never was there', async (t) => {

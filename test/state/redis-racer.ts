@@ -9,7 +9,7 @@ const area = engine.area('races');
 
 process.on('message', async (race: string) => {
   const names = Array.from({ length: Number(callers) }, (_, index) => `${process.pid}/${index}`);
-  const swaps = names.map((name) => area.swap(race, undefined, name, { durable: true }));
+  const swaps = names.map((name) => area.compareAndSet(race, undefined, name, { durable: true }));
   const standing = await Promise.all(swaps);
   process.send?.(names.map((name, index) => ({ name, standing: standing[index]?.value })));
 });

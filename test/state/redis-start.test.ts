@@ -54,10 +54,10 @@ describeServers('the start of an engine', (program) => {
       `settings.state: appendfsync of ${name} cannot be read: allow its user CONFIG GET, or make sure of "appendfsync always"`,
     ]);
     const area = engine.area('a');
-    assert.equal(await area.swap('k', undefined, '1', { ttl: 1000, keepLonger: true }), undefined);
+    assert.equal(await area.compareAndSet('k', undefined, '1', { ttl: 1000, keepLonger: true }), undefined);
     assert.equal(await area.get('k'), '1');
-    assert.equal(await area.swap('k', '1', undefined), undefined);
-    assert.equal((await area.take('k', { max: 2, window: 1000 })).granted, 1);
+    assert.equal(await area.compareAndSet('k', '1', undefined), undefined);
+    assert.equal((await area.takeTokens('k', { max: 2, window: 1000 })).granted, 1);
     assert.match(
       (await errorOf(t, { url: `${url}/1`, username: 'app', password: 'pass' })) ?? '',
       /^Error: settings\.state: redis at \S+ does not allow its user what is needed: NOPERM .*'select'/,
@@ -151,7 +151,7 @@ describeServers('the start of an engine', (program) => {
     const url = `rediss://127.0.0.1:${tlsPort}`;
     const own = { ca: cert, servername: 'redis.test' };
     const { engine } = await started(t, { url, tls: { ...own, cert, key } });
-    assert.equal(await engine.area('a').swap('k', undefined, '1'), undefined);
+    assert.equal(await engine.area('a').compareAndSet('k', undefined, '1'), undefined);
     const also = await started(t, { url: url.replace('rediss', 'redis'), tls: { ...own, cert, key } });
     assert.equal(await also.engine.area('a').get('k'), '1');
     const reasonOf = async (given: Given) => (await errorOf(t, given))?.replace(/^.*127\.0\.0\.1:\d+ /, '');

@@ -64,7 +64,7 @@ describe('a reservation', () => {
 
   it('is refused, and nothing is overwritten, where something stands that is no payment', async () => {
     const { area, payments } = setUp();
-    await area.swap(name(1), undefined, 'garbage');
+    await area.compareAndSet(name(1), undefined, 'garbage');
     const message = `what stands under payment ${name(1)} in settings.state cannot be read`;
     await assert.rejects(payments.reserve(ticketFor(name(1)), LEASE), { name: 'Error', message });
     assert.equal(await area.get(name(1)), 'garbage');
@@ -132,7 +132,7 @@ describe('a redemption', () => {
     it(`is not refunded while the count is ${JSON.stringify(text)}`, async () => {
       const { area, payments } = setUp();
       const key = `refunds ${name(1)}`;
-      await area.swap(key, undefined, text);
+      await area.compareAndSet(key, undefined, text);
       const ticket = await redeemed(payments);
       await assert.rejects(payments.refund(ticket, LIFE, true), {
         message: `what stands under ${key} in settings.state cannot be read`,
@@ -153,13 +153,13 @@ describe('an answer of the state that is lost', () => {
   /** An area whose n-th swap fails, once it was done or before. */
   function failing(area: StateArea, at: number, isDone: boolean): StateArea {
     let swaps = 0;
-    const swap: StateArea['swap'] = async (...args) => {
+    const compareAndSet: StateArea['compareAndSet'] = async (...args) => {
       swaps += 1;
-      if (swaps !== at) return area.swap(...args);
-      if (isDone) await area.swap(...args);
+      if (swaps !== at) return area.compareAndSet(...args);
+      if (isDone) await area.compareAndSet(...args);
       throw new StateUnavailable('cut');
     };
-    return { get: (key) => area.get(key), swap, take: area.take.bind(area) };
+    return { get: (key) => area.get(key), compareAndSet, takeTokens: area.takeTokens.bind(area) };
   }
 
   for (const isDone of [true, false]) {

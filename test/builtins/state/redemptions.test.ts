@@ -28,8 +28,8 @@ function setUp(t: TestContext) {
   };
   const area: StateArea = {
     get: (key) => ask(() => memory.get(key)),
-    swap: (...args) => ask(() => memory.swap(...args)),
-    take: (...args) => ask(() => memory.take(...args)),
+    compareAndSet: (...args) => ask(() => memory.compareAndSet(...args)),
+    takeTokens: (...args) => ask(() => memory.takeTokens(...args)),
   };
   const lines: string[] = [];
   const line = (message: string) => void lines.push(message);
@@ -227,7 +227,7 @@ describe('a ledger that was emptied', () => {
     const { clock, memory, replica } = setUp(t);
     const redemptions = replica();
     await redemptions.start();
-    await memory.swap('ledger', await memory.get('ledger'), undefined);
+    await memory.compareAndSet('ledger', await memory.get('ledger'), undefined);
     clock.now += 5000;
     redemptions.look();
     await new Promise((done) => setImmediate(done));
@@ -243,7 +243,7 @@ describe('a ledger that was emptied', () => {
     await redemptions.start();
     const paid = minedAt(clock.now);
     const emptied = async () => {
-      for (const key of ['ledger', '0x01']) await memory.swap(key, await memory.get(key), undefined);
+      for (const key of ['ledger', '0x01']) await memory.compareAndSet(key, await memory.get(key), undefined);
       clock.now += 1;
       return paid();
     };

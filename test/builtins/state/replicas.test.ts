@@ -91,12 +91,12 @@ describe('an answer that no process has', () => {
   it('was stored between two looks: the lock is given back', async () => {
     let looks = 0;
     const { replica, search, area } = setUp((inner) => ({
-      swap: inner.swap.bind(inner),
-      take: inner.take.bind(inner),
+      compareAndSet: inner.compareAndSet.bind(inner),
+      takeTokens: inner.takeTokens.bind(inner),
       get: async (key) => {
         looks += 1;
         const text = await inner.get(key);
-        if (looks === 1) await inner.swap(key, undefined, `${NOW} ${answer('b').json}`);
+        if (looks === 1) await inner.compareAndSet(key, undefined, `${NOW} ${answer('b').json}`);
         return text;
       },
     }));
@@ -115,14 +115,14 @@ describe('an engine that fails', () => {
         if (asked === failing) throw new StateUnavailable('away');
       };
       const { replica, search } = setUp((inner) => ({
-        take: inner.take.bind(inner),
+        takeTokens: inner.takeTokens.bind(inner),
         get: async (key) => {
           fail();
           return inner.get(key);
         },
-        swap: async (...args) => {
+        compareAndSet: async (...args) => {
           fail();
-          return inner.swap(...args);
+          return inner.compareAndSet(...args);
         },
       }));
       const { found, lock } = await search(replica());
@@ -141,13 +141,13 @@ describe('an engine that fails', () => {
     ];
     for (const text of texts) {
       const { replica, search, area } = setUp();
-      await area.swap('key', undefined, text);
+      await area.compareAndSet('key', undefined, text);
       const { found, lock } = await search(replica());
       assert.deepEqual([found, lock === undefined], [undefined, false], text);
       lock?.release();
     }
     const { replica, search, area } = setUp();
-    await area.swap('key', undefined, `${NOW} ${good}`);
+    await area.compareAndSet('key', undefined, `${NOW} ${good}`);
     assert.equal((await search(replica())).found?.value.json, good);
   });
 });

@@ -24,8 +24,8 @@ function setUp(t: TestContext) {
   };
   const area: StateArea = {
     get: (key) => guard(() => memory.get(key)),
-    swap: (...args) => guard(() => memory.swap(...args)),
-    take: (...args) => guard(() => memory.take(...args)),
+    compareAndSet: (...args) => guard(() => memory.compareAndSet(...args)),
+    takeTokens: (...args) => guard(() => memory.takeTokens(...args)),
   };
   // As the service has it, which looks once a second: all of its processes notice.
   const sinceFailure = () => (engine.isAway ? 0 : clock.now - engine.wasAwayAt);
@@ -82,7 +82,7 @@ describe('async requests that replicas share', () => {
   it('do not show their id in the engine', async (t) => {
     const { replica, memory } = setUp(t);
     const keys: string[] = [];
-    t.mock.method(memory, 'swap', async (key: string) => void keys.push(key));
+    t.mock.method(memory, 'compareAndSet', async (key: string) => void keys.push(key));
     await replica().records.reserve('secret-id', 'alice');
     assert.equal(keys.length, 1);
     assert.ok(keys[0]?.startsWith(`${NODE} `) && !keys[0].includes('secret-id'), keys[0]);

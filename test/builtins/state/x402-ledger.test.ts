@@ -61,7 +61,7 @@ describe('the ledger of payments', () => {
   for (const text of ['', 'null', '{}', '{"began":1,"life":"x","past":[]}'])
     it(`that somebody else wrote stops all payments: ${text}`, async () => {
       const area = new MemoryArea();
-      await area.swap('ledger', undefined, text);
+      await area.compareAndSet('ledger', undefined, text);
       await assert.rejects(at(area, 1, 0), new StateUnreadable('x402:ledger'));
     });
 });

@@ -64,12 +64,12 @@ describe('state-postgres and its database', () => {
 
   it('is shared by replicas that start at once, and outlives them', async (t) => {
     const areas = (await replicas(t, 3)).map((engine) => engine.area('shared'));
-    const swaps = await Promise.all(areas.map((area) => area.swap('k', undefined, 'same')));
+    const swaps = await Promise.all(areas.map((area) => area.compareAndSet('k', undefined, 'same')));
     assert.deepEqual(
       swaps.filter((swap) => swap !== undefined),
       [{ value: 'same' }, { value: 'same' }],
     );
-    const taken = await Promise.all(areas.map((area) => area.take('k', { max: 2, window: 1000 * HOUR })));
+    const taken = await Promise.all(areas.map((area) => area.takeTokens('k', { max: 2, window: 1000 * HOUR })));
     assert.deepEqual(taken.map(({ granted }) => granted).toSorted(), [0, 1, 1]);
     const [later] = await replicas(t, 1);
     assert.equal(await later?.area('shared').get('k'), 'same');
@@ -79,12 +79,12 @@ describe('state-postgres and its database', () => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const [engine] = await replicas(t, 1);
     const area = engine?.area('purged') ?? assert.fail();
-    await area.swap('a', undefined, '1', { ttl: 0 });
-    await area.swap('b', 'something', '1');
-    await area.swap('c', undefined, '1', { ttl: HOUR });
-    await area.swap('d', undefined, '1');
-    await area.take('a', { max: 1, window: 1000 }, 0);
-    await area.take('b', { max: 1, window: HOUR });
+    await area.compareAndSet('a', undefined, '1', { ttl: 0 });
+    await area.compareAndSet('b', 'something', '1');
+    await area.compareAndSet('c', undefined, '1', { ttl: HOUR });
+    await area.compareAndSet('d', undefined, '1');
+    await area.takeTokens('a', { max: 1, window: 1000 }, 0);
+    await area.takeTokens('b', { max: 1, window: HOUR });
     t.mock.timers.tick(60_000);
     await eventually(async () => {
       const { rows } = await running.db.query(
