@@ -28,6 +28,9 @@ export interface PaymentFacts {
 /** What pays for a request, for records of it; left by whoever takes the payment, and again when more of it is known. */
 export const payment = new ContextKey<PaymentFacts>('payment', { logged: true });
 
+/** The request on whose behalf a plugin asks with this one. */
+export const askedFor = new ContextKey<Exchange>('askedFor', { once: true });
+
 /** The bytes of the body as the client sent them, for those who check a signature over them; left at `parseBody`. */
 export const rawBody = new ContextKey<Uint8Array>('rawBody', { once: true });
 

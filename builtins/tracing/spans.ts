@@ -1,4 +1,5 @@
 import type { Context, Span } from '@opentelemetry/api';
+import { askedFor } from '../../plugins-sdk/context-keys.ts';
 import { type FailureClass, failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   type ApiResponse,
@@ -96,19 +97,27 @@ export class RequestSpans {
     const known = requestSpan.get(exchange);
     if (known !== undefined || PROBES.has(exchange.route)) return known;
     readHeaders(exchange);
-    const { api, tracer } = this.#tracing;
-    const { method, route } = exchange;
+    const { api } = this.#tracing;
     const epoch = Date.now() - performance.now();
-    const startTime = epoch + performance.now() - exchange.elapsed();
-    const attributes = { 'http.request.method': method, 'http.route': route };
-    const options = { kind: api.SpanKind.SERVER, startTime, attributes };
-    const span = tracer.startSpan(`${method} ${route}`, options, this.#parentOf(exchange));
+    const span = this.#start(exchange, epoch + performance.now() - exchange.elapsed());
     const { traceId: id, traceFlags } = span.spanContext();
     const isSampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
     const traced = { span, context: api.trace.setSpan(api.ROOT_CONTEXT, span), isSampled, epoch };
     requestSpan.set(exchange, traced);
     traceId.set(exchange, id);
     return traced;
+  }
+
+  /** A client's request has a span of the server; one that a plugin asks for has a span under that. */
+  #start(exchange: Exchange, startTime: number): Span {
+    const { api, tracer } = this.#tracing;
+    const client = askedFor.get(exchange);
+    const within = client && this.#of(client);
+    if (within !== undefined) return tracer.startSpan('ask', { startTime }, within.context);
+    const { method, route } = exchange;
+    const attributes = { 'http.request.method': method, 'http.route': route };
+    const options = { kind: api.SpanKind.SERVER, startTime, attributes };
+    return tracer.startSpan(`${method} ${route}`, options, this.#parentOf(exchange));
   }
 
   /** The client's span, if it names one. Its `tracestate` goes upstream, and is nothing for the collector. */

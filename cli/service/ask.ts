@@ -8,9 +8,8 @@ import type { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal } from '../../kernel/refusal.ts';
 import { isStream } from '../../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
+import { askedFor } from '../../plugins-sdk/context-keys.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
-import { randomId } from '../../plugins-sdk/index.ts';
-import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
 import type { AskedResponse } from '../../plugins-sdk/services.ts';
 import { messageOf } from '../text.ts';
 
@@ -27,15 +26,15 @@ interface Asked {
 
 /** Requests that ask for each other. */
 const MAX_DEPTH = 8;
-/** The endpoints that a request was asked for on behalf of. */
-const chains = privateNotes<readonly string[]>();
 
 /** @throws Error when it would not end. */
-function chainOf(as: Exchange, id: string): readonly string[] {
-  const chain = [...(chains.get(as) ?? []), ...(as.resolved === undefined ? [] : [as.resolved.id])];
-  if (chain.includes(id.toLowerCase())) throw new Error('an endpoint asks for itself');
-  if (chain.length >= MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
-  return chain;
+function checkChain(as: Exchange, id: string): void {
+  let depth = 0;
+  for (let one: Exchange | undefined = as; one !== undefined; one = askedFor.get(one)) {
+    if (one.resolved?.id === id.toLowerCase()) throw new Error('an endpoint asks for itself');
+    if (one.resolved !== undefined) depth += 1;
+  }
+  if (depth >= MAX_DEPTH) throw new Error(`requests ask for each other, more than ${MAX_DEPTH} deep`);
 }
 
 /** Passes a plugin's request through the pipeline as if the client had sent it. */
@@ -44,13 +43,15 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
   if (!control.isExchange(as))
     throw new TypeError('services.ask takes {as: exchange}, the request on whose behalf it asks');
-  const { method, route, headers, socketAddress } = as;
+  const { requestId, method, route, headers, socketAddress } = as;
   const parameters = parametersOf(asked);
-  const exchange = new Exchange({ requestId: randomId(), method, route, headers, socketAddress });
+  // The id is that which the client is told: by it, what was done for the client is found.
+  const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parameters);
   const budget = control.budgets(as).get(plugin);
   if (budget?.exhausted) throw new Error('the budget has ended');
-  chains.set(exchange, chainOf(as, id));
+  checkChain(as, id);
+  askedFor.set(exchange, as);
   // Timers and other clients have their turn between two requests, however a plugin asks.
   await immediate();
   const tasks: (() => void)[] = [];

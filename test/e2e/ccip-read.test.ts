@@ -1,8 +1,11 @@
 /** What contracts ask by ERC-3668 is answered as a client's request is, and refused so that clients try other gateways where those may answer. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { oneApi } from '../support/answers.ts';
+import { type AuditLine, auditLines } from '../support/audit.ts';
+import { eventually } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -39,8 +42,9 @@ describe('CCIP-Read', () => {
   before(async () => {
     upstream = await startUpstream({ '*': faults.json({ price: 2064 }), '/gone': faults.serverError() });
     const { files, plugins } = pluginFiles({ unwilling });
-    const settings = { ccipRead: true, openapi: true, plugins };
-    service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }), { files });
+    const settings = { ccipRead: true, openapi: true, plugins, audit: { path: 'audit.jsonl' } };
+    const env = { LOG_FORMAT: 'json' };
+    service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }), { files, env });
   });
   after(async () => {
     await service?.stop();
@@ -98,6 +102,23 @@ describe('CCIP-Read', () => {
       assert.equal(receiptSignature, '0x');
       await verifyEncoded(answer, TEST_ADDRESS);
     }
+  });
+
+  it('is found by the X-Request-Id of its response: what was asked, in the log and in the audit record', async () => {
+    const response = await get(callOf(idOf('plain'), '{}'));
+    const id = response.headers.get('x-request-id');
+    const linesOf = () =>
+      service.logs.filter(({ message, fields }) => message === 'request' && fields.requestId === id);
+    const [asked, outer] = await eventually(() => (linesOf().length > 1 ? linesOf() : undefined), 'both lines');
+    const path = join(service.folder, 'audit.jsonl');
+    let line: AuditLine | undefined;
+    while (line === undefined) line = (await auditLines(path)).find(({ requestId }) => requestId === id);
+    assert.deepEqual(
+      [asked?.fields.endpoint, outer?.fields.endpoint, line?.endpoint],
+      ['api/plain', undefined, 'api/plain'],
+    );
+    assert.equal(Object(asked?.fields.signed).digest, line?.digest);
+    assert.equal(outer?.fields.route, '/ccip/:sender/:data.json');
   });
 
   it('is for pages of other origins, also with a preflight', async () => {

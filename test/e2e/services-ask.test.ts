@@ -108,6 +108,28 @@ export default {
     await looping.stop();
   });
 
+  it('and so are those of endpoints with a cache, which would wait for each other', async () => {
+    const files = pluginFiles({
+      loop: `export default {
+  name: 'loop',
+  setup: ({ ask, endpoints }) => ({
+    hooks: { callApi: async (_, exchange) => {
+      const other = endpoints.find(({ name }) => name !== exchange.endpoint.name);
+      const { body } = await ask(other.id, {}, { as: exchange });
+      return { data: JSON.parse(body), status: 200 };
+    } },
+  }),
+};`,
+    });
+    const cached = { cache: { maxAge: 60_000 } };
+    const config = oneApi(upstream.url, { a: cached, b: cached }, { settings: { plugins: files.plugins } });
+    const looping = await startTestService(config, { files: files.files });
+    assert.equal((await looping.post('api/a')).status, 200);
+    const reasons = looping.logs.filter(({ message }) => message === 'Internal server error');
+    assert.match(String(reasons[0]?.fields?.reason), /an endpoint asks for itself/);
+    await looping.stop();
+  });
+
   it('takes a request on whose behalf it asks, and the id of an endpoint', async () => {
     const files = pluginFiles({
       odd: `export default {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { Interface } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts';
@@ -58,7 +59,9 @@ describe('spans of requests go to a collector', () => {
     });
     upstream = await startUpstream({ '*': faults.json({ value: 7 }), '/failing': faults.serverError() });
     service = await startTestService(
-      oneApi(upstream.url, endpoints, { settings: { plugins: [{ source: './retry.mjs', timeout: 5000 }] } }),
+      oneApi(upstream.url, endpoints, {
+        settings: { ccipRead: true, plugins: [{ source: './retry.mjs', timeout: 5000 }] },
+      }),
       { files: { 'retry.mjs': RETRY } },
     );
   });
@@ -262,6 +265,28 @@ describe('spans of requests go to a collector', () => {
     const call = children.find(({ kind }) => kind === 'client');
     assert.equal(call?.parentId, root.spanId);
     assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
+  });
+
+  it('has what contracts ask for under the request that brought it', async () => {
+    const { id, traceparent } = newTrace();
+    const data = new Interface(['function ask(bytes32, string)']).encodeFunctionData('ask', [
+      service.ids['api/plain'],
+      '{}',
+    ]);
+    const url = `${service.url}/ccip/0x${'5e'.repeat(20)}/${data}.json`;
+    assert.equal((await fetch(url, { headers: { traceparent } })).status, 200);
+    const { root, children } = await traceOf(id);
+    assert.deepEqual(
+      [root.name, root.parentId, root.attributes['sdp.endpoint']],
+      ['GET /ccip/:sender/:data.json', '00f067aa0ba902b7', undefined],
+    );
+    const asked = children.find(({ name }) => name === 'ask') ?? assert.fail('a span of what was asked for');
+    assert.deepEqual(
+      [asked.parentId, asked.kind, asked.attributes['sdp.endpoint'], asked.attributes['http.response.status_code']],
+      [root.spanId, 'internal', 'plain', 200],
+    );
+    const call = children.find(({ kind }) => kind === 'client');
+    assert.equal(call?.parentId, asked.spanId);
   });
 
   it('has a span for what no endpoint serves, and none for the probes', async () => {
