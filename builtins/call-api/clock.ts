@@ -10,6 +10,8 @@ const LONGEST_CALL_MS = 1000;
 const TOLERANCE_MS = 2000;
 /** Milliseconds after which a look says nothing any more. */
 const LIFETIME_MS = 600_000;
+/** Hosts that count: a plugin may ask others than those of the config. */
+const MOST_HOSTS = 100;
 /** Milliseconds from which a warning says that the clock is off, and below which it is over. */
 const OFF_MS = 5000;
 const AGREES_MS = 4000;
@@ -45,7 +47,7 @@ export class UpstreamClocks {
   look(host: string, { date, age }: BoundedResponse['headers'], duration: number): void {
     const at = performance.now();
     const before = this.#looks.get(host);
-    if (before !== undefined && at - before.at < SPACING_MS) return;
+    if (before === undefined ? this.#looks.size >= MOST_HOSTS : at - before.at < SPACING_MS) return;
     const told = Date.parse(String(date));
     const isOld = age !== undefined && age !== '0';
     if (isOld || duration > LONGEST_CALL_MS || Number.isNaN(told)) return;
@@ -65,7 +67,8 @@ export class UpstreamClocks {
 
   /** In ascending order; none where more hosts are yet to be known than are known: the first could be the one that is wrong. */
   #offsets(): readonly number[] {
-    const looks = [...this.#looks.values()].filter(({ at }) => performance.now() - at < LIFETIME_MS);
+    const since = performance.now() - LIFETIME_MS;
+    const looks = [...this.#looks.values()].filter(({ at }) => at > since);
     const offsets = looks.flatMap(({ offset }) => offset ?? []);
     return offsets.length > looks.filter(({ isFirst }) => isFirst).length ? offsets.sort((a, b) => a - b) : [];
   }

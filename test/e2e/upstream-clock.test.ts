@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { UpstreamClocks } from '../../builtins/call-api/clock.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { startTestService } from '../support/service.ts';
@@ -144,5 +145,22 @@ describe('the clock of a service, by those of its upstreams', () => {
     assert.equal(said().length, 1);
     pass(600);
     assert.equal(await offset(), Number.NaN);
+  });
+
+  it('is judged by a hundred hosts at most, those that were asked first', (t) => {
+    let passed = 0;
+    t.mock.method(performance, 'now', () => passed);
+    const nothing = () => undefined;
+    const clocks = new UpstreamClocks(() => passed, { debug: nothing, info: nothing, warn: nothing, error: nothing });
+    const lookTwice = (kind: string, count: number, behind: number) => {
+      for (const _ of [1, 2]) {
+        passed += 4000;
+        const date = new Date(passed - behind).toUTCString();
+        for (let i = 0; i < count; i++) clocks.look(`${kind}${i}.example`, { date }, 0);
+      }
+    };
+    lookTwice('right', 100, 500);
+    lookTwice('wrong', 101, 3_600_000);
+    assert.ok(Math.abs(clocks.offset ?? 9999) < 1000, String(clocks.offset));
   });
 });

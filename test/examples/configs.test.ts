@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { rootCertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { definitions } from '../../cli/service/index.ts';
 import { loadConfig } from '../../config/index.ts';
 
@@ -27,6 +29,14 @@ describe('the example configs', () => {
       [['prices', 'eth-usd', '0xb957de181f1b103b90c4e12b3d22061bc78e1029799d013f2a0c49287df585ab']],
     );
     assert.deepEqual(warnings, []);
+  });
+
+  it('complete: every key of settings', async () => {
+    const { properties } = JSON.parse(
+      await readFile(new URL('../../config/config.schema.json', import.meta.url), 'utf8'),
+    );
+    const { settings } = parse(await readFile(fileOf('complete'), 'utf8'));
+    assert.deepEqual(Object.keys(settings).toSorted(), Object.keys(properties.settings.properties).toSorted());
   });
 
   it('complete: every feature, with the warnings that it explains', async () => {
