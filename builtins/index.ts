@@ -38,7 +38,7 @@ import { tlsProof } from './tls-proof/index.ts';
 import { tracing } from './tracing/index.ts';
 import { upstreamBreaker } from './upstream-breaker.ts';
 import { upstreamMirrors } from './upstream-mirrors.ts';
-import { upstreamOauth2 } from './upstream-oauth2.ts';
+import { upstreamOauth2 } from './upstream-oauth2/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 
 /** Those with routes of their own, and those that only look on. */

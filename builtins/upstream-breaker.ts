@@ -4,15 +4,16 @@ import {
   definePlugin,
   type Endpoint,
   millisecondsSchema,
-  refTo,
   type Services,
   StateKey,
   type Taps,
   Type,
 } from '../plugins-sdk/index.ts';
 import type { Log } from '../plugins-sdk/log.ts';
+import type { Measure } from '../plugins-sdk/meters.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
 import { failureKindOf, unavailable } from './shared/upstream-failure.ts';
+import { basesOf, hostOf } from './shared/upstream-hosts.ts';
 
 const DEFAULTS = { failures: 5, openFor: 30_000 };
 
@@ -52,46 +53,65 @@ function policyOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Policy | unde
   return value === true ? DEFAULTS : { ...DEFAULTS, ...value };
 }
 
+/** What a breaker turns to; `half_open` each time that one call tries whether the host is back. */
+type Turn = 'open' | 'half_open' | 'closed';
+
+/** What an API wants of its breakers, and who is told of their turns. */
+interface Rules extends Policy {
+  readonly log: Log;
+  readonly turns: Measure<'api' | 'host' | 'to'>;
+}
+
 /** What calls of a host came to. Closed, it lets all of them pass; open, none; once its time is over, one at a time. */
 class Breaker {
+  readonly api: string;
+  readonly host: string;
   #failures = 0;
   #openUntil: number | undefined;
   #isTrying = false;
-  readonly #host: string;
 
-  constructor(host: string) {
-    this.#host = host;
+  constructor(api: string, host: string) {
+    this.api = api;
+    this.host = host;
   }
 
-  get isOpen(): boolean {
-    return this.#openUntil !== undefined;
+  /** `trying`: its time is over, and one call tells whether the host is back. */
+  get state(): 'up' | 'away' | 'trying' {
+    if (this.#openUntil === undefined) return 'up';
+    return this.#openUntil > performance.now() ? 'away' : 'trying';
   }
 
   /**
    * @returns whether the call is the one that tries.
    * @throws Refusal 503 while it is open.
    */
-  begin(): boolean {
+  begin(rules: Rules): boolean {
     if (this.#openUntil === undefined) return false;
     const left = this.#openUntil - performance.now();
-    if (left > 0 || this.#isTrying) throw unavailable(this.#host, left);
+    if (left > 0 || this.#isTrying) throw unavailable(this.host, left);
     this.#isTrying = true;
+    this.#tell(rules, 'half_open');
     return true;
   }
 
   /** @param hasFailed undefined: the call says nothing of the host. */
-  end(isTrial: boolean, hasFailed: boolean | undefined, { failures, openFor }: Policy, log: Log): void {
+  end(isTrial: boolean, hasFailed: boolean | undefined, rules: Rules): void {
     if (isTrial) this.#isTrying = false;
     if (hasFailed === undefined) return;
-    const wasOpen = this.isOpen;
+    const wasOpen = this.#openUntil !== undefined;
     this.#failures = hasFailed ? this.#failures + 1 : 0;
     // One that began before it opened tells nothing new by failing.
     if (wasOpen && hasFailed && !isTrial) return;
-    const isOpen = hasFailed && (isTrial || this.#failures >= failures);
-    this.#openUntil = isOpen ? performance.now() + openFor : undefined;
-    const fields = { host: this.#host, failures: this.#failures };
-    if (isOpen && !wasOpen) log.warn('an upstream is asked no more for a while: it has failed too often', fields);
-    if (wasOpen && !isOpen) log.info('an upstream answers again', fields);
+    const isOpen = hasFailed && (isTrial || this.#failures >= rules.failures);
+    this.#openUntil = isOpen ? performance.now() + rules.openFor : undefined;
+    if (isOpen || wasOpen) this.#tell(rules, isOpen ? 'open' : 'closed');
+    const fields = { host: this.host, failures: this.#failures };
+    if (isOpen && !wasOpen) rules.log.warn('an upstream is asked no more for a while: it has failed too often', fields);
+    if (wasOpen && !isOpen) rules.log.info('an upstream answers again', fields);
+  }
+
+  #tell({ turns }: Rules, to: Turn): void {
+    turns({ api: this.api, host: this.host, to }, 1);
   }
 }
 
@@ -101,25 +121,52 @@ const counted = new ContextKey<Set<Breaker>>('breakers that count the failure');
 /** By API and host: what clients of one API ask cannot shut another one off. Shared by the generations before and after a reload. */
 const kept = new StateKey<Map<string, Breaker>>('breakers of upstreams');
 
-const hostOf = (url: string) => /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
+const nameOf = (api: string, host: string) => `${api} ${host}`;
 
-function breaking({ endpoints, states, meters, status, log }: Services): NonNullable<Taps['callApi']> {
-  const breakers = states.keep(kept, '', () => new Map<string, Breaker>());
+/** Those of the hosts that the config names: a plugin that turns to another one decides by itself how often. */
+function breakersOf({ endpoints, states, meters, status }: Services) {
+  const before = states.keep(kept, '', () => new Map<string, Breaker>());
+  const breakers = new Map<string, Breaker>();
+  for (const endpoint of endpoints.filter((each) => policyOf(each) !== undefined)) {
+    for (const host of basesOf(endpoint).map(hostOf)) {
+      const name = nameOf(endpoint.api, host);
+      breakers.set(name, before.get(name) ?? new Breaker(endpoint.api, host));
+    }
+  }
+  before.clear();
+  for (const [name, each] of breakers) before.set(name, each);
+  const all = [...breakers.values()];
   meters.gauge(
     { name: 'upstream_breakers_open', help: 'Upstream hosts that are asked no more, since they failed too often' },
-    () => [...breakers.values()].filter(({ isOpen }) => isOpen).length,
+    () => all.filter(({ state }) => state !== 'up').length,
   );
-  status.show('breakers', () => [...breakers].map(([name, { isOpen }]) => ({ name, state: isOpen ? 'away' : 'up' })));
-  const policies = new Map(endpoints.map((endpoint) => [endpoint.api, policyOf(endpoint)]));
+  const turns = meters.counter({
+    name: 'upstream_breaker_turns_total',
+    help: 'Turns of breakers: open, half_open (one call tries whether the host is back), closed',
+    labels: ['api', 'host', 'to'],
+    initial: all.flatMap(({ api, host }) =>
+      (['open', 'half_open', 'closed'] as const).map((to) => ({ api, host, to })),
+    ),
+  });
+  status.show('breakers', () => [...breakers].map(([name, { state }]) => ({ name, state })));
+  return { breakers, turns };
+}
+
+function breaking(services: Services): NonNullable<Taps['callApi']> {
+  const { endpoints, log } = services;
+  const { breakers, turns } = breakersOf(services);
+  const rules = new Map(
+    endpoints.map((endpoint) => {
+      const policy = policyOf(endpoint);
+      return [endpoint.api, policy && { ...policy, log, turns }];
+    }),
+  );
   return async (request, exchange, { next }) => {
-    const { endpoint, client } = exchange;
-    const policy = policies.get(endpoint.api);
-    if (policy === undefined) return undefined;
-    const host = hostOf(request.url);
-    const key = `${endpoint.api} ${host}`;
-    const found = breakers.get(key) ?? new Breaker(host);
-    breakers.set(key, found);
-    const isTrial = found.begin();
+    const { api } = exchange.endpoint;
+    const rule = rules.get(api);
+    const found = rule && breakers.get(nameOf(api, hostOf(request.url)));
+    if (rule === undefined || found === undefined) return undefined;
+    const isTrial = found.begin(rule);
     let hasFailed: boolean | undefined;
     try {
       const answer = await next();
@@ -128,14 +175,14 @@ function breaking({ endpoints, states, meters, status, log }: Services): NonNull
     } catch (error) {
       const kind = failureKindOf(error);
       // A client that left, a full queue and a 429 tell nothing of whether the host works.
-      if (kind === undefined || kind === '429' || client.aborted) throw error;
+      if (kind === undefined || kind === '429' || exchange.client.aborted) throw error;
       hasFailed = kind !== 'other';
       const counters = counted.get(exchange) ?? new Set();
       if (hasFailed && !isTrial && counters.has(found)) hasFailed = undefined;
       counted.set(exchange, counters.add(found));
       throw error;
     } finally {
-      found.end(isTrial, hasFailed, policy, log);
+      found.end(isTrial, hasFailed, rule);
     }
   };
 }
@@ -144,7 +191,9 @@ const failures: Responses = {
   503: {
     description: 'The upstream has failed too often, and is asked no more for a while',
     errors: [unavailable('', 0).message],
-    headers: { 'Retry-After': refTo('headers', 'RetryAfter') },
+    headers: {
+      'Retry-After': { description: 'Seconds until it is asked again', required: false, schema: { type: 'integer' } },
+    },
   },
 };
 

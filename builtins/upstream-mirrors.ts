@@ -1,54 +1,40 @@
 import { apiPath, error, warning } from '../plugins-sdk/checks.ts';
 import {
-  configKey,
   definePlugin,
   type EndpointDraft,
   type Finding,
   perEndpoint,
   type Services,
   type Taps,
-  Type,
 } from '../plugins-sdk/index.ts';
-import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
+import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../plugins-sdk/lib/http/plain-http.ts';
 import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
+import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
 
 /** Milliseconds for which a host that has failed is asked after the others. */
 const REST_MS = 30_000;
 
-const mirrors = configKey(
-  'api',
-  'mirrors',
-  Type.Optional(
-    Type.Array(Type.String(), {
-      minItems: 1,
-      maxItems: 10,
-      uniqueItems: true,
-      description: 'Base URLs that are asked where the one before fails; they get the same headers. Default none',
-    }),
-  ),
-);
-
-const withoutSlash = (url: string) => url.replace(/\/$/, '');
-
 function checkMirrors(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.mirrors`;
-  const found = mirrors.of(endpoint);
+  const found = mirrorsKey.of(endpoint);
   if (found === undefined) return [];
   const wrong = found.flatMap((text, i) =>
     /^https?:\/\/[^\s\\?#@]+$/i.test(text) && URL.canParse(text)
       ? []
       : [error(`${at}[${i}]`, 'must be an http or https URL without user name, query and fragment')],
   );
-  const bases = [baseUrl(endpoint), ...found.map(withoutSlash)];
+  const bases = basesOf(endpoint);
   const twice = found.flatMap((_, i) =>
     bases.indexOf(bases[i + 1] ?? '') <= i
       ? [error(`${at}[${i}]`, 'is there twice, or the URL of the API itself')]
       : [],
   );
-  const isSecret = /^https:/i.test(keys.url.of(endpoint) ?? '');
+  const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
   const open = found.flatMap((text, i) =>
-    isSecret && isReadableOnTheWay(text) ? [error(`${at}[${i}]`, 'must be an https URL, as that of the API is')] : [],
+    !isOpen && isReadableOnTheWay(text)
+      ? [error(`${at}[${i}]`, 'must be an https URL: what nobody can read on the way to the API, all could read there')]
+      : [],
   );
   const message =
     'are not in the endpoint ID: clients cannot tell which host an answer is of, so name hosts that mean the same';
@@ -83,8 +69,8 @@ class Hosts {
 function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi']> {
   const apis = new Map(
     endpoints.map((endpoint) => {
-      const others = (mirrors.of(endpoint) ?? []).map(withoutSlash);
-      return [endpoint.api, others.length > 0 ? new Hosts([baseUrl(endpoint), ...others]) : undefined];
+      const bases = basesOf(endpoint);
+      return [endpoint.api, bases.length > 1 ? new Hosts(bases) : undefined];
     }),
   );
   const failovers = meters.counter({
@@ -97,7 +83,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
   return async (request, { endpoint }, { next, signal }) => {
     const hosts = apis.get(endpoint.api);
     // A plugin may have turned to a host of its own.
-    if (!hosts || !request.url.startsWith(hosts.own)) return undefined;
+    if (!hosts || !isBelow(hosts.own, request.url)) return undefined;
     const deadline = performance.now() + (request.timeout ?? timeoutOf(endpoint));
     const bases = hosts.inOrder();
     let failure: unknown;
@@ -124,10 +110,16 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
 export const upstreamMirrors = definePlugin({
   name: 'upstream-mirrors',
   budget: 'none',
-  keys: [mirrors],
+  keys: [mirrorsKey],
   check: ({ endpoints }) => endpoints.filter(({ path }) => path.endsWith('.endpoints[0]')).flatMap(checkMirrors),
+  openapi: () => ({
+    operation: (endpoint) =>
+      mirrorsKey.of(endpoint) === undefined
+        ? {}
+        : { remark: 'perhaps of a mirror of the upstream, which the endpoint ID does not name' },
+  }),
   setup: (services) =>
-    services.endpoints.some((endpoint) => mirrors.of(endpoint) !== undefined)
+    services.endpoints.some((endpoint) => mirrorsKey.of(endpoint) !== undefined)
       ? { hooks: { callApi: failingOver(services) } }
       : {},
 });

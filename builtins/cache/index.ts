@@ -22,6 +22,7 @@ import {
 import type { Flight } from '../../plugins-sdk/kernel.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
+import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
@@ -205,6 +206,17 @@ function answering(options: CacheOptions): NonNullable<Taps['answer']> {
   };
 }
 
+function describeEndpoint(endpoint: Endpoint): DescribedOperation {
+  const found = cacheKey.of(endpoint);
+  if (endpoint.mode !== MODE || found === undefined) return {};
+  const { maxAge, staleIfError = 0 } = found;
+  const oldest = Math.ceil((maxAge + staleIfError) / 1000);
+  return {
+    answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') },
+    ...(staleIfError > 0 && { remark: `where the upstream fails an older one, of at most ${oldest} s` }),
+  };
+}
+
 /** Signed answers, kept for `maxAge` and returned as they are, signature and timestamp included. */
 export const cache = definePlugin({
   name: 'cache',
@@ -213,10 +225,7 @@ export const cache = definePlugin({
   exposes: ['Cache-Status'],
   openapi: () => ({
     headers: { CacheStatus: described },
-    operation: (endpoint) =>
-      endpoint.mode === MODE && cacheKey.of(endpoint) !== undefined
-        ? { answerHeaders: { 'Cache-Status': refTo('headers', 'CacheStatus') } }
-        : {},
+    operation: describeEndpoint,
   }),
   check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints, config, states, meters, stateEngine, node, now }) {

@@ -10,7 +10,7 @@ import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { inTurns, STEP } from '../../plugins-sdk/lib/json/turns.ts';
 import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
-import { failed } from '../shared/upstream-failure.ts';
+import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
 /** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
@@ -25,13 +25,6 @@ function unusable(reason: string, upstreamStatus: number): Refusal {
   return failed(reason, 'body', { upstreamStatus });
 }
 
-/** Milliseconds that the header asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */
-function retryAfterOf(value: string | string[] | undefined): number | undefined {
-  if (typeof value !== 'string') return undefined;
-  const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
-}
-
 /**
  * @param request that was answered.
  * @param isEncoded whether some of its values are signed instead of all.
@@ -43,7 +36,7 @@ export function accept(
   isEncoded: boolean,
 ): Awaitable<ApiResponse> {
   if (status < 200 || status > 299) {
-    const retryAfter = retryAfterOf(headers['retry-after']);
+    const retryAfter = retryAfterOf(headers);
     throw failed(`upstream status ${status}`, classOfStatus(status), { upstreamStatus: status, retryAfter });
   }
   if (!isUtf8(body)) throw unusable('the body is not in UTF-8', status);

@@ -2,6 +2,7 @@ import { classOfRequest, upstreamClassOf } from '../../plugins-sdk/failure-class
 import {
   ContextKey,
   definePlugin,
+  type Endpoint,
   type Exchange,
   perEndpoint,
   RequestFailure,
@@ -13,7 +14,8 @@ import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { Responses } from '../../plugins-sdk/openapi/part.ts';
 import { failed } from '../shared/upstream-failure.ts';
-import { tlsKey } from '../shared/upstream-tls.ts';
+import { hostOf } from '../shared/upstream-hosts.ts';
+import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { Clients } from './clients.ts';
@@ -37,13 +39,10 @@ function note(exchange: Exchange, milliseconds: number, status: number | undefin
   calls.set(exchange, { status, ms: Math.round((ms + milliseconds) * 10) / 10, attempts: attempts + 1 });
 }
 
-/** A plugin may have asked another host than that of the API. */
-function hostOf(url: string): string {
-  return /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
-}
-
 function refuse(error: unknown): never {
-  throw error instanceof RequestFailure ? failed(`${error.kind}: ${error.message}`, classOfRequest(error)) : error;
+  if (!(error instanceof RequestFailure)) throw error;
+  const { kind, message, status: upstreamStatus } = error;
+  throw failed(`${kind}: ${message}`, classOfRequest(error), { upstreamStatus });
 }
 
 /** How a call has ended; the reason of a failure is its class. */
@@ -52,7 +51,8 @@ interface Ended {
   readonly reason: string;
 }
 
-function instruments(meters: Meters, slots: SlotPool) {
+function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: SlotPool) {
+  certificateMeter(endpoints, meters);
   meters.gauge({ name: 'upstream_slots_in_use', help: 'Upstream calls under way' }, () => slots.inUse);
   meters.gauge(
     { name: 'upstream_slots_waiting', help: 'Requests that wait for an upstream slot' },
@@ -91,7 +91,7 @@ export const callApi = definePlugin({
   setup({ endpoints, config, states, meters, now, log }) {
     const limits = limitsOf(endpoints, config);
     const pool = slotsFor(limits, states);
-    const measured = instruments(meters, pool);
+    const measured = instruments(endpoints, meters, pool);
     const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
     const clocks = states.keep(keptClocks, '', () => new UpstreamClocks(now, log));
     clockMeters(meters, clocks);

@@ -40,6 +40,8 @@ export interface PublicEndpoint {
     readonly times?: string;
     readonly exact?: boolean;
   };
+  /** What else is to be known of the answer. */
+  readonly remarks?: readonly string[];
   /** The names of the parameters that the receipts of its answers cover, reserved ones apart; absent where it makes none. */
   readonly receipt?: readonly string[];
 }
@@ -70,9 +72,10 @@ function coveredNames(endpoint: Endpoint): string[] {
 }
 
 /** What may be published of an endpoint. */
-export function publicEndpoint(endpoint: Endpoint, ways: ServiceDescription['auth']): PublicEndpoint {
+export function publicEndpoint(endpoint: Endpoint, { auth: ways, remarks }: ServiceDescription): PublicEndpoint {
   const { id, api, name, mode, auth, block } = endpoint;
   const encoding = keys.encoding.of(endpoint);
+  const remarked = remarks.get(id) ?? [];
   const prices = auth.flatMap((method) => ways.get(method.type)?.prices?.(method) ?? []);
   return {
     id,
@@ -85,6 +88,7 @@ export function publicEndpoint(endpoint: Endpoint, ways: ServiceDescription['aut
     parameters: parametersOf(endpoint),
     reserved: reservedParameters(endpoint),
     ...(encoding === undefined ? {} : { encoding }),
+    ...(remarked.length === 0 ? {} : { remarks: remarked }),
     ...(receiptKey.of(endpoint) === true ? { receipt: coveredNames(endpoint) } : {}),
   };
 }

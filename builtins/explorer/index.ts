@@ -68,7 +68,7 @@ export const explorer = definePlugin({
       ...operators,
     };
     const described = describe();
-    const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described.auth));
+    const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
     const data = pageData(about, shown, described);
     let page: HttpResponse | undefined;
     return {

@@ -1,5 +1,6 @@
 import type { FailureClass } from '../../plugins-sdk/failure-class.ts';
 import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
+import type { BoundedResponse } from '../../plugins-sdk/lib/http/client/index.ts';
 
 type UpstreamFailureOptions = Pick<Refusal, 'upstreamStatus' | 'retryAfter'>;
 
@@ -10,6 +11,13 @@ export function failed(
   { upstreamStatus, retryAfter }: Partial<UpstreamFailureOptions> = {},
 ): Refusal {
   return new Refusal(502, 'API call failed', { reason, failureClass, upstreamStatus, retryAfter });
+}
+
+/** Milliseconds that an answer asks to wait: in seconds, or until a date (RFC 9110, 10.2.3). */
+export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers']): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  const milliseconds = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 
 /** How an upstream call failed, in the words of `retry.on`; `other` may be no better next time. */

@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { error, warning } from '../../plugins-sdk/checks.ts';
-import { configKey, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
+import { configKey, type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import type { Meters } from '../../plugins-sdk/meters.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 
@@ -24,6 +25,21 @@ export const tlsKey = configKey(
     ),
   ),
 );
+
+const endOf = (cert: string) => Date.parse(new X509Certificate(cert).validTo);
+
+/** Says when the first of the certificates ends that the service shows; NaN where it shows none. */
+export function certificateMeter(endpoints: readonly Endpoint[], meters: Meters): void {
+  const ends = endpoints.flatMap((endpoint) => tlsKey.of(endpoint)?.cert ?? []).map(endOf);
+  meters.gauge(
+    {
+      name: 'upstream_certificate_ends_seconds',
+      help: 'Unix time at which the first certificate of tls.cert ends; NaN without any',
+      across: 'min',
+    },
+    () => (ends.length === 0 ? Number.NaN : Math.min(...ends) / 1000),
+  );
+}
 
 /** What is wrong with the certificates of an API. @param at its config path. */
 export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
@@ -49,6 +65,6 @@ export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
       error(`${at}.tls`, 'cannot be used: cert, key and ca must be PEM texts, and cert be the certificate of key'),
     ];
   }
-  const isOver = cert !== undefined && Date.parse(new X509Certificate(cert).validTo) < Date.now();
+  const isOver = cert !== undefined && endOf(cert) < Date.now();
   return isOver ? [warning(`${at}.tls.cert`, 'has expired')] : [];
 }

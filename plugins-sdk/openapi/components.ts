@@ -80,8 +80,30 @@ export const ground: OpenApiPart = {
   }),
 };
 
+/** Of a key that is public; its signatures are real. */
+const exampleNames = {
+  node: '0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A',
+  endpointId: `0x${'a1'.repeat(32)}`,
+  timestamp: 1767225600,
+};
+const examples = {
+  Encoded: {
+    ...exampleNames,
+    data: `0x${'14d1120d7b160000'.padStart(64, '0')}`,
+    signature:
+      '0xd828f8382f23a6aab38665aeb100f44966c27745c061911e733edb4d93f5d53b41157269dcf04fa38dc351b6a2e3d2673943e149c7c4866bd99966361ecdaa031b',
+  },
+  Raw: {
+    ...exampleNames,
+    rawData: { asset: 'ETH', price: 3000.5 },
+    signature:
+      '0xc6b041ee2229b008da9a75f5c1984a5a50eaa1b7babf9a8ad2a545431a2e97c503c76cee0515b186db5201bc10ac926f98d78b0e5b383fc1268e8e98583eccf61c',
+  },
+};
+
 /** What a plugin says of its answers whose `sign` makes the EIP-191 signature of {@link dataDigest}. */
 export const eip191Part: OpenApiPart = {
+  examples,
   schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
   signed: {
     description:

@@ -15,7 +15,7 @@ export interface DescribedResponse {
   readonly schema?: OpenApiObject;
   /** Default `application/json`. */
   readonly mediaType?: string;
-  /** Headers besides `X-Request-Id`. A shared response has those that all have who share it. */
+  /** Headers besides `X-Request-Id`. A shared response has those that all have who share it, and those with `required: false`. */
   readonly headers?: Named;
   readonly links?: Named;
   /** Its name among the components of the document, for a response that many operations have. */
@@ -121,6 +121,8 @@ export interface OpenApiPart {
   readonly admit?: Responses;
   /** Kinds of answers that it encodes: the member with the value, as schemas by name. */
   readonly answers?: Readonly<Record<string, Named>>;
+  /** Whole answers as examples, by kind. */
+  readonly examples?: Named;
   /** What it adds to every signed answer, and what is to be known of such an answer. */
   readonly signed?: { readonly description?: string; readonly required?: Named; readonly optional?: Named };
   /** What it does at an endpoint, if anything. */
@@ -133,4 +135,6 @@ export interface ServiceDescription {
   readonly document: OpenApiObject;
   readonly auth: ReadonlyMap<string, DescribedAuth>;
   readonly modes: ReadonlyMap<string, DescribedMode>;
+  /** What plugins remark on the answers of endpoints, by ID. */
+  readonly remarks: ReadonlyMap<string, readonly string[]>;
 }

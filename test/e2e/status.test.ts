@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { packageVersion } from '../../cli/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { metricsUrl } from '../support/metrics.ts';
@@ -124,6 +125,17 @@ describe('the status of a service', { concurrency: 4 }, () => {
     assert.deepEqual((await statusOf(service)).breakers, [{ name, state: 'up' }]);
     for (const status of [502, 502, 503]) await ask(service, 'broken', status);
     assert.deepEqual((await statusOf(service)).breakers, [{ name, state: 'away' }]);
+  });
+
+  it('says which one a call may try', async (t) => {
+    const api = { breaker: { failures: 1, openFor: 1 }, mirrors: ['http://127.0.0.1:1'] };
+    const service = await start(t, configOf({}, { api }, { broken: {} }));
+    const [name, mirror] = [`api ${new URL(upstream.url).host}`, { name: 'api 127.0.0.1:1', state: 'up' }];
+    assert.deepEqual((await statusOf(service)).breakers, [{ name, state: 'up' }, mirror]);
+    await ask(service, 'broken', 502);
+    await setTimeout(5);
+    const [own] = (await statusOf(service)).breakers;
+    assert.deepEqual(own, { name, state: 'trying' });
   });
 
   it('says which isolated plugin has no process that takes calls', async (t) => {

@@ -70,7 +70,11 @@ describe('breaker', () => {
     assert.deepEqual([await ask(), await ask()], [200, 200]);
     assert.equal(upstream.requests.length, 5);
     assert.equal(said(service.logs).at(-1)?.message, 'an upstream answers again');
-    assert.deepEqual((await scrape(service)).table('upstream_breakers_open'), { '': 0 });
+    const found = await scrape(service);
+    assert.deepEqual(found.table('upstream_breakers_open'), { '': 0 });
+    const name = `api ${new URL(upstream.url).host}`;
+    const turns = { [`${name} open`]: 2, [`${name} half_open`]: 2, [`${name} closed`]: 1 };
+    assert.deepEqual(found.table('upstream_breaker_turns_total'), turns);
   });
 
   it('lets only one of many try', async (t) => {

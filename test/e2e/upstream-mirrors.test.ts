@@ -155,7 +155,13 @@ for (const [what, url, mirrors, problem] of [
     'of plain HTTP beside https',
     'https://a.test',
     ['http://b.test'],
-    'mirrors[0]: must be an https URL, as that of the API is',
+    'mirrors[0]: must be an https URL: what nobody can read on the way to the API, all could read there',
+  ],
+  [
+    'of plain HTTP beyond this machine beside one of this machine',
+    'http://127.0.0.1:1',
+    ['http://b.test'],
+    'mirrors[0]: must be an https URL: what nobody can read on the way to the API, all could read there',
   ],
   [
     'equal to the API',

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { scrape } from '../support/metrics.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -20,7 +23,7 @@ describe('oauth2', () => {
     [upstream, login] = [await startUpstream(), await startUpstream()];
   });
   /** Without a token that was fetched before. */
-  const start = async (api: object = {}, settings: object = {}) => {
+  const start = async (api: object = {}, settings: object = {}, rest: object = {}, files = {}) => {
     await service?.stop();
     service = undefined;
     for (const each of [upstream, login]) each.requests.splice(0);
@@ -32,7 +35,8 @@ describe('oauth2', () => {
       ...settings,
     };
     service = await startTestService(
-      oneApi(upstream.url, { e: { parameters: [{ name: 'q' }] } }, { api: { oauth2, timeout: 1500, ...api } }),
+      oneApi(upstream.url, { e: { parameters: [{ name: 'q' }] } }, { api: { oauth2, timeout: 1500, ...api }, ...rest }),
+      { files },
     );
   };
   beforeEach(() => {
@@ -129,6 +133,63 @@ describe('oauth2', () => {
     });
   }
 
+  it('is not asked for by every client where the token endpoint refuses: not for 5 s, or as long as Retry-After wants', async () => {
+    await start({ retry: { attempts: 3 } });
+    tokens(faults.json({ error: 'invalid_client' }, 401), token('t1'));
+    assert.deepEqual([await ask(), await ask(), await ask()], [502, 502, 502]);
+    assert.equal(login.requests.length, 1);
+    await start({ retry: { attempts: 3 } });
+    tokens((_req, res) => void res.writeHead(429, { 'Retry-After': '60' }).end(), token('t1'));
+    assert.deepEqual([await ask(), await ask()], [502, 502]);
+    assert.deepEqual([login.requests.length, reason()], [1, 'oauth2: no token, status 429']);
+  });
+
+  it('has an older answer stand in where the token endpoint refuses, which says nothing of what a client asks', async () => {
+    await start({ cache: { maxAge: 1, staleIfError: '1m' } });
+    tokens(token('t1', 1), faults.json({ error: 'invalid_client' }, 401));
+    assert.equal(await ask(), 200);
+    await setTimeout(950);
+    const response = await post();
+    assert.match(response.headers.get('cache-status') ?? '', /detail=stale-if-error$/);
+    assert.deepEqual([response.status, login.requests.length, bearers()], [200, 2, ['Bearer t1']]);
+  });
+
+  it('sends no token that could be two headers', async () => {
+    tokens(token('t1\r\nX-Other: 1'));
+    await assertRefused(await post(), 502, 'API call failed');
+    assert.deepEqual([reason(), bearers()], ['oauth2: no token, status 200', []]);
+  });
+
+  it('counts tokens by API', async () => {
+    await start({}, {}, { settings: { metrics: { port: 0 } } });
+    tokens(faults.serverError(), token('t1'));
+    assert.deepEqual([await ask(), await ask()], [502, 200]);
+    const found = await scrape(service ?? assert.fail('there is no service'));
+    assert.deepEqual(found.table('upstream_tokens_total'), { 'api fetched': 1, 'api failed': 1 });
+  });
+
+  it('is sent to the API only: not to a host that a plugin turns to, however it begins', async () => {
+    const source = `export default { name: 'turning', setup: () => ({ hooks: {
+      callApi: (request, _, { next }) => next({ ...request, url: globalThis.turnTo(request.url) }) } }) };`;
+    const { files, plugins } = pluginFiles({ turning: source });
+    const other = await startUpstream({ '*': faults.json(8) });
+    for (const to of [`${other.url}/e`, `${upstream.url}.example/e`, `${upstream.url}0/e`]) {
+      Reflect.set(globalThis, 'turnTo', () => to);
+      await start({}, {}, { settings: { plugins } }, files);
+      tokens(token('t1'));
+      await ask();
+      assert.deepEqual([login.requests.length, bearers()], [0, []], to);
+    }
+    assert.deepEqual(
+      other.requests.map(({ headers }) => headers.authorization),
+      [undefined],
+    );
+    Reflect.set(globalThis, 'turnTo', (url: string) => `${url}?more`);
+    await start({}, {}, { settings: { plugins } }, files);
+    assert.deepEqual([await ask(), bearers()], [200, ['Bearer t1']]);
+    await other.close();
+  });
+
   it('tries again with `retry` where the token endpoint was down for a moment, and goes to mirrors with the token', async () => {
     const mirror = await startUpstream({ '*': faults.json(8) });
     upstream.on('*', faults.serverError());
@@ -156,6 +217,11 @@ describe('oauth2', () => {
     assert.ok((await problem({}, { tokenUrl: 'https://me:x@login.example.com/token' })).includes(plain));
     const header = 'apis[0].headers.Authorization: would be sent in place of the token: leave it out, or oauth2';
     assert.ok((await problem({ headers: { authorization: 'x' } }, {})).includes(header));
+    const parameters = [{ name: 'authorization', in: 'header' }];
+    const oauth2 = { tokenUrl: `${login.url}/token`, clientId: ID, clientSecret: SECRET };
+    assert.deepEqual(await errorsOf(oneApi(upstream.url, { e: { parameters } }, { api: { oauth2 } })), [
+      'apis[0].endpoints[0].parameters[0]: would be sent in place of the token: leave it out, or oauth2',
+    ]);
     await start();
   });
 });

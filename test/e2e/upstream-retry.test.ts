@@ -84,7 +84,8 @@ describe('retry', () => {
   });
 
   it('does not call again after a 404, or after an answer that cannot be signed', async () => {
-    for (const failing of [faults.empty(404), faults.invalidJson(), faults.empty(301)]) {
+    const unusable = [faults.invalidJson(), faults.big(2 ** 20 + 1), faults.codedBytes('gzip', Buffer.from('7'))];
+    for (const failing of [faults.empty(404), faults.empty(301), ...unusable]) {
       upstream.requests.splice(0);
       answers(failing, faults.json(7));
       await assertRefused(await service.post('api/e'), 502, 'API call failed');

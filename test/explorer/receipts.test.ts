@@ -63,7 +63,7 @@ describe('a person who asks for receipts on the explorer page', { skip }, () => 
   it('sees that the receipt is of the parameters that were sent, and of what the service filled in', async () => {
     await open('api/price');
     const answer = page.locator('.about-endpoint dd').nth(3);
-    assert.equal(await answer.innerText(), 'uint256 × _times at $.price, ABI-encoded, signed, with a receipt');
+    assert.equal(await answer.innerText(), 'uint256 × _times at $.price, ABI-encoded, signed; with a receipt');
     await page.getByLabel('symbol').fill('ETH');
     await page.getByLabel('token').fill('not for all');
     await page.getByLabel('_times').fill('100');

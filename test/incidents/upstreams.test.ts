@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
+import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { oneApi } from '../support/answers.ts';
+import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { foundInLog } from '../support/incidents.ts';
+import { Scrape, scrape } from '../support/metrics.ts';
+import { startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 it('an upstream that fails: who was asked how often, what is asked no more, and which answers are old', async (t) => {
@@ -45,4 +52,48 @@ it('an upstream that fails: who was asked how often, what is asked no more, and 
     { endpoint: 'api/e', attempts: 2, status: 500 },
   ]);
   assert.equal((await found('An answer is older than its `maxAge`')).length, 2);
+});
+
+const ALERTS = ['UpstreamBreakerOpen', 'UpstreamTokensFail', 'UpstreamCertificateEnds'];
+
+describe('what upstreams want is found by metrics, and their alerts fire', { skip: withoutPromtool }, () => {
+  it('a token endpoint that refuses, and a host that is asked no more', async (t) => {
+    const login = await startUpstream({ '*': faults.json({ error: 'invalid_client' }, 401) });
+    const upstream = await startUpstream({ '*': faults.serverError() });
+    t.after(() => Promise.all([login.close(), upstream.close()]));
+    const oauth2 = { tokenUrl: `${login.url}/token`, clientId: 'me', clientSecret: 's' };
+    const own = { url: upstream.url, auth: { type: 'free' } };
+    const apis = [
+      { name: 'guarded', ...own, oauth2, endpoints: [{ name: 'e', path: '/e' }] },
+      { name: 'down', ...own, breaker: { failures: 1 }, endpoints: [{ name: 'f', path: '/f' }] },
+    ];
+    const service = await startTestService({ settings: { metrics: { port: 0 } }, apis });
+    t.after(() => service.stop());
+    const before = { scrape: await scrape(service), minutes: 5 };
+    assert.deepEqual([(await service.post('guarded/e')).status, (await service.post('down/f')).status], [502, 502]);
+    const seen = [before, { scrape: await scrape(service), minutes: 7 }];
+    await assertFiring(t, [before], ALERTS, []);
+    await assertFiring(t, seen.with(1, { ...seen[1], minutes: 4 } as (typeof seen)[1]), ALERTS, ['UpstreamTokensFail']);
+    await assertFiring(t, seen, ALERTS, ['UpstreamBreakerOpen']);
+    const log = service.logs.map(({ message: msg, fields }) => JSON.stringify({ msg, ...fields })).join('\n');
+    assert.deepEqual(await foundInLog('`UpstreamTokensFail` fires', log), [
+      { endpoint: 'guarded/e', reason: 'oauth2: no token, status 401' },
+    ]);
+  });
+
+  it('a certificate that ends tomorrow', { skip: withoutOpenssl }, async (t) => {
+    const files = await certificatesFor(t, 'IP:127.0.0.1');
+    const [cert, key] = await Promise.all([files.cert, files.key].map((file) => readFile(file, 'utf8')));
+    const api = { tls: { cert, key } };
+    const settings = { metrics: { port: 0 } };
+    const service = await startTestService(oneApi('https://127.0.0.1:1', { e: {} }, { api, settings }));
+    t.after(() => service.stop());
+    const found = await scrape(service);
+    const end = Date.parse(new X509Certificate(cert ?? '').validTo) / 1000;
+    assert.deepEqual(found.table('upstream_certificate_ends_seconds'), { '': end });
+    // Prometheus's tests begin in 1970.
+    const soon = new Scrape(found.text.replaceAll(`${end}`, `${86_400}`));
+    await assertFiring(t, [{ scrape: found, minutes: 8 }], ALERTS, []);
+    await assertFiring(t, [{ scrape: soon, minutes: 8 }], ALERTS, ['UpstreamCertificateEnds']);
+  });
 });

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { AbiCoder } from 'ethers';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
+import { verifyResponse } from '../../verify/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';
 import { loadObject } from '../support/config.ts';
@@ -437,6 +439,49 @@ apis:
     assert.ok(text.includes('"realm"') && text.includes('"id"'), 'parameters are described');
     assert.doesNotMatch(text, /leak/i);
     await assertValid(document);
+  });
+
+  it('has a whole answer of each kind as an example, whose signature is real', async () => {
+    const endpoint = (name: string, more: object) => ({ name, path: `/${name}`, ...more });
+    const endpoints = [endpoint('e', { encoding: { type: 'int256', path: '$.a' } }), endpoint('r', {})];
+    const described = new Described(await documentOf({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] }));
+    for (const [kind, value] of [
+      ['Encoded', new AbiCoder().encode(['int256'], [15n * 10n ** 17n])],
+      ['Raw', { asset: 'ETH', price: 3000.5 }],
+    ] as const) {
+      const schema = described.at('components', 'schemas', `${kind}Answer`);
+      const [example] = described.at('components', 'schemas', `${kind}Answer`, 'examples') as [
+        { node: string; endpointId: string; rawData?: unknown },
+      ];
+      assert.equal(described.faults(schema, example), '');
+      const { node, endpointId } = example;
+      const verified = verifyResponse(example, { node, endpointId });
+      assert.ok(verified.ok, kind);
+      assert.deepEqual(verified.kind === 'raw' ? example.rawData : verified.data, value);
+    }
+  });
+
+  it('says what the means against failing upstreams do to answers', async () => {
+    const api = {
+      name: 'a',
+      url: 'https://a.example',
+      mirrors: ['https://b.example'],
+      breaker: true,
+      endpoints: [{ name: 'e', path: '/e', description: 'A price', cache: { maxAge: '10s', staleIfError: '10m' } }],
+    };
+    const described = new Described(await documentOf({ apis: [api] }));
+    const [path = ''] = Object.keys(described.at('paths') as object).filter((each) => each.startsWith('/endpoints/'));
+    const responses = (...keys: string[]) => described.at('paths', path, 'post', 'responses', ...keys);
+    assert.equal(
+      responses('200', 'description'),
+      'The answer: signed JSON; where the upstream fails an older one, of at most 610 s; perhaps of a mirror of the upstream, which the endpoint ID does not name',
+    );
+    assert.match(String(responses('503', 'description')), /^The upstream has failed too often/);
+    assert.deepEqual(responses('503', 'headers', 'Retry-After'), {
+      description: 'Seconds until it is asked again',
+      required: false,
+      schema: { type: 'integer' },
+    });
   });
 
   it('tells operations apart whose names look alike', async () => {

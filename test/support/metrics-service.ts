@@ -17,7 +17,8 @@ const NOWHERE = 'http://127.0.0.1:9/';
 
 /** The metrics of a service that uses every feature, after at least one event of each. */
 export async function scrapeEverything(): Promise<Scrape> {
-  const upstream = await startUpstream({ '*': faults.json({ price: 1000 }) });
+  const token = faults.json({ access_token: 't', token_type: 'bearer' });
+  const upstream = await startUpstream({ '*': faults.json({ price: 1000 }), '/token': token });
   const { files, plugins } = pluginFiles(
     { watcher: pluginFile('watcher', 'onAfterApiCall: () => undefined'), kept: signerPlugin('metrics') },
     { watcher: { isolate: true } },
@@ -40,7 +41,10 @@ export async function scrapeEverything(): Promise<Scrape> {
         encrypted: { encoding, encrypt: { type: 'euint8', contract: CONTRACT } },
       },
       {
-        api: { retry: { attempts: 2 }, mirrors: [`${upstream.url}/mirror`], breaker: true },
+        api: {
+          ...{ retry: { attempts: 2 }, mirrors: [`${upstream.url}/mirror`], breaker: true },
+          oauth2: { tokenUrl: `${upstream.url}/token`, clientId: 'me', clientSecret: 's' },
+        },
         settings: {
           metrics: { port: 0 },
           audit: { path: 'audit.jsonl' },

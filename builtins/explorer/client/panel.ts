@@ -48,7 +48,7 @@ function section(title: string, ...children: Node[]): HTMLElement {
 }
 
 function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTMLElement[] {
-  const { id, api, name, description, mode, auth, encoding, receipt } = endpoint;
+  const { id, api, name, description, mode, auth, encoding, remarks = [] } = endpoint;
   const shownId = element('code', {}, id);
   const access = auth.map((type) => ways[type]?.title ?? type);
   const title = modes[mode];
@@ -60,7 +60,7 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
     [
       'Answer',
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
-      ...(receipt === undefined ? [] : [', with a receipt']),
+      ...remarks.map((remark) => `; ${remark.replaceAll('`', '')}`),
     ],
     ...(encoding !== undefined && /int|\*/.test(encoding.type) ? [fractionsOf(encoding)] : []),
   ];

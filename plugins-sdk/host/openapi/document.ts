@@ -13,6 +13,7 @@ import type {
   ServiceDescription,
 } from '../../openapi/part.ts';
 import { Claims, type Said } from './claims.ts';
+import { requestSchema } from './request-schema.ts';
 import { ResponseBook, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
@@ -27,8 +28,9 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
  * @throws Error where two plugins describe the same thing differently.
  */
 export function describeService(source: ServiceSource): ServiceDescription {
-  const document = new DocumentBuilder(source);
-  return { document: document.build(), auth: document.auth.values(), modes: document.modes.values() };
+  const builder = new DocumentBuilder(source);
+  const document = builder.build();
+  return { document, auth: builder.auth.values(), modes: builder.modes.values(), remarks: builder.remarks };
 }
 
 const ABOUT =
@@ -46,6 +48,7 @@ function partsOf({ plugins, config, endpoints }: ServiceSource): Said<OpenApiPar
 class DocumentBuilder {
   readonly auth = new Claims<DescribedAuth>('auth type');
   readonly modes = new Claims<DescribedMode>('mode');
+  readonly remarks = new Map<string, readonly string[]>();
   readonly #source: ServiceSource;
   readonly #parts: readonly Said<OpenApiPart>[];
   readonly #schemas = new Claims<OpenApiObject>('schema');
@@ -98,7 +101,11 @@ class DocumentBuilder {
       const properties = { ...NAMES, ...members, ...required, ...optional };
       return [kind, objectSchema(about, properties, Object.keys(optional))] as const;
     });
-    for (const [kind, answer] of answers) this.#schemas.add(kinds.get(kind)?.plugin ?? '', `${kind}Answer`, answer);
+    const examples: Named = Object.assign({}, ...this.#parts.map(({ value }) => value.examples));
+    for (const [kind, answer] of answers) {
+      const whole = { ...answer, ...(examples[kind] && { examples: [examples[kind]] }) };
+      this.#schemas.add(kinds.get(kind)?.plugin ?? '', `${kind}Answer`, whole);
+    }
     for (const { plugin, value } of this.#parts) {
       for (const mode of Object.values(value.modes ?? {}))
         this.#schemas.addAll(plugin, mode.schemas?.(Object.fromEntries(answers)));
@@ -166,10 +173,11 @@ class DocumentBuilder {
     };
   }
 
-  #delivery({ mode }: Endpoint, parts: readonly Said<DescribedOperation>[]) {
+  #delivery({ id, mode }: Endpoint, parts: readonly Said<DescribedOperation>[]) {
     // As in the pipeline, whoever answers first has encoded.
     const answer = parts.find(({ value }) => value.answer !== undefined)?.value.answer;
     const remarks = parts.flatMap(({ value }) => value.remark ?? []);
+    this.remarks.set(id, remarks);
     const text = [answer?.text ?? 'signed', ...remarks].join('; ');
     const said = this.modes.get(mode);
     if (said === undefined || answer === undefined) {
@@ -229,23 +237,4 @@ function operationNames(endpoints: readonly Endpoint[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return names.map((name, index) => (counts.get(name) === 1 ? name : `${name}_${endpoints[index]?.id}`));
-}
-
-function requestSchema(operation: string, parts: readonly Said<DescribedOperation>[]): OpenApiObject {
-  const properties = new Claims<OpenApiObject>(`parameter of ${operation}`);
-  for (const { plugin, value } of parts) properties.addAll(plugin, value.parameters);
-  const required = [...new Set(parts.flatMap(({ value }) => value.required ?? []))];
-  const strict = parts.some(({ value }) => value.strict === true);
-  const inner = {
-    type: 'object',
-    description: `Parameters that are not listed are ${strict ? 'refused' : 'ignored'}`,
-    ...(required.length === 0 ? {} : { required }),
-    properties: properties.toObject(),
-    additionalProperties: !strict,
-  };
-  return {
-    type: 'object',
-    ...(required.length === 0 && !strict ? {} : { required: ['parameters'] }),
-    properties: { parameters: inner },
-  };
 }

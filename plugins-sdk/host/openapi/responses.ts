@@ -20,7 +20,15 @@ function examplesOf(errors: readonly string[]): Named {
   return Object.fromEntries(errors.map((error) => [nameOf(error), { value: { error } }]));
 }
 
-/** One response for all who refuse with its status: their texts, and the headers that all of them send. */
+/** The headers of both that a response has whoever refuses, and those that one may send. */
+function sharedHeaders(one: Named = {}, other: Named = {}): Named {
+  const all = Object.entries({ ...one, ...other });
+  const isShared = ([name, { required }]: (typeof all)[number]) =>
+    required === false || (Object.hasOwn(one, name) && Object.hasOwn(other, name));
+  return Object.fromEntries(all.filter(isShared));
+}
+
+/** One response for all who refuse with its status: their texts, and the headers that they share. */
 function shared(
   operation: string,
   status: string,
@@ -30,15 +38,12 @@ function shared(
     if (value.errors === undefined || other.value.errors === undefined)
       throw collision(plugin, other.plugin, `response ${status} of ${operation}`);
     const descriptions = [value.description, other.value.description].filter((text) => text !== undefined);
-    const common = Object.entries(value.headers ?? {}).filter(([name]) =>
-      Object.hasOwn(other.value.headers ?? {}, name),
-    );
     return {
       plugin: other.plugin,
       value: {
         ...(descriptions.length === 0 ? {} : { description: [...new Set(descriptions)].join('; ') }),
         errors: [...new Set([...value.errors, ...other.value.errors])],
-        headers: Object.fromEntries(common),
+        headers: sharedHeaders(value.headers, other.value.headers),
       },
     };
   }, first).value;

@@ -111,7 +111,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
 
   /** Ends the call without an answer; without effect when it has ended. */
   fail(kind: RequestFailureKind, detail: string, phase = this.#phase): void {
-    this.#settle(failure(kind, this.#request.method, this.#origin, detail, phase));
+    const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
+    this.#settle(failure(kind, this.#request.method, this.#origin, detail, phase, status));
   }
 
   onRequestStart(): void {

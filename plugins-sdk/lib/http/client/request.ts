@@ -45,11 +45,14 @@ export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly kind: RequestFailureKind;
   readonly phase: RequestPhase;
+  /** Of an answer that came and cannot be taken: `too-large` or `encoding`. */
+  readonly status: number | undefined;
 
-  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect') {
+  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect', status?: number) {
     super(message);
     this.kind = kind;
     this.phase = phase;
+    this.status = status;
   }
 }
 
@@ -60,8 +63,9 @@ export function failure(
   origin: string,
   detail: string,
   phase?: RequestPhase,
+  status?: number,
 ): RequestFailure {
-  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`, phase);
+  return new RequestFailure(kind, `${method} ${origin} failed: ${detail}`, phase, status);
 }
 
 /** @throws RequestFailure unless the URL can be called */

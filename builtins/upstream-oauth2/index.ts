@@ -1,0 +1,133 @@
+import { apiPath, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
+import {
+  type CheckContext,
+  configKey,
+  createHttpClient,
+  definePlugin,
+  type EndpointDraft,
+  type Finding,
+  isRefusal,
+  type Services,
+  type Taps,
+  Type,
+} from '../../plugins-sdk/index.ts';
+import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
+import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
+import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
+import { failed, worse } from '../shared/upstream-failure.ts';
+import { isBelow } from '../shared/upstream-hosts.ts';
+import { tlsKey } from '../shared/upstream-tls.ts';
+import { Settings, Token } from './token.ts';
+
+const oauth2 = configKey('api', 'oauth2', Type.Optional(Settings));
+
+const isAuthorization = (name: string) => name.toLowerCase() === 'authorization';
+
+/** Parameters that would be sent in place of the token, and so with a client's credentials. */
+function checkParameters(endpoint: EndpointDraft, context: CheckContext): Finding[] {
+  if (oauth2.of(endpoint) === undefined) return [];
+  const message = 'would be sent in place of the token: leave it out, or oauth2';
+  return declaredParameters(endpoint, context).flatMap(({ name, in: place, at }) =>
+    place === 'header' && isAuthorization(name) ? [error(at, message)] : [],
+  );
+}
+
+function checkOauth2(endpoint: EndpointDraft): Finding[] {
+  const settings = oauth2.of(endpoint);
+  if (settings === undefined) return [];
+  const at = apiPath(endpoint);
+  const url = URL.canParse(settings.tokenUrl) ? new URL(settings.tokenUrl) : undefined;
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  const isPlain = url?.username === '' && url.password === '' && url.hash === '';
+  const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
+  return [
+    ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
+    ...(isSafe ? [] : [error(`${at}.oauth2.tokenUrl`, 'must be an https URL, or an http URL of this machine')]),
+    ...(isPlain || !isSafe
+      ? []
+      : [
+          error(
+            `${at}.oauth2.tokenUrl`,
+            'must hold no user name, password or fragment: put them in clientId and clientSecret',
+          ),
+        ]),
+    ...(Object.keys(keys.headers.of(endpoint) ?? {}).some(isAuthorization)
+      ? [error(`${at}.headers.Authorization`, 'would be sent in place of the token: leave it out, or oauth2')]
+      : []),
+  ];
+}
+
+function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['callApi']> {
+  return async (request, { endpoint }, { next }) => {
+    const token = tokens.get(endpoint.api);
+    // A plugin may have turned to a host of its own, which must not learn the token.
+    if (token === undefined || !isBelow(baseUrl(endpoint), request.url)) return undefined;
+    const deadline = performance.now() + (request.timeout ?? token.timeout);
+    const left = () => Math.max(1, Math.floor(deadline - performance.now()));
+    let text: string | undefined;
+    const call = async () => {
+      // The fetch goes on for others who wait for it.
+      text = await withTimeout(left(), token.get(), () => {
+        throw failed('oauth2: timeout: no token in time', 'timeout');
+      });
+      const callHeaders = { ...request.callHeaders, Authorization: `Bearer ${text}` };
+      return next({ ...request, callHeaders, timeout: left() });
+    };
+    try {
+      return await call();
+    } catch (error) {
+      const isRejected = text !== undefined && isRefusal(error) && error.upstreamStatus === 401;
+      if (!isRejected || !token.reject(text ?? '')) throw error;
+      return call().catch((later: unknown) => {
+        throw worse(error, later);
+      });
+    }
+  };
+}
+
+function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
+  const apis = new Map(endpoints.map((endpoint) => [endpoint.api, endpoint]));
+  const wanted = [...apis.values()].filter((endpoint) => oauth2.of(endpoint) !== undefined);
+  if (wanted.length === 0) return new Map();
+  const outcomes = ['fetched', 'failed'] as const;
+  const counted = meters.counter({
+    name: 'upstream_tokens_total',
+    help: 'Tokens of OAuth 2.0 that were asked for: fetched or failed',
+    labels: ['api', 'outcome'],
+    initial: wanted.flatMap(({ api }) => outcomes.map((outcome) => ({ api, outcome }))),
+  });
+  return new Map(
+    wanted.flatMap((endpoint) => {
+      const { api } = endpoint;
+      const settings = oauth2.of(endpoint);
+      if (settings === undefined) return [];
+      const client = createHttpClient({ tls: tlsKey.of(endpoint) });
+      const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
+      return [[api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })]];
+    }),
+  );
+}
+
+/** Gets tokens and sends them with upstream calls. When the upstream answers 401, the token is renewed and the call made again, once. */
+export const upstreamOauth2 = definePlugin({
+  name: 'upstream-oauth2',
+  budget: 'none',
+  keys: [oauth2],
+  check: (context) => [
+    ...context.endpoints.filter(({ path }) => path.endsWith('.endpoints[0]')).flatMap(checkOauth2),
+    ...context.endpoints.flatMap((endpoint) => checkParameters(endpoint, context)),
+  ],
+  setup(services) {
+    const tokens = tokensOf(services);
+    if (tokens.size === 0) return {};
+    return {
+      // A library that is missing stops the start, not requests.
+      start: async () => void (await import('oauth4webapi')),
+      stop: async () => {
+        await Promise.all([...tokens.values()].map((token) => token.close()));
+      },
+      hooks: { callApi: authorizing(tokens) },
+    };
+  },
+});

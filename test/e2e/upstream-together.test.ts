@@ -1,0 +1,97 @@
+/** An upstream of which everything fails in turn: mutual TLS, OAuth 2.0, retries, mirrors, a breaker and stale answers in one API. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { it, type TestContext } from 'node:test';
+import { oneApi } from '../support/answers.ts';
+import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
+import { scrape } from '../support/metrics.ts';
+import { startTestService } from '../support/service.ts';
+
+const MAX_AGE = 1;
+
+const json =
+  (value: unknown, status = 200): RequestListener =>
+  (_, res) =>
+    void res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+const hang: RequestListener = () => undefined;
+const reset: RequestListener = (req) => void req.socket.destroy();
+
+/** Hosts that want a certificate of the client, and answer as `says` tells; the calls of each are counted. */
+async function startHosts<N extends string>(t: TestContext, says: Record<N, RequestListener>) {
+  const { ca, cert, key } = await certificatesOf(t, 1, ['IP:127.0.0.1']);
+  const read = (file: string) => readFile(file, 'utf8');
+  const tls = { ca: await read(ca), cert: await read(cert), key: await read(key) };
+  const calls: Record<string, string[]> = {};
+  const start = async (name: N) => {
+    calls[name] = [];
+    const server = createServer({ ...tls, requestCert: true, rejectUnauthorized: true }, (req, res) => {
+      calls[name]?.push(req.headers.authorization ?? '');
+      says[name](req, res);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return [name, `https://127.0.0.1:${(server.address() as AddressInfo).port}`] as const;
+  };
+  const urls = Object.fromEntries(await Promise.all((Object.keys(says) as N[]).map(start)));
+  return { tls, url: (name: N) => urls[name] ?? '', count: (name: N) => calls[name]?.splice(0) ?? [] };
+}
+
+it('all of them together', { skip: withoutOpenssl }, async (t) => {
+  const token = (text: string) => json({ access_token: text, token_type: 'Bearer', expires_in: 3600 });
+  const says = { login: json({}, 500), own: json({}, 500), mirror: json(7) };
+  const { tls, url, count } = await startHosts(t, says);
+  const asked = () => [count('login').length, count('own'), count('mirror')];
+  const oauth2 = { tokenUrl: `${url('login')}/token`, clientId: 'me', clientSecret: 's' };
+  const upkeep = { retry: { attempts: 2 }, mirrors: [url('mirror')], breaker: { failures: 2, openFor: '1m' } };
+  const endpoints = { e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' } }, fresh: {} };
+  const config = oneApi(url('own'), endpoints, {
+    api: { ...upkeep, tls, oauth2, timeout: 2000 },
+    settings: { metrics: { port: 0 } },
+  });
+  const service = await startTestService(config);
+  t.after(() => service.stop());
+  const ask = async (name = 'e') => {
+    const response = await service.post(`api/${name}`);
+    const { rawData, error } = JSON.parse(await response.text());
+    const isStale = response.headers.get('cache-status')?.includes('stale-if-error');
+    return [response.status, ...(isStale ? ['stale'] : []), rawData ?? error];
+  };
+
+  // No token: each attempt asks for one, and no host hears of it.
+  assert.deepEqual(await ask(), [502, 'API call failed']);
+  assert.deepEqual(asked(), [2, [], []]);
+
+  // A token, but the host fails: its mirror answers, with the same token. The host rests, so that the mirror is asked first.
+  says.login = token('t1');
+  assert.deepEqual(await ask(), [200, 7]);
+  assert.deepEqual(asked(), [1, ['Bearer t1'], ['Bearer t1']]);
+  assert.deepEqual(await ask('fresh'), [200, 7]);
+  assert.deepEqual(asked(), [0, [], ['Bearer t1']]);
+
+  // Both fail, in either attempt, in whatever way. What was kept stands in, where something was kept.
+  says.own = reset;
+  says.mirror = hang;
+  assert.deepEqual(await ask(), [200, 'stale', 7]);
+  assert.deepEqual(asked(), [0, Array(2).fill('Bearer t1'), Array(2).fill('Bearer t1')]);
+
+  // The breaker of the host is open by now, that of the mirror counts its second failure.
+  says.mirror = json({}, 503);
+  assert.deepEqual(await ask('fresh'), [502, 'API call failed']);
+  assert.deepEqual(asked(), [0, [], ['Bearer t1']]);
+  assert.deepEqual(await ask('fresh'), [503, 'Upstream unavailable']);
+  assert.deepEqual(await ask(), [200, 'stale', 7]);
+  assert.deepEqual(asked(), [0, [], []]);
+
+  const found = await scrape(service);
+  assert.deepEqual(found.table('upstream_tokens_total'), { 'api fetched': 1, 'api failed': 2 });
+  assert.deepEqual(found.table('upstream_breakers_open'), { '': 2 });
+  assert.equal(found.table('cache_lookups_total').stale, 2);
+});
