@@ -31,8 +31,8 @@ export interface ConfigKey<S extends TSchema = TSchema> {
 
 /**
  * Declares a config key.
- * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, in an endpoint, or in
- * both (`apiOrEndpoint`: the endpoint's value overrides the API's).
+ * @param level where it stands: at the top (`root`), under `server` or `settings`, in an API, or in an endpoint.
+ *   At `apiOrEndpoint` it stands in either, and the endpoint's value overrides the API's.
  * @param path dotted path below that level.
  * @param schema TypeBox schema of the value; wrapped in `Type.Optional` unless every such block must have it. Its `description` goes into the published JSON Schema.
  */
