@@ -16,6 +16,7 @@ import {
   Refusal,
 } from '../../plugins-sdk/index.ts';
 import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
+import { rememberingTexts } from '../../plugins-sdk/lib/bounded/text-memo.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { checkEndpoint } from './checks.ts';
@@ -147,6 +148,9 @@ interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
   readonly variation: string;
 }
 
+/** Clients ask the same again and again: to find a key takes a quarter of the time that the hash does. */
+const keyOfText = rememberingTexts((text) => hash('sha256', text, 'base64url'));
+
 /**
  * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
  * of base64url.
@@ -156,8 +160,8 @@ function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved,
   const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
   // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
-  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n');
-  return hash('sha256', text + variation, 'base64url');
+  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n') + variation;
+  return keyOfText(text);
 }
 
 /** @throws Refusal 400 */
