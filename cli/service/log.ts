@@ -1,24 +1,18 @@
 import { isatty } from 'node:tty';
-import { configure } from 'safe-stable-stringify';
 import type { Log } from '../../plugins-sdk/log.ts';
-import { escapeUnprintable } from '../text.ts';
+import { type LineForm, lineWriter } from './log-line.ts';
 import { endsWithinLine, LogSink } from './log-sink.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const FORMATS = ['text', 'json'] as const;
+const FORMATS: readonly LogFormat[] = ['text', 'json'];
 
 export type LogLevel = (typeof LEVELS)[number];
-type LogFormat = (typeof FORMATS)[number];
+type LogFormat = LineForm['format'];
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** How the log looks. */
-export interface LogSettings {
+export interface LogSettings extends LineForm {
   readonly level: LogLevel;
-  readonly format: LogFormat;
-  /** Colours the level; text only. */
-  readonly colour: boolean;
-  /** The number of the worker, a field of all its lines. */
-  readonly worker?: number;
 }
 
 /** The log of a service, as far as it knows how it looks. */
@@ -74,23 +68,13 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
 export function createLog(settings: LogSettings, destination?: LogDestination): ProcessLog {
   const target =
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
-  const { format, colour, worker } = settings;
-  const place = worker === undefined ? {} : { worker };
-  const reserved = new Set([...RESERVED, ...Object.keys(place)]);
+  const { format } = settings;
+  const lineOf = lineWriter(settings);
   let lowest = LEVELS.indexOf(settings.level);
   const at = (level: keyof Log) => {
     const rank = LEVELS.indexOf(level);
     return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank < lowest) return;
-      const time = isoTime();
-      if (format === 'text') {
-        const own = plain(fields, { ...place }, reserved);
-        target.write(textOf({ level, time, message: String(message ?? '') }, own, colour));
-        return;
-      }
-      const members = plain(fields, { level, time, ...place }, reserved);
-      members.msg = message;
-      target.write(`${simpleJsonOf(members) ?? escapeUnprintable(jsonOf(members))}\n`);
+      if (rank >= lowest) target.write(lineOf({ level, time: isoTime(), message }, fields));
     };
   };
   const log: ProcessLog = {
@@ -152,97 +136,4 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
   const handle: unknown = Reflect.get(stream, '_handle');
   if (!stream.isTTY || !(handle instanceof Object) || !('setBlocking' in handle)) return;
   if (typeof handle.setBlocking === 'function') handle.setBlocking(false);
-}
-
-/** Those of the line, and names that mean something to JavaScript. */
-const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
-
-/** Adds fields, which cannot pass for the line's own, with errors as one line of text and without their stacks. */
-function plain(
-  fields: Readonly<Record<string, unknown>>,
-  line: Record<string, unknown>,
-  reserved: ReadonlySet<string>,
-): Record<string, unknown> {
-  for (const key in fields) {
-    const value = fields[key];
-    line[reserved.has(key) ? `${key}_` : key] = value instanceof Error ? String(value) : value;
-  }
-  return line;
-}
-
-const odd = configure({ deterministic: false, maximumDepth: 5, maximumBreadth: 100 });
-
-/** Whatever a plugin logs, circles and bigints included: a log does not fail whoever logs. */
-function json(value: unknown): string | undefined {
-  for (const stringify of [JSON.stringify, odd]) {
-    try {
-      return stringify(value);
-    } catch {
-      // The next one takes more.
-    }
-  }
-  return '"[no JSON]"';
-}
-
-/** JSON would have to write these characters in another way, or {@link escapeUnprintable} might. */
-const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
-
-/**
- * The members as JSON, where all of them are texts and numbers that JSON writes as they are, or objects of such: nearly every line
- * is such a one.
- */
-function simpleJsonOf(members: Readonly<Record<string, unknown>>, isInner = false): string | undefined {
-  let text = '';
-  for (const name in members) {
-    const value = members[name];
-    if (value === undefined) continue;
-    if (NEEDS_ESCAPE.test(name)) return undefined;
-    let written: unknown;
-    if (typeof value === 'string') written = NEEDS_ESCAPE.test(value) ? undefined : `"${value}"`;
-    else if (typeof value === 'number') written = Number.isFinite(value) ? value : undefined;
-    else if (!isInner && isPlain(value)) written = simpleJsonOf(value, true);
-    if (written === undefined) return undefined;
-    text += `,"${name}":${written}`;
-  }
-  return `{${text.slice(1)}}`;
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
-
-/** Member by member only where one of them has no JSON form: that takes longer. */
-function jsonOf(members: Readonly<Record<string, unknown>>): string {
-  try {
-    return JSON.stringify(members);
-  } catch {
-    const each = Object.entries(members).map(([name, value]) => [JSON.stringify(name), json(value)]);
-    return `{${each.flatMap(([name, text]) => (text === undefined ? [] : [`${name}:${text}`])).join(',')}}`;
-  }
-}
-
-const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
-
-function textOf(
-  { level, time, message }: Readonly<Record<'level' | 'time' | 'message', string>>,
-  fields: Readonly<Record<string, unknown>>,
-  colour: boolean,
-): string {
-  const name = level.toUpperCase();
-  const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
-  let text = `${time} ${shown} ${escapeUnprintable(message)}`;
-  for (const key in fields) {
-    const value = bare(fields[key]);
-    if (value !== undefined) text += ` ${bare(key)}=${value}`;
-  }
-  return `${text}\n`;
-}
-
-const NEEDS_QUOTES = /^$|[\s"=\\\p{C}\p{Z}]/u;
-
-/** A value as it is where it is one word, else as JSON; nothing where JSON has none for it. */
-function bare(value: unknown): string | undefined {
-  if (typeof value === 'string' && !NEEDS_QUOTES.test(value)) return value;
-  const text = json(value);
-  return text === undefined ? undefined : escapeUnprintable(text);
 }

@@ -23,8 +23,8 @@ export interface Vouchers {
 /** What was signed, and the answer's other signatures beside it. */
 interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' | 'beside'> {
   readonly isMadeHere: boolean;
-  /** Made when it is first asked for. */
-  digest?: Hex;
+  /** Made when they are first asked for. */
+  facts?: SignedFacts;
 }
 
 /** What is known of answers, so that their signatures are recovered from once at most, and never from those made here. */
@@ -53,11 +53,15 @@ export interface SignedFacts extends Wanted {
 export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
   const note = known.get(answer);
   if (note === undefined) return undefined;
-  const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = note;
-  note.digest ??= toHex(dataDigest(endpointId, timestamp, toBytes(data)));
+  note.facts ??= factsOf(note);
+  return note.facts;
+}
+
+function factsOf({ endpointId, requestHash, node, timestamp, data, beside, isMadeHere }: Known): SignedFacts {
+  const digest = toHex(dataDigest(endpointId, timestamp, toBytes(data)));
   const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
-  return { endpointId, requestHash, digest: note.digest, timestamp, signers: [node, ...others], isMadeHere };
+  return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
 }
 
 function ensure(condition: boolean, why: string): asserts condition {
