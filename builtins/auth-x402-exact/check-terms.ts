@@ -3,9 +3,18 @@ import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning 
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
+import { isCdpSecret } from './cdp.ts';
 import { dollarsOf, statedDollars } from './dollars.ts';
 import { encodedHeader, offered } from './offer.ts';
-import { type Accept, secondsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
+import {
+  type Accept,
+  type FacilitatorTerms,
+  facilitatorsOf,
+  secondsOf,
+  type Terms,
+  TermsSchema,
+  TYPE,
+} from './terms.ts';
 
 /** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
 const LONGEST_HEADER = 8192;
@@ -28,18 +37,37 @@ function checkUrl(path: string, text: string, place: string): Finding[] {
   ];
 }
 
-function checkFacilitator(at: string, { facilitator, headers = {}, publicUrl }: Terms): Finding[] {
+function checkFacilitators(at: string, terms: Terms): Finding[] {
+  const { facilitator, headers } = terms;
+  const isOne = typeof facilitator === 'string';
+  const misplaced = 'is for a facilitator that is a URL alone: put it beside the url of the one that gets it';
+  return [
+    ...(headers === undefined || isOne ? [] : [error(`${at}.headers`, misplaced)]),
+    ...facilitatorsOf(terms).flatMap((one, index) => {
+      const given = Array.isArray(facilitator) ? facilitator[index] : facilitator;
+      const place = Array.isArray(facilitator) ? `${at}.facilitator[${index}]` : `${at}.facilitator`;
+      return checkFacilitator(one, typeof given === 'string' ? place : `${place}.url`, isOne ? at : place);
+    }),
+  ];
+}
+
+/** @param at of its URL. @param beside of its headers and its `auth`. */
+function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: string, beside: string): Finding[] {
   const message =
     'is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https';
+  const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
+  const secret = 'is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256';
   return [
-    ...checkUrl(`${at}.facilitator`, facilitator, 'paths are appended to it'),
-    ...(isReadableOnTheWay(facilitator) ? [warning(`${at}.facilitator`, message)] : []),
-    ...(publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, publicUrl, 'paths are appended to it')),
+    ...checkUrl(at, url, 'paths are appended to it'),
+    ...(isReadableOnTheWay(url) ? [warning(at, message)] : []),
+    ...(auth === undefined || isCdpSecret(auth.keySecret) ? [] : [error(`${beside}.auth.keySecret`, secret)]),
     ...Object.entries(headers).flatMap(([name, value]) => {
-      const path = `${at}.headers.${name}`;
-      const own = /^content-type$/i.test(name) ? [error(path, `the header ${name} cannot be configured`)] : [];
-      const sound = isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')];
-      return [...checkHeaderName(path, name), ...own, ...sound];
+      const path = `${beside}.headers.${name}`;
+      return [
+        ...checkHeaderName(path, name),
+        ...(own.test(name) ? [error(path, `the header ${name} cannot be configured`)] : []),
+        ...(isHeaderValue(value) ? [] : [error(path, 'holds a character that no header can carry')]),
+      ];
     }),
   ];
 }
@@ -85,7 +113,8 @@ function check(endpoint: EndpointDraft, config: CheckContext['config']): Finding
   if (methods.length === 0) return [];
   const seen = new Set<string>();
   const findings = methods.flatMap(({ terms, at }) => [
-    ...checkFacilitator(at, terms),
+    ...checkFacilitators(at, terms),
+    ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => {
       const path = `${at}.accepts[${i}]`;

@@ -1,12 +1,22 @@
+import type { FacilitatorConfig } from '@x402/core/server';
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
 import { isBytes32, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { LONGEST_TIMER } from '../../plugins-sdk/lib/time/timer.ts';
+import { cdpHeaders } from './cdp.ts';
 import type { Core } from './installed.ts';
-import type { Terms } from './terms.ts';
+import type { FacilitatorTerms } from './terms.ts';
 
 /** The facilitator gave no usable answer. The message is fit for the log: it shows neither the path of its URL nor a text of its. */
-export class FacilitatorFailure extends Error {}
+export class FacilitatorFailure extends Error {
+  /** Whether it is certain that the facilitator has heard nothing of what it was asked. */
+  readonly isUnsent: boolean;
+
+  constructor(message: string, isUnsent = false) {
+    super(message);
+    this.isUnsent = isUnsent;
+  }
+}
 
 /** Milliseconds that a question may take, everything included. */
 export interface Timeouts {
@@ -45,6 +55,8 @@ export function boundedFetch(client: HttpClient): typeof globalThis.fetch {
   };
 }
 
+/** Makes the headers of each request, by the last segment of its path. */
+type HeadersSource = NonNullable<FacilitatorConfig['createAuthHeaders']>;
 type Client = InstanceType<Core['HTTPFacilitatorClient']>;
 
 /** Who verifies payments and settles them on chain; nothing that it says is taken for granted. */
@@ -52,16 +64,25 @@ export class Facilitator {
   readonly #verifying: Client;
   readonly #settling: Client;
   readonly #timeouts: Timeouts;
+  /** Of its URL. */
+  readonly origin: string;
 
-  constructor({ HTTPFacilitatorClient }: Core, { facilitator, headers = {} }: Terms, timeouts: Timeouts) {
-    const createAuthHeaders = async () => ({ verify: headers, settle: headers, supported: headers });
-    const clientWithTimeout = (milliseconds: number) => {
-      const timeoutMs = Math.max(Math.floor(milliseconds), 1);
-      return new HTTPFacilitatorClient({ url: facilitator, timeoutMs, createAuthHeaders });
+  constructor({ HTTPFacilitatorClient }: Core, terms: FacilitatorTerms, timeouts: Timeouts) {
+    const { url, headers = {}, auth } = terms;
+    const headersFor = async (method: string, path: string) =>
+      auth === undefined
+        ? headers
+        : { ...headers, ...(await cdpHeaders(auth, method, `${url.replace(/\/+$/, '')}${path}`)) };
+    const clientWithTimeout = (milliseconds: number, createAuthHeaders: HeadersSource) => {
+      return new HTTPFacilitatorClient({ url, timeoutMs: Math.max(Math.floor(milliseconds), 1), createAuthHeaders });
     };
-    this.#verifying = clientWithTimeout(timeouts.verify);
-    this.#settling = clientWithTimeout(timeouts.settle);
+    this.#verifying = clientWithTimeout(timeouts.verify, async () => ({
+      verify: await headersFor('POST', '/verify'),
+      supported: await headersFor('GET', '/supported'),
+    }));
+    this.#settling = clientWithTimeout(timeouts.settle, async () => ({ settle: await headersFor('POST', '/settle') }));
     this.#timeouts = timeouts;
+    this.origin = new URL(url).origin;
   }
 
   /**
@@ -155,7 +176,8 @@ function codeOf(reason: unknown, otherwise: string): string {
 
 function failureOf(what: string, error: unknown, timeout: number): FacilitatorFailure {
   if (error instanceof FacilitatorFailure) return error;
-  return new FacilitatorFailure(`${what}: ${reasonOf(error, timeout)}`);
+  const isUnsent = error instanceof RequestFailure && error.phase !== 'answer';
+  return new FacilitatorFailure(`${what}: ${reasonOf(error, timeout)}`, isUnsent);
 }
 
 /** The library's messages quote answers, which may quote what they were asked with. */

@@ -25,13 +25,14 @@ import { givenBack } from '../shared/payments.ts';
 import { bazaarExtensions } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
-import { type Core, loadCore } from './installed.ts';
+import { Facilitators } from './facilitators.ts';
+import { type Core, loadCore, requireCdp } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { factsOf, type Purchase, Purchases, type Sale } from './purchases.ts';
-import { type Terms, TermsSchema, TYPE } from './terms.ts';
+import { facilitatorsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
 const HEADER = 'payment-signature';
@@ -57,7 +58,7 @@ const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lastin
 interface Method {
   readonly terms: Terms;
   readonly offers: readonly PaymentRequirements[];
-  readonly facilitator: Facilitator;
+  readonly facilitators: Facilitators;
 }
 
 /** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
@@ -115,8 +116,8 @@ interface Means {
 }
 
 /** Tells operators of a facilitator that does not do what they count on. It may be away: that is no reason not to start. */
-async function inspect({ terms, offers, facilitator }: Method, { log }: Services, isOver: () => boolean) {
-  const { origin } = new URL(terms.facilitator);
+async function inspect(facilitator: Facilitator, { offers }: Method, { log }: Services, isOver: () => boolean) {
+  const { origin } = facilitator;
   try {
     const networks = new Set(await facilitator.networks());
     for (const network of new Set(offers.map((offer) => offer.network)))
@@ -129,11 +130,15 @@ async function inspect({ terms, offers, facilitator }: Method, { log }: Services
   }
 }
 
-function meansOf({ endpoints, now, config, describe }: Services, core: Core, budget: number): Means {
+function meansOf({ endpoints, now, config, describe, log }: Services, core: Core, budget: number): Means {
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
-  const timeouts = { verify: budget * VERIFY_PART, settle: budget * SETTLE_PART };
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
-    return { terms, offers: requirementsOf(terms), facilitator: new Facilitator(core, terms, timeouts) };
+    const named = facilitatorsOf(terms);
+    if (named.some(({ auth }) => auth)) requireCdp();
+    // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
+    const timeouts = { verify: (budget * VERIFY_PART) / named.length, settle: budget * SETTLE_PART };
+    const all = named.map((one) => new Facilitator(core, one, timeouts));
+    return { terms, offers: requirementsOf(terms), facilitators: new Facilitators(all, log) };
   });
   const offer = perEndpoint(endpoints, (endpoint) => {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);
@@ -172,7 +177,8 @@ function behaviour(services: Services): Behaviour {
   return {
     start: () => {
       const methods = new Set(endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE)));
-      for (const method of methods) void inspect(means.methodOf(method), services, () => isOver);
+      for (const method of [...methods].map(means.methodOf))
+        for (const one of method.facilitators.all) void inspect(one, method, services, () => isOver);
     },
     stop: () => {
       isOver = true;
@@ -207,9 +213,9 @@ function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchang
     const offer = means.offer(exchange.endpoint);
     // Another method of the endpoint has its turn.
     if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
-    const { facilitator } = means.methodOf(method);
+    const { facilitators } = means.methodOf(method);
     try {
-      const purchase = await bought.hold(claim.payment, facilitator, offer, () => call.signal.aborted);
+      const purchase = await bought.hold(claim.payment, facilitators, offer, () => call.signal.aborted);
       purchases.set(exchange, purchase);
       paidBy.set(exchange, factsOf(claim.payment));
     } catch (error) {

@@ -22,7 +22,11 @@ const INSTALL = 'npm install @x402/core@2.27';
  */
 export function loadCore(fetch: typeof globalThis.fetch): Core {
   const require = createRequire(import.meta.url);
-  const path = resolved(require, '@x402/core/server');
+  const path = resolved(
+    require,
+    '@x402/core/server',
+    `auth of type x402-exact needs a package that is not installed: ${INSTALL}`,
+  );
   const module: { exports: Partial<Server> } = { exports: {} };
   const names = ['exports', 'require', 'module', '__filename', '__dirname', 'fetch', 'console'];
   const run = compileFunction(readFileSync(path, 'utf8'), names, { filename: path });
@@ -32,12 +36,19 @@ export function loadCore(fetch: typeof globalThis.fetch): Core {
   return { HTTPFacilitatorClient, schemas: require('@x402/core/schemas') };
 }
 
-function resolved(require: NodeJS.Require, name: string): string {
+/** @throws Error with the command that installs what signs tokens for Coinbase's facilitator, when it is missing. */
+export function requireCdp(): void {
+  const missing =
+    'a facilitator with auth of type cdp needs a package that is not installed: npm install @coinbase/cdp-sdk@1';
+  resolved(createRequire(import.meta.url), '@coinbase/cdp-sdk/auth', missing);
+}
+
+function resolved(require: NodeJS.Require, name: string, missing: string): string {
   try {
     return require.resolve(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code !== 'MODULE_NOT_FOUND') throw error;
-    throw new Error(`auth of type x402-exact needs a package that is not installed: ${INSTALL}`);
+    throw new Error(missing);
   }
 }

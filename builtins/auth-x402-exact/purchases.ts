@@ -1,4 +1,3 @@
-import type { PaymentPayload } from '@x402/core/types';
 import { type PaymentFacts, payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
@@ -7,6 +6,7 @@ import type { Holds } from '../shared/payment-holds.ts';
 import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
 import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
+import type { Asked, Facilitators } from './facilitators.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
 
@@ -14,7 +14,9 @@ import type { Payment } from './payload.ts';
 export interface Purchase {
   readonly ticket: Ticket;
   readonly payment: Payment;
-  readonly facilitator: Facilitator;
+  readonly facilitators: Facilitators;
+  /** The one that has found the payment good. */
+  readonly verifier: Facilitator;
   readonly offer: Offer;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
@@ -66,17 +68,17 @@ export class Purchases {
    * @param isOver whether nobody hears any more what this comes to.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
-  async hold(payment: Payment, facilitator: Facilitator, offer: Offer, isOver: () => boolean): Promise<Purchase> {
+  async hold(payment: Payment, facilitators: Facilitators, offer: Offer, isOver: () => boolean): Promise<Purchase> {
     const { holds } = this.#options;
     const { requirements, authorization } = payment;
     const { from, nonce } = authorization;
     const ticket = await holds.reserve([requirements.network, requirements.asset, from, nonce].join(' '));
     if (typeof ticket === 'string') throw ticket === 'held' ? offer.busy() : offer.refusal(USED);
     try {
-      const reason = await facilitator.verify(payloadOf(payment, offer), requirements, from);
+      const { reason, by: verifier } = await facilitators.verify(...askedOf(payment, offer));
       if (reason !== undefined) throw offer.refusal(reason);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      return { ticket, payment, facilitator, offer };
+      return { ticket, payment, facilitators, verifier, offer };
     } catch (error) {
       await holds.release(ticket);
       throw toldOf(error);
@@ -101,7 +103,7 @@ export class Purchases {
       // Before the facilitator hears of it: a process that dies from here on leaves this for `payments reconcile`.
       const record = recordOf(purchase, exchange, this.#options.now());
       await this.#options.records.open(record);
-      await this.#settle(purchase, exchange, record);
+      await this.#settle(purchase, exchange, record, isTooLate);
     } finally {
       isKnown();
     }
@@ -130,14 +132,18 @@ export class Purchases {
     }
   }
 
-  async #settle(purchase: Purchase, exchange: Exchange, record: PaymentRecord): Promise<void> {
-    const { ticket, payment, facilitator, offer } = purchase;
+  async #settle(
+    purchase: Purchase,
+    exchange: Exchange,
+    record: PaymentRecord,
+    isTooLate: () => boolean,
+  ): Promise<void> {
+    const { ticket, payment, facilitators, verifier, offer } = purchase;
     const { holds, log, records } = this.#options;
     let settlement: Settlement;
     try {
       // Not tied to the client: half a settlement is worse than one that nobody waits for.
-      const { requirements, authorization } = payment;
-      settlement = await facilitator.settle(payloadOf(payment, offer), requirements, authorization.from);
+      settlement = await facilitators.settle(verifier, () => !isTooLate(), ...askedOf(payment, offer));
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
       this.#count(purchase, exchange, 'unknown');
@@ -192,12 +198,13 @@ export class Purchases {
 }
 
 /** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
-function payloadOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): PaymentPayload {
+function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
   const { resource } = offer;
   if (resource === undefined) throw new Error('an offer names its resource');
   const echoed = offer.echoed(extensions);
   const payload = { signature, authorization };
-  return { x402Version: 2, resource, accepted: requirements, payload, ...(echoed && { extensions: echoed }) };
+  const sent = { x402Version: 2, resource, accepted: requirements, payload, ...(echoed && { extensions: echoed }) };
+  return [sent, requirements, authorization.from];
 }
 
 /** What is known of a payment before it is settled. */

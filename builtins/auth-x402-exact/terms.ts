@@ -29,13 +29,39 @@ const AcceptSchema = Type.Object(
 );
 export type Accept = Static<typeof AcceptSchema>;
 
+const UrlSchema = Type.String({ pattern: '^https?://', description: 'URL of the facilitator' });
+const HeadersSchema = Type.Record(Type.String(), Type.String(), {
+  description: 'Sent on every request to the facilitator',
+});
+const CdpSchema = Type.Object(
+  {
+    type: Type.Literal('cdp'),
+    keyId: Type.String({ minLength: 1, description: 'Id of an API key of the Coinbase Developer Platform' }),
+    keySecret: Type.String({ minLength: 1, description: 'Its secret; keep it in a variable' }),
+  },
+  { additionalProperties: false, description: 'Signs a token for each request' },
+);
+const FacilitatorSchema = Type.Object(
+  { url: UrlSchema, headers: Type.Optional(HeadersSchema), auth: Type.Optional(CdpSchema) },
+  { additionalProperties: false },
+);
+export type FacilitatorTerms = Static<typeof FacilitatorSchema>;
+
 /** One `auth` object of type `x402-exact`: what to pay, and who verifies and settles it. */
 export const TermsSchema = Type.Object(
   {
-    facilitator: Type.String({ pattern: '^https?://', description: 'URL of the facilitator' }),
-    headers: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'Sent on every request to the facilitator' }),
+    facilitator: Type.Union(
+      [
+        UrlSchema,
+        FacilitatorSchema,
+        Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
+      ],
+      {
+        description:
+          'Who verifies and settles: a URL, {url, headers, auth}, or a list of these, the preferred one first',
+      },
     ),
+    headers: Type.Optional(HeadersSchema),
     publicUrl: Type.Optional(
       Type.String({
         pattern: '^https?://',
@@ -65,4 +91,10 @@ export const TYPE = 'x402-exact';
 /** Seconds for which wallets make an authorisation valid. */
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
   return maxTimeoutSeconds;
+}
+
+/** Who may be asked, the preferred one first. */
+export function facilitatorsOf({ facilitator, headers }: Terms): FacilitatorTerms[] {
+  if (typeof facilitator === 'string') return [{ url: facilitator, ...(headers && { headers }) }];
+  return [facilitator].flat().map((one) => (typeof one === 'string' ? { url: one } : one));
 }

@@ -83,7 +83,7 @@ describe('the configuration reference', () => {
     const keys = leaves(parse(await exampleText('complete'))).map((path) =>
       path
         .replace(/(plugins\[\]\.config|headers)\..*$/, '$1')
-        .replace(/\.auth\[\]/, '.auth')
+        .replace(/\.(auth|facilitator)\[\]/g, '.$1')
         .replace(/\.endpoints\[\]\.(auth|cache)\./, '.$1.')
         .replace(/\[\]$/, ''),
     );

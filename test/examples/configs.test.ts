@@ -12,6 +12,9 @@ const fileOf = (name: string) => fileURLToPath(new URL(`../../examples/configs/$
 const variables = {
   ZAMA_API_KEY: 'relayer-key',
   HEARTBEAT_ID: 'abc',
+  CDP_KEY_ID: 'key',
+  CDP_KEY_SECRET: Buffer.alloc(64).toString('base64'),
+  FACILITATOR_KEY: 'other-key',
   SLACK_WEBHOOK: 'https://hooks.example.com/services/T/B/X',
   PRICE_API_KEY: 'upstream-key',
   CLIENT_KEY: 'client-key-of-some-length',

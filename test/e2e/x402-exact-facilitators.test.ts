@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { jwtVerify } from 'jose';
+import { errorsOf } from '../support/config.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const UNAVAILABLE = 'Payment verification unavailable';
+const KEY_ID = '9d1a1b1e-key';
+/** Where the hosted one is, below its host. */
+const BASE = '/platform/v2/x402';
+
+/** Keys as the platform hands them out: what is configured, and what it checks tokens by. */
+const cdpKeys = (): Readonly<Record<string, readonly [secret: string, alg: string, key: KeyObject]>> => {
+  const ed = generateKeyPairSync('ed25519');
+  const { d = '', x = '' } = ed.privateKey.export({ format: 'jwk' });
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = (type: 'pkcs8' | 'sec1') => ec.privateKey.export({ type, format: 'pem' }).toString();
+  return {
+    'an Ed25519 key': [
+      Buffer.concat([Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]).toString('base64'),
+      'EdDSA',
+      ed.publicKey,
+    ],
+    'an EC key': [pem('pkcs8'), 'ES256', ec.publicKey],
+    'an EC key of the older form': [pem('sec1'), 'ES256', ec.publicKey],
+  };
+};
+
+describe('x402-exact: facilitators', () => {
+  let shop: Shop;
+  let first: Upstream;
+  let alice: Account;
+  const running: RunningService[] = [];
+
+  before(async () => {
+    [shop, first] = await Promise.all([openShop(), startUpstream()]);
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  afterEach(async () => {
+    for (const service of running.splice(0)) await service.stop();
+    shop.facilitator.reset();
+    shop.facilitator.requests.splice(0);
+    first.requests.splice(0);
+  });
+  after(async () => {
+    await Promise.all([shop?.close(), first?.close()]);
+  });
+
+  const start = async (facilitator: unknown, budget = 600_000) => {
+    const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: budget }] };
+    const service = await startTestService(
+      shop.config({ e: {} }, { settings }, { auth: { ...shop.auth, facilitator } }),
+    );
+    running.push(service);
+    return service;
+  };
+  const buy = async (service: RunningService) =>
+    service.post('a/e', {}, paidBy(await payloadFor(service, 'a/e', alice)));
+  /** Asserts that a request is answered and just its price was paid. */
+  const assertSold = async (service: RunningService) => {
+    const before = await shop.market.balance(alice.address);
+    await verifyEncoded(await buy(service), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), before - PRICE);
+  };
+  const asked = ({ requests }: Upstream, path: string) => requests.filter((request) => request.path === path).length;
+  /** Has the first one answer as the true one does. */
+  const truly = (path: '/verify' | '/settle' | '/supported') => first.on(path, shop.facilitator.true[path]);
+
+  describe('Coinbase’s', () => {
+    for (const [name, [keySecret, alg, key]] of Object.entries(cdpKeys())) {
+      it(`gets a token with each request, made for it alone, by ${name}`, async () => {
+        const tokens = new Set<string>();
+        const checked =
+          (path: '/verify' | '/settle' | '/supported'): Handler =>
+          async (req, res, recorded) => {
+            const token = /^Bearer (\S+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '';
+            const { payload, protectedHeader } = await jwtVerify(token, key, { algorithms: [alg], issuer: 'cdp' });
+            assert.deepEqual(payload.uris, [`${req.method} ${req.headers.host}${BASE}${path}`]);
+            assert.equal(payload.sub, KEY_ID);
+            assert.equal(protectedHeader.kid, KEY_ID);
+            assert.equal((payload.exp ?? 0) - (payload.nbf ?? 0), 120);
+            assert.equal(req.headers['x-mine'], 'yes');
+            tokens.add(token);
+            return shop.facilitator.true[path](req, res, recorded);
+          };
+        for (const path of ['/verify', '/settle', '/supported'] as const) first.on(`${BASE}${path}`, checked(path));
+        const auth = { type: 'cdp', keyId: KEY_ID, keySecret };
+        const service = await start({ url: `${first.url}${BASE}/`, headers: { 'X-Mine': 'yes' }, auth });
+        await assertSold(service);
+        await assertSold(service);
+        await first.untilRequested(`${BASE}/supported`);
+        assert.equal(tokens.size, 5);
+        assert.doesNotMatch(JSON.stringify(service.logs), /facilitator/);
+      });
+    }
+
+    it('refuses another key: the payment is not taken, and neither log nor client sees the key', async () => {
+      const [[keySecret] = ['']] = Object.values(cdpKeys());
+      for (const path of ['/verify', '/settle', '/supported']) first.on(path, faults.json({ secret: keySecret }, 401));
+      const service = await start({ url: first.url, auth: { type: 'cdp', keyId: KEY_ID, keySecret } });
+      const response = await buy(service);
+      assert.equal(JSON.stringify([...response.headers]).includes(keySecret), false);
+      await assertRefused(response, 401, UNAVAILABLE);
+      const log = JSON.stringify(service.logs);
+      assert.match(log, /verify: HTTP status 401/);
+      assert.equal(log.includes(keySecret) || log.includes('eyJ'), false);
+    });
+  });
+
+  const down: Readonly<Record<string, Handler>> = {
+    'ends connections': faults.reset(),
+    'has a bad day': faults.serverError(),
+    'never answers': faults.hang(),
+    'refuses the credentials': faults.json({}, 401),
+    'makes no sense': faults.html(),
+  };
+  for (const [what, handler] of Object.entries(down)) {
+    it(`the next one is asked where the preferred one ${what}, and then until that may be up again`, async () => {
+      first.on('/verify', handler);
+      truly('/supported');
+      const service = await start([first.url, shop.facilitator.url], 12_000);
+      await assertSold(service);
+      assert.deepEqual([asked(first, '/verify'), asked(first, '/settle')], [1, 0]);
+      assert.match(JSON.stringify(service.logs), /failed: the next one is asked/);
+      await assertSold(service);
+      assert.equal(asked(first, '/verify'), 1);
+      assert.equal(asked(shop.facilitator, '/settle'), 2);
+    });
+  }
+
+  it('the next one is asked where nobody listens at the preferred one', async () => {
+    const gone = await startUpstream();
+    await gone.close();
+    await assertSold(await start([{ url: gone.url }, shop.facilitator.url]));
+  });
+
+  it('what the preferred one says of a payment is what counts', async () => {
+    first.on('/verify', faults.json({ isValid: false, invalidReason: 'insufficient_funds' }));
+    const response = await buy(await start([first.url, shop.facilitator.url]));
+    assert.deepEqual([response.status, (await askedFor(response)).error], [402, 'insufficient_funds']);
+    assert.equal(asked(shop.facilitator, '/verify'), 0);
+  });
+
+  it('all of them down: the payment is as it was', async () => {
+    first.on('/verify', faults.serverError());
+    shop.facilitator.on('/verify', faults.serverError());
+    const service = await start([first.url, shop.facilitator.url]);
+    const headers = paidBy(await payloadFor(service, 'a/e', alice));
+    await assertRefused(await service.post('a/e', {}, headers), 401, UNAVAILABLE);
+    shop.facilitator.reset();
+    await verifyEncoded(await service.post('a/e', {}, headers), TEST_ADDRESS);
+  });
+
+  const halfway: Readonly<Record<string, Handler>> = {
+    'ends the connection': faults.reset(),
+    'has a bad day': faults.serverError(),
+    'never answers': faults.hang(),
+    'makes no sense': faults.html(),
+  };
+  for (const [what, handler] of Object.entries(halfway)) {
+    it(`a settlement that may have begun is nobody else’s: the one that ${what}`, async () => {
+      truly('/verify');
+      first.on('/settle', handler);
+      const service = await start([first.url, shop.facilitator.url], 6000);
+      const before = await shop.market.balance(alice.address);
+      await assertRefused(await buy(service), 401, UNAVAILABLE);
+      assert.deepEqual([asked(first, '/settle'), asked(shop.facilitator, '/settle')], [1, 0]);
+      assert.equal(await shop.market.balance(alice.address), before);
+    });
+  }
+
+  it('a settlement that failed is nobody else’s', async () => {
+    truly('/verify');
+    const answer = { success: false, errorReason: 'insufficient_funds', transaction: '', network: shop.market.network };
+    first.on('/settle', faults.json(answer));
+    const response = await buy(await start([first.url, shop.facilitator.url]));
+    assert.deepEqual([response.status, (await askedFor(response)).error], [402, 'insufficient_funds']);
+    assert.equal(asked(shop.facilitator, '/settle'), 0);
+  });
+
+  it('one that nobody can have heard of is settled by the next one, once', async () => {
+    const leaving = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
+    // Between the two questions it goes away.
+    shop.upstream.on('/p', async (_, response) => {
+      await leaving.close();
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"price":7}');
+    });
+    const service = await start([leaving.url, shop.facilitator.url]);
+    await assertSold(service);
+    assert.equal(asked(leaving, '/verify'), 1);
+    assert.equal(asked(shop.facilitator, '/settle'), 1);
+    shop.upstream.json('/p', { price: 7 });
+  });
+
+  it('in the config', async () => {
+    const of = (auth: object) => errorsOf(shop.config({ e: {} }, {}, { auth: { ...shop.auth, ...auth } }));
+    const url = 'https://f.example';
+    const cdp = { type: 'cdp', keyId: KEY_ID, keySecret: 'geheim' };
+    assert.deepEqual(await of({ facilitator: { url, headers: { A: 'b' } } }), []);
+    assert.deepEqual(await of({ facilitator: { url, auth: cdp } }), [
+      'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256',
+    ]);
+    assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
+      'apis[0].auth.facilitator[1].url: must have no query and no fragment: paths are appended to it',
+    ]);
+    assert.deepEqual(await of({ facilitator: [url], headers: { A: 'b' } }), [
+      'apis[0].auth.headers: is for a facilitator that is a URL alone: put it beside the url of the one that gets it',
+    ]);
+    const [[keySecret] = ['']] = Object.values(cdpKeys());
+    const twice = { url, auth: { ...cdp, keySecret }, headers: { Authorization: 'x' } };
+    assert.deepEqual(await of({ facilitator: [twice] }), [
+      'apis[0].auth.facilitator[0].headers.Authorization: the header Authorization cannot be configured',
+    ]);
+  });
+});
