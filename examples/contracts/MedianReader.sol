@@ -38,7 +38,7 @@ contract MedianReader is SignedDataReader {
     }
 
     function _requireFit(Answer calldata answer) internal pure override {
-        _valueOf(answer);
+        _valueOf(answer, answer.data);
     }
 
     function _onAnswer(bytes32, string memory, bytes[] memory data, uint256 timestamp)

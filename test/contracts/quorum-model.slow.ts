@@ -93,6 +93,7 @@ function faultOf({ signer: index, age, fault }: Said, seen: ReadonlySet<string>,
   if (age > MAX_AGE) return 'Stale';
   if (fault === 'signature') return 'InvalidSignature';
   if (fault === 'by another') return 'WrongSigner';
+  if (fault === 'length') return 'MalformedData';
   return undefined;
 }
 
@@ -106,7 +107,6 @@ function expected(set: readonly Said[], nodes: readonly string[]): string {
     if (fault !== undefined) return fault;
     seen.add(node);
   }
-  if (set.some(({ fault }) => fault === 'length')) return 'MalformedData';
   const sorted = set.map(({ value }) => value).sort((a, b) => (a < b ? -1 : Number(a > b)));
   const low = sorted[Math.ceil(sorted.length / 2) - 1] ?? 0n;
   const high = sorted[Math.floor(sorted.length / 2)] ?? 0n;

@@ -1,7 +1,8 @@
 /** `SignedDataQuorum` accepts k of n good answers, and refuses all of them for one that is not. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type BaseContract, type JsonRpcSigner, Signature, toBeHex } from 'ethers';
+import { type BaseContract, dataSlice, type JsonRpcSigner, Signature, toBeHex, zeroPadValue } from 'ethers';
+import fc from 'fast-check';
 import { requestHashOf } from '../../verify/index.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import {
@@ -113,6 +114,73 @@ describe('a quorum of three of five', () => {
     assert.equal(await refusal(contract, answers, now - 1), `FromTheFuture(${signer(2).address},${ahead})`);
   });
 
+  describe('reads calldata', () => {
+    const WORD = 32;
+    let sent: string;
+    /** How many words of it there are behind the selector. */
+    let words: number;
+    let result: string;
+    const call = async (data: string): Promise<string> => {
+      const to = await contract.getAddress();
+      return chain.provider.send('eth_call', [{ to, data }, 'latest', {}, { time: toBeHex(now) }]);
+    };
+    const word = (value: bigint) => zeroPadValue(toBeHex(value), WORD).slice(2);
+    /** The calldata with another word in the place of one. */
+    const withWord = (place: number, value: string) => {
+      const begin = 4 + place * WORD;
+      return dataSlice(sent, 0, begin) + value + dataSlice(sent, begin + WORD).slice(2);
+    };
+    before(async () => {
+      ({ data: sent } = await contract.getFunction('median').populateTransaction(await said([3n, 1n, 2n])));
+      words = (sent.length / 2 - 5) / WORD;
+      result = await call(sent);
+    });
+
+    it('wherever an encoder puts its parts, in any order, or with something between', async () => {
+      // Selector, where the list begins, its length, and where the three answers begin.
+      const from = (place: number) => dataSlice(sent, 4 + (2 + place) * WORD).slice(2);
+      const [one = 0, two = 0, three = 0] = [0, 1, 2].map((n) => Number(`0x${from(n).slice(0, 64)}`));
+      const places = (...all: number[]) => all.map((place) => word(BigInt(place))).join('');
+      const head = dataSlice(sent, 0, 4 + 2 * WORD);
+      const answers = from(3);
+      assert.equal(await call(head + places(three, one, two) + answers), result);
+      assert.equal(await call(head + places(one + 7, two + 7, three + 7) + 'ff'.repeat(7) + answers), result);
+      await assert.rejects(call(head + places(one, one, three) + answers));
+    });
+
+    it('and counts nothing but what was signed, whatever stands in its place', async () => {
+      const max = 2n ** 256n - 1n;
+      const special = fc.constantFrom(0n, 1n, 31n, 32n, 64n, 65n, 2n ** 32n, 2n ** 64n, 2n ** 255n, max - 31n, max);
+      const value = fc.oneof(special, fc.nat(2000).map(BigInt), fc.bigInt(0n, max));
+      const changes = fc.oneof(
+        fc.tuple(fc.nat(words - 1), value).map(([place, other]) => withWord(place, word(other))),
+        fc.nat(sent.length / 2 - 1).map((length) => dataSlice(sent, 0, length)),
+      );
+      let refused = 0;
+      const property = fc.asyncProperty(changes, async (data) => {
+        const answer = await call(data).catch(() => undefined);
+        if (answer === undefined) refused += 1;
+        else assert.equal(answer, result);
+      });
+      await fc.assert(property, { numRuns: 500 });
+      assert.ok(refused > 250, `${refused} of 500 are refused`);
+    });
+
+    it('in which a length that nothing has costs no more than the rest', async () => {
+      // Six words of the first answer begin at 5; its data is what follows.
+      const data = withWord(11, word(2n ** 40n));
+      const asked = { to: await contract.getAddress(), data, gas: toBeHex(200_000) };
+      await assert.rejects(chain.provider.send('eth_call', [asked, 'latest']), /execution reverted/);
+    });
+
+    it('in which an address has no other bits', async () => {
+      // Behind the list's place, its length and three places: the node of the first answer.
+      const { address } = signer(0);
+      assert.equal(await call(withWord(5, zeroPadValue(address, WORD).slice(2))), result);
+      await assert.rejects(call(withWord(5, `01${zeroPadValue(address, WORD).slice(4)}`)));
+    });
+  });
+
   it('takes no time that would overflow', async () => {
     const [first, second] = await said([1n, 2n]);
     const far = { ...(await answerOf(2, now, 3n)), timestamp: 2n ** 256n - 1n };
@@ -159,6 +227,7 @@ describe('a quorum of three of five', () => {
     });
     it('another endpoint', async () => {
       await isRefused(await answerOf(2, now, 3n, { endpointId: OTHER }), `OtherEndpoint(${node},${OTHER})`);
+      await isRefused({ ...last, endpointId: OTHER }, `OtherEndpoint(${node},${OTHER})`);
     });
     it('an answer that is too old', async () => {
       await isRefused(await answerOf(2, now - 181, 3n), `Stale(${node},${now - 181})`);
@@ -171,7 +240,8 @@ describe('a quorum of three of five', () => {
       const high = `${r}${(ORDER - BigInt(s)).toString(16).padStart(64, '0')}${(55 - v).toString(16)}`;
       await isRefused({ ...last, signature: high }, `InvalidSignature(${node},3)`);
       await isRefused({ ...last, signature: `${last.signature.slice(0, -2)}01` }, `InvalidSignature(${node},2)`);
-      await isRefused({ ...last, signature: '0x' }, `InvalidSignature(${node},1)`);
+      for (const signature of ['0x', `${last.signature}00`])
+        await isRefused({ ...last, signature }, `InvalidSignature(${node},1)`);
       await isRefused({ ...last, signature: `0x${'00'.repeat(64)}1b` }, `InvalidSignature(${node},4)`);
     });
     it('the signature of another known signer', async () => {

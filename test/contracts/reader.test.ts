@@ -145,6 +145,18 @@ describe('SignedDataReader.sol', () => {
     );
   });
 
+  it('takes nothing from nobody, where somebody forgot to name the signer', async () => {
+    const nobody = `0x${'00'.repeat(20)}`;
+    const reader = await deploy(PriceReader, deployer, nobody, id, gateways);
+    const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+    const signature = `0x${'00'.repeat(64)}1b`;
+    const types = ['address', 'bytes32', 'uint256', 'bytes', 'bytes', 'bytes'];
+    const response = AbiCoder.defaultAbiCoder().encode(types, [nobody, id, now, '0x', signature, signature]);
+    const extra = AbiCoder.defaultAbiCoder().encode(['bytes32', 'string'], [id, '{}']);
+    const call = reader.getFunction('onSignedData').staticCall(response, extra);
+    assert.equal(await errorOf(call, reader.interface), `InvalidSignature(${nobody},4)`);
+  });
+
   it('knows no endpoint but its own, whoever calls back with another one', async () => {
     const reader = await priceReader(gateways.slice(0, 1));
     const extra = AbiCoder.defaultAbiCoder().encode(['bytes32', 'string'], [median, '{}']);

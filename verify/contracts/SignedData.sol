@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
+// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
+uint256 constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
+
 /// @title What a signed-data proxy signs, and who signed it
 /// @notice Functions for contracts that check answers by themselves. None of them says whether the signer, the endpoint and
 /// the moment are acceptable: that is for the contract that calls them.
@@ -18,9 +21,6 @@ library SignedData {
 
     /// @notice What was given is no signature that counts.
     error InvalidSignature(Fault fault);
-
-    /// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
-    uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     bytes32 private constant RECEIPT_TYPE =
         keccak256("Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)");

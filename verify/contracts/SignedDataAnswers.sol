@@ -59,19 +59,23 @@ abstract contract SignedDataAnswers {
     /// @notice The data is not one `int256`, of which alone there is a median.
     error MalformedData(address node);
 
-    /// The value of an answer whose data is one `int256`.
-    function _valueOf(Answer calldata answer) internal pure returns (int256) {
-        bytes calldata data = answer.data;
+    /// The value of data that is one `int256`.
+    function _valueOf(Answer calldata answer, bytes calldata data) internal pure returns (int256 value) {
         if (data.length != 32) revert MalformedData(answer.node);
-        return int256(uint256(bytes32(data)));
+        assembly ("memory-safe") {
+            value := calldataload(data.offset)
+        }
     }
 
-    /// Puts a value behind those of the first `count` that are not larger.
+    /// Puts a value behind those of the first `count` that are not larger; the list has room for it.
     function _insert(int256[] memory sorted, uint256 count, int256 next) internal pure {
-        unchecked {
-            for (; count > 0 && sorted[count - 1] > next; --count) sorted[count] = sorted[count - 1];
+        assembly ("memory-safe") {
+            let at := add(sorted, shl(5, count))
+            for {} and(gt(at, sorted), sgt(mload(at), next)) { at := sub(at, 0x20) } {
+                mstore(add(at, 0x20), mload(at))
+            }
+            mstore(add(at, 0x20), next)
         }
-        sorted[count] = next;
     }
 
     /// The middle of sorted values; of an even number the mean of the middle two, rounded towards zero.
@@ -112,7 +116,7 @@ abstract contract SignedDataAnswers {
         if (wanted.requestHash != 0) _requireReceipt(answer, wanted);
     }
 
-    function _requireReceipt(Answer calldata answer, Settings memory wanted) private pure {
+    function _requireReceipt(Answer calldata answer, Settings memory wanted) internal pure {
         bytes32 digest =
             SignedData.receiptDigest(wanted.endpointId, wanted.requestHash, keccak256(answer.data), answer.timestamp);
         (address signer, SignedData.Fault fault) =

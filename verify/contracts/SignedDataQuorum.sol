@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.24;
 
+import {MAX_S} from "./SignedData.sol";
 import {SignedDataAnswers} from "./SignedDataAnswers.sol";
 
 /// @title Accepts what k of n signers have answered, in one call that writes nothing
@@ -94,41 +95,103 @@ contract SignedDataQuorum is SignedDataAnswers {
     /// @return data As the endpoint encodes it.
     /// @return timestamp Of the oldest answer.
     function verify(Answer[] calldata answers) external view returns (bytes[] memory data, uint256 timestamp) {
-        timestamp = _check(answers);
+        Settings memory wanted = _settingsFor(answers.length);
         data = new bytes[](answers.length);
-        for (uint256 i; i < answers.length; ++i) data[i] = answers[i].data;
+        timestamp = type(uint256).max;
+        uint256 seen;
+        for (uint256 i; i < answers.length; ++i) {
+            (seen, timestamp, data[i]) = _take(answers[i], wanted, seen, timestamp);
+        }
     }
 
     /// @notice The median of all answers, if every one of them is good and its data one `int256`.
     /// @return value Of an even number of answers the mean of the middle two, rounded towards zero.
     /// @return timestamp Of the oldest answer.
     function median(Answer[] calldata answers) external view returns (int256 value, uint256 timestamp) {
-        timestamp = _check(answers);
+        Settings memory wanted = _settingsFor(answers.length);
         int256[] memory sorted = new int256[](answers.length);
+        timestamp = type(uint256).max;
+        uint256 seen;
         unchecked {
-            for (uint256 i; i < sorted.length; ++i) _insert(sorted, i, _valueOf(answers[i]));
+            for (uint256 i; i < answers.length; ++i) {
+                Answer calldata answer = _at(answers, i);
+                bytes calldata data;
+                (seen, timestamp, data) = _take(answer, wanted, seen, timestamp);
+                _insert(sorted, i, _valueOf(answer, data));
+            }
         }
         value = _middle(sorted);
     }
 
-    /// @return oldest The timestamp of the oldest answer.
-    function _check(Answer[] calldata answers) private view returns (uint256 oldest) {
-        Settings memory wanted = settings();
-        uint256 count = answers.length;
+    function _settingsFor(uint256 count) private view returns (Settings memory wanted) {
+        wanted = settings();
         if (count < wanted.threshold) revert TooFewAnswers(count, wanted.threshold);
-        oldest = type(uint256).max;
-        uint256 seen;
-        for (uint256 i; i < count;) {
-            Answer calldata answer = answers[i];
-            uint256 bit = _bitOf(answer.node, wanted.signers);
-            if (seen & bit != 0) revert DuplicateSigner(answer.node);
-            seen |= bit;
-            uint256 timestamp = _requireGood(answer, wanted);
-            if (timestamp < oldest) oldest = timestamp;
-            unchecked {
-                ++i;
-            }
+    }
+
+    /// As `answers[i]`, whose bounds {_take} does not need.
+    function _at(Answer[] calldata answers, uint256 i) private pure returns (Answer calldata answer) {
+        assembly ("memory-safe") {
+            answer := add(answers.offset, calldataload(add(answers.offset, shl(5, i))))
         }
+    }
+
+    /// Takes one answer more. It checks what {_requireGood} checks, and costs 2,000 gas less, since it reads calldata once and by
+    /// hand. Where it finds a fault, {_requireGood} names it. Words beyond the end of the calldata are zero, and no signature is.
+    /// @param seen A bit for each signer before this one.
+    /// @param oldest The least timestamp of those before.
+    function _take(Answer calldata answer, Settings memory wanted, uint256 seen, uint256 oldest)
+        private
+        view
+        returns (uint256 nowSeen, uint256 time, bytes calldata data)
+    {
+        assembly ("memory-safe") {
+            // The data. A length that no calldata has would cost all gas.
+            let at := add(answer, calldataload(add(answer, 0x60)))
+            data.offset := add(at, 0x20)
+            data.length := calldataload(at)
+            let fault := gt(data.length, calldatasize())
+            if fault { data.length := 0 }
+            // The hash of endpoint ID, time and data, and then that of the personal message (EIP-191).
+            let free := mload(0x40)
+            let endpointId := mload(add(wanted, 0x20))
+            fault := or(fault, xor(calldataload(add(answer, 0x20)), endpointId))
+            time := calldataload(add(answer, 0x40))
+            mstore(free, endpointId)
+            mstore(add(free, 0x20), time)
+            calldatacopy(add(free, 0x40), data.offset, data.length)
+            mstore(0, "\x19Ethereum Signed Message:\n32")
+            mstore(0x1c, keccak256(free, add(0x40, data.length)))
+            // The input of ecrecover: hash, v, r and s. It has no output where there is no signer.
+            mstore(free, keccak256(0, 0x3c))
+            at := add(answer, calldataload(add(answer, 0x80)))
+            fault := or(fault, xor(calldataload(at), 65))
+            mstore(add(free, 0x20), byte(0, calldataload(add(at, 0x60))))
+            calldatacopy(add(free, 0x40), add(at, 0x20), 0x40)
+            fault := or(fault, gt(mload(add(free, 0x60)), MAX_S))
+            mstore(0, 0)
+            pop(staticcall(gas(), 1, free, 0x80, 0, 0x20))
+            let signer := mload(0)
+            fault := or(fault, or(iszero(signer), xor(calldataload(answer), signer)))
+            // The age. The second sum overflows for a time alone that the first line refuses.
+            fault := or(fault, gt(time, add(timestamp(), mload(add(wanted, 0xa0)))))
+            fault := or(fault, lt(add(time, mload(add(wanted, 0x80))), timestamp()))
+            // The signer's place in the list. It stands behind the list, too, where {_load} leaves a word for it.
+            let first := add(mload(add(wanted, 0xc0)), 0x20)
+            let end := add(first, shl(5, mload(sub(first, 0x20))))
+            mstore(end, signer)
+            for { at := first } iszero(eq(mload(at), signer)) { at := add(at, 0x20) } {}
+            nowSeen := or(seen, mul(gt(lt(at, end), fault), shl(shr(5, sub(at, first)), 1)))
+        }
+        if (nowSeen == seen) _refuse(answer, wanted, seen);
+        if (wanted.requestHash != 0) _requireReceipt(answer, wanted);
+        if (time > oldest) time = oldest;
+    }
+
+    /// Names the fault of an answer that {_take} refuses.
+    function _refuse(Answer calldata answer, Settings memory wanted, uint256 seen) private view {
+        if (_bitOf(answer.node, wanted.signers) & seen != 0) revert DuplicateSigner(answer.node);
+        _requireGood(answer, wanted);
+        assert(false);
     }
 
     function _requireOwner() private view {
@@ -168,7 +231,8 @@ contract SignedDataQuorum is SignedDataAnswers {
             // Behind the zero, and the word that says where the struct begins.
             let length := sub(extcodesize(account), 33)
             kept := mload(0x40)
-            mstore(0x40, add(kept, length))
+            // A word more, for {_take}.
+            mstore(0x40, add(kept, add(length, 0x20)))
             extcodecopy(account, kept, 33, length)
             // The seventh member: the list, behind all members.
             mstore(add(kept, 0xc0), add(kept, 0xe0))
