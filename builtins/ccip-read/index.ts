@@ -4,6 +4,7 @@ import {
   definePlugin,
   type Exchange,
   type HttpResponse,
+  Refusal,
   type Route,
   type Services,
   Type,
@@ -19,6 +20,8 @@ const ccipReadKey = configKey(
   Type.Optional(Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' })),
 );
 
+/** What no endpoint has: whoever asks for it is let in like anybody else, and told that there is none. */
+const NO_ENDPOINT = `0x${'00'.repeat(32)}`;
 /** Bytes of a body, as of a request to an endpoint. */
 const BODY_LIMIT = 65_536;
 /** Refusals that every gateway would repeat. Clients try the next one after 5xx only, so that other refusals become 503. */
@@ -34,20 +37,32 @@ function responseTo({ status, headers, body }: AskedResponse): HttpResponse {
 /** Asks as any client that has neither a key nor money. */
 function gateway({ endpoints, ask }: Pick<Services, 'endpoints' | 'ask'>) {
   const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
-  return async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<HttpResponse> => {
+  const asked = async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<AskedResponse> => {
     const endpoint = known.get(endpointId as `0x${string}`);
     if (endpoint !== undefined && !isOpen(endpoint)) throw refusals.closed();
     if (endpoint !== undefined && !isFit(endpoint)) throw refusals.unfit();
     // Parameters that are nested too deep, or hold what no double holds, are a TypeError.
     const unasked = (error: unknown) => Promise.reject(error instanceof TypeError ? refusals.parameters() : error);
-    return responseTo(await ask(endpointId, parameters, { as: exchange }).catch(unasked));
+    return ask(endpointId, parameters, { as: exchange }).catch(unasked);
+  };
+  return async (read: () => Lookup, exchange: Exchange): Promise<HttpResponse> => {
+    try {
+      return responseTo(await asked(read(), exchange));
+    } catch (error) {
+      // A question that is wrong counts against the rate limit as well.
+      if (!(error instanceof Refusal)) throw error;
+      const counted = await ask(NO_ENDPOINT, {}, { as: exchange });
+      if (counted.status === 404) throw error;
+      return responseTo(counted);
+    }
   };
 }
 
 /** Of whatever a client sent. @throws Refusal */
-function bodyOf(body: Uint8Array): { readonly sender?: unknown; readonly data?: unknown } {
+function bodyOf(body: Uint8Array): readonly [sender: unknown, data: unknown] {
   try {
-    return Object(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
+    const { sender, data } = Object(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
+    return [sender, data];
   } catch {
     throw refusals.body();
   }
@@ -67,17 +82,14 @@ export const ccipRead = definePlugin({
         method: 'GET',
         path: '/ccip/:sender/:data.json',
         admit: 'asked',
-        handle: ({ params }, exchange) => answer(lookupOf(params.sender, params.data), exchange),
+        handle: ({ params }, exchange) => answer(() => lookupOf(params.sender, params.data), exchange),
       },
       {
         method: 'POST',
         path: '/ccip',
         admit: 'asked',
         maxBody: BODY_LIMIT,
-        handle: ({ body }, exchange) => {
-          const { sender, data } = bodyOf(body);
-          return answer(lookupOf(sender, data), exchange);
-        },
+        handle: ({ body }, exchange) => answer(() => lookupOf(...bodyOf(body)), exchange),
       },
     ];
     return { routes };

@@ -248,6 +248,27 @@ describe('CCIP-Read', () => {
     }
   });
 
+  it('takes from that limit for a question that is wrong, too', async () => {
+    const server = { rateLimit: { max: 4, window: 3_600_000 } };
+    const keyed = { encoding, auth: { type: 'apiKey', keys: ['valid'] } };
+    const limited = await startTestService(oneApi(upstream.url, { keyed }, { server, settings: { ccipRead: true } }));
+    try {
+      const closed = JSON.stringify({ data: callOf(limited.ids['api/keyed'], '{}'), sender: SENDER });
+      const unknown = JSON.stringify({ data: '0x12345678', sender: SENDER });
+      const statuses = [];
+      for (const body of ['{', '{}', unknown, closed, closed, unknown]) {
+        const { status, headers } = await post(body, limited.url);
+        statuses.push([status, headers.get('retry-after')]);
+      }
+      assert.deepEqual(statuses, [
+        ...[400, 400, 404, 403].map((status) => [status, null]),
+        ...[503, 503].map((status) => [status, '900']),
+      ]);
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('is described, with who can be asked and who needs a key', async () => {
     const { paths } = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
     for (const { responses } of [paths['/ccip'].post, paths['/ccip/{sender}/{data}.json'].get]) {
