@@ -77,6 +77,16 @@ function configFor(upstream: Upstream) {
         ],
       },
       {
+        name: 'frail',
+        url: upstream.url,
+        auth: free,
+        breaker: { failures: 2, openFor: '1h' },
+        endpoints: [
+          { name: 'kept', path: '/kept', cache: { maxAge: 1, staleIfError: '1h' } },
+          { name: 'gone', path: '/failing?gone' },
+        ],
+      },
+      {
         name: 'other',
         url: upstream.url,
         auth: { type: 'apiKey', keys: ['the right key'] },
@@ -210,7 +220,7 @@ describe('a person on the explorer page', { skip }, () => {
     const press = async (key: string, times = 1) => {
       for (let i = 0; i < times; i++) await page.keyboard.press(key);
     };
-    const endpoints = 18;
+    const endpoints = 20;
     assert.equal(await page.getByRole('navigation').getByRole('link').count(), endpoints);
     await press('Tab'); // The name of the page
     await press('Tab'); // The filter
@@ -448,13 +458,38 @@ describe('a person on the explorer page', { skip }, () => {
     await problem('API call failed');
     const id = await page.locator('.request code').innerText();
     assert.match(id, /^0x[0-9a-f]{64}$|^[\w-]{8,}$/);
-    const advice = `The service is up; what it asks for the answer failed it. Try again in a minute. If that does not help, send the operator the request ID ${id}: the log of the service says under it what failed.`;
+    const advice =
+      'The service is up, but the API behind it failed. Try again in a minute. If that does not help, send the operator the request ID above: the log says what failed.';
     assert.equal(await page.locator('.advice').innerText(), advice);
     upstream.json('/failing', { ok: true });
     await send();
     await succeeds();
     assert.equal(await page.locator('.advice').innerText(), '');
     upstream.json('/failing', {}, 500);
+  });
+
+  it('is told that an answer is an older one, and when to ask a host again that is asked no more', async () => {
+    await open('frail/kept');
+    const answer = page.locator('.about-endpoint dd').nth(3);
+    const remark = 'where the upstream fails an older one, of at most 3601 s';
+    assert.equal(await answer.innerText(), `the upstream’s JSON, its numbers as doubles, signed; ${remark}`);
+    upstream.json('/kept', { price: 1 });
+    await send();
+    await succeeds();
+    const status = page.locator('.status');
+    assert.match(await status.innerText(), /^200 OK, \d+ ms$/);
+    upstream.json('/kept', {}, 500);
+    await send();
+    await page.getByText(/^200 OK, \d+ ms: an older answer, since the upstream fails$/).waitFor();
+    await succeeds();
+    await page.goto(`${service.url}/`);
+    await page.getByRole('button', { name: 'Last value of kept' }).click();
+    await page.getByText('{"price":1} older, since the upstream fails', { exact: true }).waitFor();
+    await open('frail/gone');
+    await send();
+    await page.getByText(/^Upstream unavailable\. Try again in 3[56]\d\d s\.$/).waitFor();
+    const advice = 'If that does not help, send the operator the request ID above: the log says what failed.';
+    assert.equal(await page.locator('.advice').innerText(), advice);
   });
 
   it('sees what to pay, and why a proof is none', async () => {
@@ -526,7 +561,7 @@ describe('a person on the explorer page', { skip }, () => {
     await page.goto(`${service.url}/`);
     const card = (name: string) => page.locator('.card', { has: page.getByRole('link', { name, exact: true }) });
     const facts = (name: string) => card(name).locator('dd').allInnerTexts();
-    assert.deepEqual(await facts('several'), ['int256 × 1e18, bool, uint64', 'free', 'none']);
+    assert.deepEqual(await facts('several'), ['int256 × 1e18, bool, uint64', 'free', 'none', 'Show']);
     assert.deepEqual(await facts('keyed'), ['raw JSON', 'API key', 'none']);
     const coins = '1000 wei, which are 0.000000000000001 of the own coin of chain 8453';
     assert.deepEqual(await facts('paid'), ['raw JSON', 'payment (x402)', coins]);

@@ -19,6 +19,8 @@ export interface CallOutcome {
   readonly requestId?: string;
   /** The answer as JSON with line breaks; as it came where it is none; empty where there is none. */
   readonly text: string;
+  /** The answer is an older one, since the upstream fails. */
+  readonly isStale?: boolean;
   /** Why there is no signed answer, for a person. */
   readonly problem?: string;
 }
@@ -84,7 +86,8 @@ async function read(response: Response): Promise<Read> {
   const json = parsed(isStream ? eventData(body) : body);
   const text = json === undefined ? body : JSON.stringify(json, null, 2);
   const problem = problemOf(response, json);
-  return { json, outcome: { status, statusText, text, ...(problem === undefined ? {} : { problem }) } };
+  const isStale = response.headers.get('Cache-Status')?.includes('stale-if-error') === true;
+  return { json, outcome: { status, statusText, text, isStale, ...(problem === undefined ? {} : { problem }) } };
 }
 
 /** The data of the only event of a stream (HTML standard, section 9.2.6). */
@@ -112,7 +115,7 @@ function problemOf({ status, ok, headers }: Response, json: unknown): string | u
   const error = field(json, 'error');
   if (ok && error === undefined) return json === undefined ? 'The answer is no JSON.' : undefined;
   if (status === 402) return `This endpoint asks for a payment${priceOf(json)}. Its terms:`;
-  const retryAfter = status === 429 ? headers.get('Retry-After') : null;
+  const retryAfter = status === 429 || status === 503 ? headers.get('Retry-After') : null;
   const said = typeof error === 'string' ? error : 'The service answered with an error.';
   return retryAfter === null ? said : `${said}. Try again in ${retryAfter} s.`;
 }

@@ -5,7 +5,7 @@ import { valuesOf } from './check.ts';
 import { element, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import type { Pin } from './pin.ts';
-import { judge } from './verdict.ts';
+import { judge, type Verdict } from './verdict.ts';
 
 /** What a request costs in words; nothing where it costs nothing. */
 export function costOf({ prices = [] }: PublicEndpoint): string {
@@ -14,49 +14,55 @@ export function costOf({ prices = [] }: PublicEndpoint): string {
 
 /** An endpoint at a glance. */
 export function endpointCard(endpoint: PublicEndpoint, pin: Pin, { auth: ways }: PageData): HTMLElement {
-  const { id, api, name, auth, encoding } = endpoint;
+  const { id, api, name, description, auth, encoding } = endpoint;
   const cost = costOf(endpoint);
   const types = encoding === undefined ? 'raw JSON' : withFactors(encoding.type, encoding.times).join(', ');
-  const facts = [
+  const isOpen = auth.some((type) => ways[type]?.open === true);
+  const isReady = endpoint.reserved.length === 0 && endpoint.parameters.every(({ required }) => !required);
+  const facts: [string, ...(Node | string)[]][] = [
     ['Type', types],
     ['Access', auth.map((type) => ways[type]?.title ?? type).join(' or ')],
     ['Price', cost === '' ? 'none' : cost],
+    ...(isOpen && isReady ? [['Last value', ...lastValue(endpoint, pin)] satisfies [string, ...Node[]]] : []),
   ];
-  const isOpen = auth.some((type) => ways[type]?.open === true);
-  const isReady = endpoint.reserved.length === 0 && endpoint.parameters.every(({ required }) => !required);
   return element(
     'section',
     { class: 'card' },
     element('h2', {}, element('a', { href: `#${id}` }, name), ' ', element('span', { class: 'tag' }, api)),
+    ...(description === undefined ? [] : [element('p', { class: 'about' }, description)]),
     element(
       'dl',
       { class: 'facts' },
-      ...facts.flatMap(([term = '', value = '']) => [element('dt', {}, term), element('dd', {}, value)]),
+      ...facts.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', {}, ...value)]),
     ),
-    ...(isOpen && isReady ? lastValue(endpoint, pin) : []),
   );
 }
 
 /** Asks only when somebody says so: each answer costs the upstream a call and counts against the limit of requests. */
-function lastValue({ id, name, encoding }: PublicEndpoint, pin: Pin): HTMLElement[] {
+function lastValue(endpoint: PublicEndpoint, pin: Pin): HTMLElement[] {
   const shown = element('output', {});
-  const button = element(
-    'button',
-    { type: 'button', class: 'quiet', 'aria-label': `Last value of ${name}` },
-    'Last value',
-  );
+  const button = element('button', { type: 'button', class: 'quiet', 'aria-label': `Last value of ${endpoint.name}` });
+  button.append('Show');
   button.addEventListener('click', async () => {
     button.disabled = true;
-    const asked = { endpointId: id, body: '{"parameters":{}}', headers: {} };
-    const { text, problem } = await ask(asked, new AbortController().signal, () => undefined);
+    say(shown, '…');
+    const asked = { endpointId: endpoint.id, body: '{"parameters":{}}', headers: {} };
+    const { text, problem, isStale } = await ask(asked, new AbortController().signal, () => undefined);
     button.disabled = false;
-    if (problem !== undefined) return say(shown, problem);
+    button.textContent = 'Again';
     const verdict = judge(text, pin.address, asked);
     const { verified } = verdict;
-    if (verified === undefined) return say(shown, verdict.headline);
-    const how = { types: encoding?.type ?? '', times: encoding?.times ?? '', paths: encoding?.path ?? '' };
-    const values = valuesOf(verdict, how).map(({ human, exact }) => human ?? exact);
-    say(shown, verified.kind === 'raw' ? verified.json.slice(0, 120) : values.join(', '));
+    shown.classList.toggle('bad', verified === undefined);
+    say(shown, verified === undefined ? (problem ?? verdict.headline) : shownValue(endpoint, verdict));
+    if (isStale) shown.append(element('span', { class: 'tag' }, ' older, since the upstream fails'));
   });
-  return [element('p', {}, button, ' ', shown)];
+  return [shown, button];
+}
+
+function shownValue({ encoding }: PublicEndpoint, verdict: Verdict): string {
+  const how = { types: encoding?.type ?? '', times: encoding?.times ?? '', paths: encoding?.path ?? '' };
+  if (verdict.verified?.kind === 'raw') return verdict.verified.json.slice(0, 120);
+  return valuesOf(verdict, how)
+    .map(({ human, exact }) => human ?? exact)
+    .join(', ');
 }

@@ -153,7 +153,8 @@ function reply() {
     },
     show: (outcome: CallOutcome) => {
       const code = outcome.status === undefined ? '' : `${outcome.status} `;
-      say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms`);
+      const age = outcome.isStale ? ': an older answer, since the upstream fails' : '';
+      say(status, `${`${code}${outcome.statusText}`.trim()}, ${outcome.milliseconds} ms${age}`);
       say(requestId, outcome.requestId ?? '');
       request.hidden = outcome.requestId === undefined;
       say(problem, outcome.problem ?? '');
@@ -167,8 +168,9 @@ function reply() {
 /** What a person can do where the fault is not in the request. */
 function adviceOf({ status = 0, requestId, problem }: CallOutcome): string {
   if (problem === undefined || requestId === undefined || (status >= 300 && status < 500)) return '';
-  const who = status === 502 || status === 504 ? 'The service is up; what it asks for the answer failed it. ' : '';
-  return `${who}Try again in a minute. If that does not help, send the operator the request ID ${requestId}: the log of the service says under it what failed.`;
+  const who = status === 502 || status === 504 ? 'The service is up, but the API behind it failed. ' : '';
+  const when = problem.includes('Try again') ? '' : 'Try again in a minute. ';
+  return `${who}${when}If that does not help, send the operator the request ID above: the log says what failed.`;
 }
 
 /** The answer in a field that can be changed, so that anyone can see what the signature is good for. */
