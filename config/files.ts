@@ -28,16 +28,16 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads at most 1 MiB in at most 5 seconds: a pipe, whose writer may never come or never end, is waited for without a thread
+ * Reads at most 1 MiB, or as many bytes as are told, in at most 5 seconds: a pipe, whose writer may never come or never end, is waited for without a thread
  * that would keep the process from exiting.
  *
  * @throws UnreadableFile
  * @throws ConfigErrors when the file is larger, or takes longer.
  */
-export async function readBounded(file: string): Promise<Buffer> {
+export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffer> {
   const stop = new AbortController();
   try {
-    return await withTimeout(READ_TIMEOUT_MS, read(file, stop.signal), () => {
+    return await withTimeout(READ_TIMEOUT_MS, read(file, most, stop.signal), () => {
       throw new ConfigErrors([errorAt(file, `was not read to its end within ${READ_TIMEOUT_MS} ms`)]);
     });
   } finally {
@@ -45,7 +45,7 @@ export async function readBounded(file: string): Promise<Buffer> {
   }
 }
 
-async function read(file: string, signal: AbortSignal): Promise<Buffer> {
+async function read(file: string, most: number, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -53,12 +53,12 @@ async function read(file: string, signal: AbortSignal): Promise<Buffer> {
       chunks.push(chunk);
       size += chunk.length;
       // A pipe or device has no size to check beforehand.
-      if (size > MAX_BYTES) break;
+      if (size > most) break;
     }
   } catch (error) {
     throw new UnreadableFile(file, isRecord(error) ? String(error.code) : 'unknown');
   }
-  if (size > MAX_BYTES) throw new ConfigErrors([errorAt(file, 'larger than 1 MiB')]);
+  if (size > most) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
   return Buffer.concat(chunks);
 }
 

@@ -3,8 +3,14 @@ import type { Finding } from '../plugins-sdk/define.ts';
 import { keepsDigits } from '../plugins-sdk/lib/json/numbers.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
 
-/** Aliases count as often as they are used. */
-const MAX_VALUES = 100_000;
+/** How much a file may hold. */
+export interface TreeLimits {
+  readonly depth: number;
+  /** Aliases count as often as they are used. */
+  readonly values: number;
+  /** Whether a number stands for what it says digit by digit, and is refused where it cannot be kept so. */
+  readonly isExact: boolean;
+}
 const MAX_FINDINGS = 100;
 
 interface Anchored {
@@ -20,16 +26,18 @@ export class TreeBuilder {
   /** Where in the text each value stands, by its config path; what an alias stands for has the place of the alias. */
   readonly offsets = new Map<string, number>();
   readonly #anchors = new Map<string, Anchored>();
+  readonly #limits: TreeLimits;
   #values = 0;
 
-  constructor(at: (offset: number, message: string) => Finding) {
+  constructor(at: (offset: number, message: string) => Finding, limits: TreeLimits) {
     this.#at = at;
+    this.#limits = limits;
   }
 
   build(node: unknown, path = ''): unknown {
     const before = this.#values++;
-    if (this.#values > MAX_VALUES) {
-      this.#report(node, `more than ${MAX_VALUES} values, aliases counted each time`);
+    if (this.#values > this.#limits.values) {
+      this.#report(node, `more than ${this.#limits.values} values, aliases counted each time`);
       return null;
     }
     const value = this.#value(node, path);
@@ -73,6 +81,7 @@ export class TreeBuilder {
     const { value, source } = node;
     if (typeof value !== 'number') return value;
     if (!Number.isFinite(value)) this.#report(node, 'is not a finite number');
+    else if (!this.#limits.isExact) return value;
     else if (!isExact(source ?? '', value)) {
       this.#report(node, 'a number with more digits than can be kept, write it in quotes');
     } else if (LEADING_ZERO.test(source ?? '')) {

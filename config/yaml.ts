@@ -13,11 +13,11 @@ import type { Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
-import { TreeBuilder } from './tree.ts';
+import { TreeBuilder, type TreeLimits } from './tree.ts';
 
-const MAX_DEPTH = 64;
+const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 /** The document and a scalar are on the parser's stack, too. */
-const MAX_STACK = MAX_DEPTH + 2;
+const BESIDE = 2;
 /** One mistake in YAML often causes many more messages further down. */
 const MAX_SYNTAX_ERRORS = 5;
 /** Messages among which mistakes with variables are looked for. */
@@ -36,7 +36,8 @@ export async function readConfigFile(file: string): Promise<Tree> {
   return parseConfig(decode(await readBounded(file), file), file);
 }
 
-function decode(bytes: Buffer, file: string): string {
+/** @throws ConfigErrors for what is not UTF-8. */
+export function decode(bytes: Buffer, file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -45,19 +46,19 @@ function decode(bytes: Buffer, file: string): string {
 }
 
 /** @throws ConfigErrors naming `file`, line and column. */
-export function parseConfig(text: string, file: string): Tree {
+export function parseConfig(text: string, file: string, limits: TreeLimits = LIMITS): Tree {
   const lines = new LineCounter();
   const at = (offset: number, message: string) => {
     const { line, col } = lines.linePos(offset);
     return errorAt(`${file}:${line}:${col}`, message);
   };
-  const document = parse(text, lines, at);
+  const document = parse(text, lines, at, limits);
   refuse(syntaxErrors([...document.errors, ...document.warnings], text, at));
   if (document.contents === null) throw new ConfigErrors([errorAt(file, 'is empty')]);
   if (!isMap(document.contents)) {
     throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
   }
-  const builder = new TreeBuilder(at);
+  const builder = new TreeBuilder(at, limits);
   const tree = builder.build(document.contents);
   refuse(builder.findings);
   const found = isRecord(tree) ? tree : {};
@@ -98,8 +99,9 @@ const options = {
 } as const;
 
 /** @throws ConfigErrors when there is more than one document, or one that is nested too deeply. */
-function parse(text: string, lines: LineCounter, at: At): Document.Parsed<ParsedNode> {
-  const documents = new Composer<ParsedNode>(options).compose(boundedTokens(text, lines, at), true, text.length);
+function parse(text: string, lines: LineCounter, at: At, { depth }: TreeLimits): Document.Parsed<ParsedNode> {
+  const tokens = boundedTokens(text, lines, at, depth);
+  const documents = new Composer<ParsedNode>(options).compose(tokens, true, text.length);
   const [document, surplus] = [...documents];
   if (surplus !== undefined) throw new ConfigErrors([at(surplus.range[0], 'expected one YAML document')]);
   // Composing with `forceDoc` gives a document always.
@@ -108,13 +110,13 @@ function parse(text: string, lines: LineCounter, at: At): Document.Parsed<Parsed
 }
 
 /** Tokens of the syntax tree. The parser needs no call stack, what comes after it does: depth is bounded here. */
-function* boundedTokens(text: string, lines: LineCounter, at: At): Generator<CST.Token, void> {
+function* boundedTokens(text: string, lines: LineCounter, at: At, depth: number): Generator<CST.Token, void> {
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme);
-    if (parser.stack.length > MAX_STACK) {
-      throw new ConfigErrors([at(parser.offset, `nested more than ${MAX_DEPTH} levels deep`)]);
+    if (parser.stack.length > depth + BESIDE) {
+      throw new ConfigErrors([at(parser.offset, `nested more than ${depth} levels deep`)]);
     }
   }
   yield* parser.end();

@@ -1,5 +1,6 @@
 import type { Given, OptionSpec } from '../arguments.ts';
 import { k, maxDeviation, namingConfig, operator, param } from './ask-options.ts';
+import { importOptions } from './import-options.ts';
 
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
@@ -151,6 +152,13 @@ export const commands: readonly CommandSpec[] = [
     description: 'Print the JSON Schema of the config file',
     options: [],
     run: async () => (await import('./config-schema.ts')).printSchema(),
+  },
+  {
+    name: 'import',
+    argument: 'file|url',
+    description: 'Make a config of an OpenAPI document',
+    options: [...importOptions, env],
+    run: async (given, source) => (await import('./import.ts')).importOpenApi(given, source),
   },
   {
     name: 'openapi',

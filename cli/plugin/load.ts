@@ -33,7 +33,7 @@ export async function loadPlugin(request: PluginToLoad): Promise<PluginChoice> {
   if (source.startsWith('builtin:')) throw new ConfigErrors([errorAt('', `"${source}" is part of the service`)]);
   const entry = {
     // Only a config file has variables in it.
-    source: source.replaceAll('${', '$${'),
+    source: source.replaceAll('${', () => '$${'),
     ...(timeout === undefined ? {} : { timeout }),
     ...(config === undefined ? {} : { config }),
   };

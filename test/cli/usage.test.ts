@@ -13,7 +13,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, import, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -138,6 +138,7 @@ Commands:
   address             Print the signer's address
   config validate     Check a config file and print the ID of every endpoint
   config schema       Print the JSON Schema of the config file
+  import              Make a config of an OpenAPI document
   openapi             Print the OpenAPI document of the endpoints
   plugins             Print every stage with its failure policy and its plugins in order
   status              Print what a running service is and does, by the port of its metrics
@@ -158,6 +159,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy address --help
   $ signed-data-proxy config validate --help
   $ signed-data-proxy config schema --help
+  $ signed-data-proxy import --help
   $ signed-data-proxy openapi --help
   $ signed-data-proxy plugins --help
   $ signed-data-proxy status --help
@@ -224,6 +226,18 @@ Options:
       `${configOption}${envOption}  --watch              Reload the config when its file or the variables file changes
   --workers <n>        Processes that serve together (default: server.workers of the config, or 1)
 ${helpOption}`,
+    ],
+    [
+      'import',
+      'import <file|url> [--out <file>] [--merge] [--only <methods>]… [--include <pattern>]… [--url <url>] [--refs] [--yes] [--env <path>]',
+      `  --out <file>         Where to write it (default: stdout)
+  --merge              Add to that file what it lacks, and leave the rest as it is
+  --only <methods>     Such as GET or GET,POST
+  --include <pattern>  Paths or names, in which * is any text
+  --url <url>          The upstream, in place of its servers
+  --refs               Read documents beside it that it refers to: below its folder, or of its server
+  --yes                Write without a question
+${envOption}${helpOption}`,
     ],
     ['openapi', 'openapi -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
     [

@@ -23,6 +23,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',
+  'docs/import.md': 'test/docs/pages.slow.ts',
   'docs/run.md': 'test/docs/pages.slow.ts',
   'docs/is-this-for-me.md': 'test/docs/pages.slow.ts',
   'docs/try-payments.md': 'test/docs/pages.slow.ts',

@@ -8,6 +8,10 @@ it('docs/getting-started.md', async (t) => {
   });
 });
 
+it('docs/import.md', async (t) => {
+  await walk(t, 'docs/import.md');
+});
+
 it('docs/run.md', async (t) => {
   await walk(t, 'docs/run.md', {
     env: { SERVICE_PRIVATE_KEY: KEY },

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
+import {
+  fileText,
+  type Imported,
+  importDocument,
+  isUrl,
+  leftOutLines,
+  merge,
+  neighboursOf,
+  readDocument,
+} from '../../config/import/index.ts';
+import { loadConfig } from '../../config/index.ts';
+import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
+import { type Given, UsageError } from '../arguments.ts';
+import { definitions } from '../service/index.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { codeOf } from '../text.ts';
+
+const MAX_CONFIG = 1024 * 1024;
+
+/** Makes a config of an OpenAPI document: a new file, what an existing one lacks, or text on stdout. */
+export async function importOpenApi(given: Given, source: string): Promise<number> {
+  const out = given.optional('out');
+  const file = out === undefined ? undefined : userPath(out);
+  const before = await existing(file, out, given);
+  const isAsked = file !== undefined && !given.flag('yes');
+  if (isAsked && !(process.stdin.isTTY && process.stderr.isTTY))
+    throw new UsageError('there is no terminal to ask whether to write the file: add --yes');
+  // Only for the proxies that it names: what the document becomes depends on the document alone.
+  await readEnvironment(given.optional('env'));
+  const terminal = isAsked ? dialogue() : undefined;
+  try {
+    const imported = await imports(given, source, terminal);
+    const { text, summary } = await textOf(imported, file, before);
+    await complain('note', [...imported.remarks, ...summary]);
+    if (file === undefined) await print(text);
+    else if (/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) await save(file, text, before);
+    else return 1;
+    return 0;
+  } finally {
+    terminal?.close();
+  }
+}
+
+/** What can be imported; what cannot is told. @throws Error where that is everything. */
+async function imports(given: Given, source: string, terminal?: Dialogue): Promise<Imported> {
+  const place = isUrl(source) ? source : userPath(source);
+  const tree = await readDocument(place);
+  const neighbour = given.flag('refs') ? neighboursOf(place) : undefined;
+  const isChosen = given.all('only').length + given.all('include').length > 0;
+  const words = isChosen ? '' : await terminal?.ask('Which operations? Empty for all, GET, or paths such as /prices*:');
+  const options = { ...optionsOf(given, source, words ?? ''), neighbour, builtins: definitions() };
+  const imported = await importDocument(tree, options);
+  const lines = leftOutLines(imported.leftOut);
+  await complain('left out', lines);
+  if (imported.apis.length === 0) throw new Error(`${source}: ${nothingIn(tree, lines)}`);
+  return imported;
+}
+
+/** @param words methods and patterns that were asked for. @throws UsageError */
+function optionsOf(given: Given, source: string, words: string) {
+  const url = given.optional('url');
+  if (url !== undefined && !(isUrl(url) && URL.canParse(url)))
+    throw new UsageError('option --url <url> must be the base of the upstream, such as https://api.example.com/v1');
+  const chosen = words.split(/[\s,]+/).filter((word) => word !== '');
+  const isMethod = (word: string) => /^[A-Z]+$/.test(word);
+  const methods = [...given.all('only').flatMap((text) => text.toUpperCase().split(',')), ...chosen.filter(isMethod)];
+  const patterns = [...given.all('include'), ...chosen.filter((word) => !isMethod(word))].map(patternOf);
+  const wants = (method: string, path: string, name: string) =>
+    (methods.length === 0 || methods.includes(method)) &&
+    (patterns.length === 0 || patterns.some((pattern) => pattern.test(path) || pattern.test(name)));
+  return { url, base: isUrl(source) ? source : undefined, wants };
+}
+
+/** A path or a name, in which `*` is any text. */
+function patternOf(text: string): RegExp {
+  const parts = text.split(/\*+/).map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 's');
+}
+
+/** The text of the file to write, where it is there and may be added to. @throws Error where it may not. */
+async function existing(file: string | undefined, out: string | undefined, given: Given): Promise<string | undefined> {
+  const isMerged = given.flag('merge');
+  if (file === undefined) {
+    if (isMerged) throw new UsageError('option --merge needs --out <file>, the config to add to');
+    return undefined;
+  }
+  const about = await lstat(file).catch(() => undefined);
+  if (about === undefined) return undefined;
+  if (about.isSymbolicLink()) throw new Error(`${out} is a symbolic link: name the file that it leads to`);
+  if (!isMerged) throw new Error(`${out} is there: add what it lacks with --merge, or name another file`);
+  await readConfigFile(file);
+  return readFile(file, 'utf8');
+}
+
+function nothingIn(tree: Tree, leftOut: readonly string[]): string {
+  if (leftOut.length > 0) return 'no endpoint can be made of it, for the reasons above';
+  const paths = Object.keys(Object(tree.paths)).length;
+  return paths === 0 ? 'the document has no paths' : 'no operation of the document is wanted by --only and --include';
+}
+
+async function textOf(imported: Imported, file = '/config.yaml', before?: string) {
+  const count = imported.apis.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+  const merged = before === undefined ? undefined : merge(before, imported);
+  const text = merged?.text ?? fileText(imported);
+  if (Buffer.byteLength(text) > MAX_CONFIG)
+    throw new Error(
+      `the config would be larger than 1 MiB, with ${count} endpoints: choose some with --only and --include`,
+    );
+  // What was made is read as it will be read.
+  await loadConfig({ file, tree: parseConfig(text, file), env: {}, builtins: definitions(), allowUnset: true });
+  const added = merged?.added ?? count;
+  return { text, summary: [...(merged?.kept ?? []), `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`] };
+}
+
+interface Dialogue {
+  ask(question: string): Promise<string>;
+  close(): void;
+}
+
+/** Asks at the terminal, where lines may come ahead of the questions. */
+function dialogue(): Dialogue {
+  const terminal = createInterface({ input: process.stdin });
+  const lines = terminal[Symbol.asyncIterator]();
+  return {
+    ask: async (question) => {
+      process.stderr.write(`${question} `);
+      const { value } = await lines.next();
+      return String(value ?? '').trim();
+    },
+    close: () => terminal.close(),
+  };
+}
+
+/** A new file never takes the place of another; one that is added to is replaced as a whole. */
+async function save(file: string, text: string, before: string | undefined): Promise<void> {
+  try {
+    if (before === undefined) return await writeFile(file, text, { flag: 'wx' });
+    const draft = `${file}.${randomBytes(6).toString('hex')}`;
+    await writeFile(draft, text, { flag: 'wx', mode: (await lstat(file)).mode & 0o777 });
+    await rename(draft, file).catch(async (error) => {
+      await rm(draft, { force: true });
+      throw error;
+    });
+  } catch (error) {
+    throw new Error(`${file} cannot be written: ${codeOf(error)}`);
+  }
+}

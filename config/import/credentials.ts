@@ -1,0 +1,78 @@
+import type { ApiDocument, Block } from './document.ts';
+import { variableOf } from './names.ts';
+import { literal } from './text.ts';
+
+/** How a request shows who asks. */
+interface Scheme {
+  /** Of the API. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the API: a token that the service gets by itself. */
+  readonly oauth2?: Block;
+  /** Of each endpoint. */
+  readonly parameter?: Block;
+  /** What an operator should know of it. */
+  readonly remark?: string;
+}
+
+/** What the security schemes of a document are in a config. Values are variables, whatever examples the document has. */
+export class Credentials {
+  readonly #document: ApiDocument;
+  readonly #api: string;
+  readonly #schemes: Block;
+
+  constructor(document: ApiDocument, api: string) {
+    this.#document = document;
+    this.#api = api;
+    const { components, securityDefinitions } = document.root;
+    this.#schemes = document.block(securityDefinitions ?? document.block(components).securitySchemes);
+  }
+
+  variable(...parts: readonly string[]): string {
+    return variableOf(this.#api, ...parts);
+  }
+
+  /**
+   * The schemes of the first of an operation's ways in that a config can have, or the reason why it can have none.
+   * @param requirements as the document has them: a list of ways, each naming the schemes that it takes together.
+   */
+  of(requirements: readonly unknown[]): readonly Scheme[] | string {
+    const ways = requirements.map((way) => Object.keys(this.#document.block(way)).map((name) => this.#scheme(name)));
+    const possible = ways.find((way) => way.every((scheme) => typeof scheme !== 'string'));
+    if (possible !== undefined) return possible.filter((scheme) => typeof scheme !== 'string');
+    return ways.flat().find((scheme) => typeof scheme === 'string') ?? [];
+  }
+
+  #scheme(name: string): Scheme | string {
+    const scheme = this.#document.block(Object.hasOwn(this.#schemes, name) ? this.#schemes[name] : undefined);
+    const variable = this.variable(name);
+    const value = `\${${variable}}`;
+    const kind = scheme.type === 'http' ? String(scheme.scheme).toLowerCase() : scheme.type;
+    if (kind === 'basic')
+      return { headers: { Authorization: `Basic ${value}` }, remark: `${variable} is base64 of user:password` };
+    if (kind === 'bearer') return { headers: { Authorization: `Bearer ${value}` } };
+    if (kind === 'oauth2') return this.#oauth2(scheme, name);
+    if (kind === 'openIdConnect')
+      return { headers: { Authorization: `Bearer ${value}` }, remark: `${variable} is a token, which nobody renews` };
+    if (kind !== 'apiKey' || typeof scheme.name !== 'string' || scheme.name === '')
+      return `needs the credentials "${name}", of a kind that no config has`;
+    const key = literal(scheme.name);
+    if (scheme.in === 'header') return { headers: { [scheme.name]: value } };
+    return { parameter: { name: key, ...(scheme.in === 'cookie' ? { in: 'cookie' } : {}), fixed: value } };
+  }
+
+  /** By client credentials where the document has them: anything else takes a person. */
+  #oauth2(scheme: Block, name: string): Scheme {
+    const flows = this.#document.block(scheme.flows);
+    const flow = scheme.flow === 'application' ? scheme : this.#document.block(flows.clientCredentials);
+    const { tokenUrl } = flow;
+    if (typeof tokenUrl === 'string' && /^https:\/\/[^\s@?#\\]+$/.test(tokenUrl) && URL.canParse(tokenUrl)) {
+      const [clientId, clientSecret] = ['CLIENT_ID', 'CLIENT_SECRET'].map((part) => `\${${this.variable(name, part)}}`);
+      const [scope] = Object.keys(this.#document.block(flow.scopes));
+      const remark = scope === undefined ? {} : { remark: 'add the "scope" of oauth2 that your endpoints need' };
+      return { oauth2: { tokenUrl: literal(tokenUrl), clientId, clientSecret }, ...remark };
+    }
+    const variable = this.variable(name);
+    const remark = `${variable} is a token of OAuth 2.0, which nobody renews`;
+    return { headers: { Authorization: `Bearer \${${variable}}` }, remark };
+  }
+}

@@ -1,0 +1,107 @@
+import { isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
+import { unique } from './names.ts';
+import { apisText, itemsText } from './write.ts';
+
+export interface Merged {
+  readonly text: string;
+  readonly added: number;
+  /** What stayed as the operator has it, where the document says something else. */
+  readonly kept: readonly string[];
+}
+
+interface Insertion {
+  readonly at: number;
+  readonly text: string;
+}
+
+/**
+ * Adds to the text of a config what it does not have, and changes nothing that is there. An API is known by its URL, an endpoint
+ * by its method and path, or by its name.
+ * @param text of a config that can be read.
+ * @throws Error where there is no place for it.
+ */
+export function merge(text: string, imported: Imported): Merged {
+  const apis = seqOf(parseDocument(text).get('apis'), text, 'apis');
+  const blocks = apis.items.filter(isMap);
+  const names = new Set(blocks.map((block) => String(block.get('name')).toLowerCase()));
+  const kept: string[] = [];
+  const insertions: Insertion[] = [];
+  const fresh: ImportedApi[] = [];
+  let added = 0;
+  for (const api of imported.apis) {
+    const block = blocks.find((each) => String(each.get('url')).replace(/\/$/, '') === api.url);
+    if (block === undefined && names.has(api.name.toLowerCase()))
+      throw new Error(
+        `the API ${api.name} has another URL than ${api.url}: give it with --url where it is the same API`,
+      );
+    if (block === undefined) fresh.push(api);
+    else {
+      const endpoints = seqOf(block.get('endpoints'), text, `endpoints of ${block.get('name')}`);
+      const missing = withoutKnown(endpoints, api.endpoints);
+      kept.push(...differences(block, api));
+      added += missing.length;
+      if (missing.length > 0) insertions.push(insertion(text, endpoints, itemsText(missing, imported)));
+    }
+  }
+  added += fresh.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+  if (fresh.length > 0) insertions.push(insertion(text, apis, apisText({ ...imported, apis: fresh })));
+  // From the end, so that places before it stay right. Of two at one place the inner one comes first in the text.
+  const last = insertions.toSorted(
+    (one, other) => other.at - one.at || insertions.indexOf(other) - insertions.indexOf(one),
+  );
+  return { text: last.reduce((all, { at, text: more }) => all.slice(0, at) + more + all.slice(at), text), added, kept };
+}
+
+function seqOf(value: unknown, text: string, what: string): YAMLSeq {
+  const isBlock = isSeq(value) && value.items.length > 0 && text.charAt(value.range?.[0] ?? 0) === '-';
+  if (!isBlock) throw new Error(`the ${what} cannot be added to: write them with a line that begins with "-" for each`);
+  return value;
+}
+
+/** Endpoints that a list does not have, with names that it does not have. */
+function withoutKnown(list: YAMLSeq, endpoints: readonly ImportedEndpoint[]): ImportedEndpoint[] {
+  const known = list.items.filter(isMap);
+  const names = new Set(known.map((each) => String(each.get('name')).toLowerCase()));
+  const requests = new Set(known.map((each) => `${each.get('method') ?? 'GET'} ${each.get('path')}`));
+  return endpoints
+    .filter(({ name, method = 'GET', path }) => !names.has(name.toLowerCase()) && !requests.has(`${method} ${path}`))
+    .map((endpoint) => Object.assign(endpoint, { name: unique(endpoint.name, names) }));
+}
+
+function differences(block: YAMLMap, api: ImportedApi): string[] {
+  const headers = block.get('headers');
+  const has = isMap(headers)
+    ? headers.items.map(({ key }) => String(isScalar(key) ? key.value : key).toLowerCase())
+    : [];
+  return Object.keys(api.headers)
+    .filter((name) => !has.includes(name.toLowerCase()))
+    .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
+}
+
+/** Where the next item of a list goes: behind the last one, and the comments that are indented as it is. */
+function insertion(text: string, list: YAMLSeq, items: string): Insertion {
+  const column = columnOf(text, list.range?.[0] ?? 0);
+  const last = list.items.at(-1);
+  let at = (isMap(last) || isScalar(last) || isSeq(last) ? last.range?.[1] : undefined) ?? text.length;
+  if (columnOf(text, at) > 0) at = endOfLine(text, at);
+  for (let comment = commentAt(text, at, column); comment > 0; comment = commentAt(text, at, column)) at += comment;
+  const lead = at > 0 && text.charAt(at - 1) !== '\n' ? '\n' : '';
+  return { at, text: `${lead}${items.replace(/^(?=.)/gm, ' '.repeat(column))}` };
+}
+
+function columnOf(text: string, at: number): number {
+  return at - (text.lastIndexOf('\n', at - 1) + 1);
+}
+
+function endOfLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at);
+  return end === -1 ? text.length : end + 1;
+}
+
+/** The length of a line that is a comment indented by more than so many columns, or 0. */
+function commentAt(text: string, at: number, column: number): number {
+  const line = text.slice(at, endOfLine(text, at));
+  const [, indentation] = /^( *)#/.exec(line) ?? [];
+  return indentation !== undefined && indentation.length > column ? line.length : 0;
+}

@@ -1,0 +1,108 @@
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { ApiDocument, Block } from './document.ts';
+import { literals } from './text.ts';
+
+/** Levels and parts of a schema; what is beyond takes anything. */
+const MAX_DEPTH = 5;
+const MAX_PARTS = 50;
+
+const KEPT = [
+  ...['enum', 'const', 'pattern', 'minLength', 'maxLength', 'multipleOf'],
+  ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
+];
+const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
+
+/** What parameters of a config can say of a schema: the same, or less. */
+export class SchemaReader {
+  readonly #document: ApiDocument;
+  /** Reasons for which a schema says less than the document. */
+  readonly lost = new Set<string>();
+  readonly #within = new Set<Block>();
+  #parts = 0;
+
+  constructor(document: ApiDocument) {
+    this.#document = document;
+  }
+
+  /** @throws Inexpressible for a reference that leads nowhere. */
+  read(value: unknown): Block {
+    const schema = this.#document.block(value);
+    if (this.#within.has(schema)) return this.#cut('is part of itself: its inner values may be anything');
+    if (this.#within.size === MAX_DEPTH || ++this.#parts > MAX_PARTS)
+      return this.#cut('is too large: what lies deep in it may be anything');
+    this.#within.add(schema);
+    const read = this.#members(schema);
+    this.#within.delete(schema);
+    return read;
+  }
+
+  #cut(reason: string): Block {
+    this.lost.add(reason);
+    return {};
+  }
+
+  #members(schema: Block): Block {
+    for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
+    const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
+    const { properties, items, additionalProperties } = schema;
+    const type = typesOf(schema);
+    const members: Record<string, unknown> = {
+      ...(type === undefined ? {} : { type }),
+      ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
+      ...limitsOf(schema),
+      ...(isRecord(properties)
+        ? { properties: Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, inner(value)])) }
+        : {}),
+      ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
+      ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
+    };
+    for (const key of LISTS) {
+      const list = schema[key];
+      if (Array.isArray(list)) members[key] = list.map(inner);
+    }
+    if (Array.isArray(schema.enum)) members.enum = choicesOf(schema, type);
+    // In a schema of Swagger a parameter may be required by itself.
+    if (!Array.isArray(members.required)) delete members.required;
+    return members;
+  }
+}
+
+/** The types of a schema; `null` is one of them where it is `nullable`, as OpenAPI 3.0 says. */
+function typesOf({ type, nullable }: Block): unknown {
+  return typeof type === 'string' && nullable === true ? [type, 'null'] : type;
+}
+
+/** In OpenAPI 3.0 and Swagger an exclusive limit is a limit with a mark. */
+function limitsOf(schema: Block): Block {
+  const names = [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const;
+  return Object.fromEntries(
+    names.flatMap(([limit, exclusive]) => {
+      const isMark = schema[exclusive] === true;
+      const stated = {
+        [limit]: isMark ? undefined : schema[limit],
+        [exclusive]: isMark ? schema[limit] : schema[exclusive],
+      };
+      return Object.entries(stated).filter(([, value]) => Number.isFinite(value));
+    }),
+  );
+}
+
+/** YAML makes numbers and booleans of what is meant as text, and authors make text of what is a number. */
+function choicesOf(schema: Block, type: unknown): unknown[] {
+  const all = Array.isArray(schema.enum) ? schema.enum : [];
+  if (schema.type === 'string') return literals(all.map((each) => (isScalar(each) ? String(each) : each))) as unknown[];
+  const isNumeric = type === 'integer' || type === 'number';
+  const isNumber = (each: unknown) =>
+    isNumeric && typeof each === 'string' && /^[-+]?\d{1,15}(?:\.\d{1,15})?$/.test(each);
+  return all.map((each) => (isNumber(each) ? Number(each) : literals(each)));
+}
+
+export function isScalar(value: unknown): value is string | number | boolean {
+  return (
+    typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+  );
+}

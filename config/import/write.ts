@@ -1,0 +1,76 @@
+import { Document, isMap, isSeq, stringify, type YAMLMap } from 'yaml';
+import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
+
+/** Characters of a line. */
+const WIDTH = 120;
+/** A text in double quotes stays in its line: the line may be a comment. */
+const STYLE = { lineWidth: WIDTH, singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
+const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
+
+/** The variables that an imported config needs. */
+export function variablesOf(apis: readonly ImportedApi[]): string[] {
+  const text = JSON.stringify(apis);
+  return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
+}
+
+/** A whole config file. */
+export function fileText(imported: Imported): string {
+  return `${headOf(imported)}version: '1.0'\napis:\n${apisText(imported).replace(/^(?=.)/gm, '  ')}`;
+}
+
+/** The items of a list of APIs, without indentation. */
+export function apisText(imported: Imported): string {
+  const apis = imported.apis.map(({ name, url, headers, oauth2, auth, endpoints }) => {
+    const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
+    return { name, url, ...credentials, auth, endpoints };
+  });
+  const document = new Document(apis);
+  for (const [index, api] of imported.apis.entries()) {
+    const auth = document.getIn([index, 'auth'], true);
+    if (isMap(auth)) auth.flow = true;
+    styleEndpoints(document.getIn([index, 'endpoints']), api.endpoints, imported);
+  }
+  return document.toString(STYLE);
+}
+
+/** The items of a list of endpoints, without indentation. */
+export function itemsText(endpoints: readonly ImportedEndpoint[], imported: Imported): string {
+  const document = new Document(endpoints);
+  styleEndpoints(document.contents, endpoints, imported);
+  return document.toString(STYLE);
+}
+
+function headOf({ title, apis, remarks }: Imported): string {
+  const variables = variablesOf(apis);
+  const lines = [
+    `${title}, from its OpenAPI document. An endpoint signs the whole answer until it has an encoding:`,
+    'take one of those below it, or look for a value with `signed-data-proxy try API/ENDPOINT -c FILE`.',
+    ...(variables.length === 0 ? [] : [`Variables: ${variables.join(', ')}`]),
+    ...[...remarks].map((remark) => `Note: ${remark}`),
+  ];
+  return `${lines.map((line) => `# ${line}\n`).join('')}`;
+}
+
+function styleEndpoints(list: unknown, endpoints: readonly ImportedEndpoint[], { suggestions }: Imported): void {
+  for (const [index, endpoint] of endpoints.entries()) {
+    const node = isSeq(list) ? list.items[index] : undefined;
+    if (!isMap(node)) continue;
+    const parameters = node.get('parameters');
+    if (isSeq(parameters)) for (const item of parameters.items) if (isMap(item)) styleParameter(item);
+    const found = suggestions.get(endpoint) ?? [];
+    if (found.length > 0) node.comment = found.map((encoding) => ` encoding: ${flow(encoding)}`).join('\n');
+  }
+}
+
+/** One line for a parameter, where that is not too long. */
+function styleParameter(item: YAMLMap): void {
+  const isLong = flow(item.toJSON()).length > WIDTH - 20;
+  item.flow = !isLong;
+  const schema = item.get('schema');
+  if (isLong && isMap(schema) && flow(schema.toJSON()).length <= WIDTH - 20) schema.flow = true;
+}
+
+/** A value in one line of YAML, whatever is in it. */
+function flow(value: unknown): string {
+  return stringify(value, { ...STYLE, lineWidth: 0, collectionStyle: 'flow' }).trim();
+}

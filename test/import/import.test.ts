@@ -1,0 +1,408 @@
+/** The command `import`: what a config has of an OpenAPI document, and what it says that it has not. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { parse, stringify } from 'yaml';
+import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+const price = {
+  type: 'object',
+  properties: { price: { type: 'number' }, at: { type: 'integer' }, name: { type: 'string' } },
+};
+const answer = {
+  200: { description: 'ok', content: { 'application/json': { schema: { $ref: '#/components/schemas/Price' } } } },
+};
+
+/** What most documents have, once. */
+const document = {
+  openapi: '3.0.3',
+  info: { title: 'Coin Prices', version: '1.2.3' },
+  servers: [{ url: 'https://{region}.example.com/v1/', variables: { region: { default: 'eu', enum: ['eu', 'us'] } } }],
+  security: [{ key: [] }],
+  paths: {
+    '/price/{symbol}': {
+      parameters: [{ name: 'symbol', in: 'path', required: true, schema: { type: 'string' }, example: 'sk_live_1' }],
+      get: {
+        operationId: 'getPrice',
+        summary: 'The price of one coin.',
+        parameters: [
+          { name: 'currency', in: 'query', schema: { type: 'string', enum: ['usd', 'eur'], default: 'usd' } },
+          {
+            name: 'depth',
+            in: 'query',
+            required: true,
+            schema: { type: 'integer', minimum: 0, exclusiveMinimum: true },
+          },
+          { name: 'v', in: 'query', required: true, schema: { type: 'string', enum: ['2'] } },
+          { name: 'ids', in: 'query', schema: { type: 'array', items: { type: 'integer' } } },
+          { name: 'filter', in: 'query', schema: { type: 'object' } },
+          {
+            name: 'X-Trace',
+            in: 'header',
+            description: 'Say who asks, with token=abcdef1.',
+            schema: { type: 'string' },
+          },
+          { name: 'Host', in: 'header', required: true, schema: { type: 'string' } },
+        ],
+        responses: answer,
+      },
+    },
+    '/orders': {
+      post: {
+        security: [{ key: [], login: [] }],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                required: ['coin'],
+                properties: {
+                  coin: { type: 'string', nullable: true, example: 'secret' },
+                  legs: { type: 'array', items: { $ref: '#/components/schemas/Leg' } },
+                },
+              },
+            },
+          },
+        },
+        responses: { 204: { description: 'done' } },
+      },
+      head: { responses: {} },
+    },
+    '/chart.png': { get: { responses: { 200: { description: 'ok', content: { 'image/png': {} } } } } },
+    '/photo': {
+      put: { requestBody: { required: true, content: { 'multipart/form-data': {} } }, responses: answer },
+    },
+  },
+  components: {
+    schemas: {
+      Price: price,
+      Leg: { type: 'object', properties: { inner: { $ref: '#/components/schemas/Leg' }, size: { type: 'number' } } },
+    },
+    securitySchemes: {
+      key: { type: 'apiKey', in: 'query', name: 'apikey', 'x-example': 'sk_live_2' },
+      login: { type: 'http', scheme: 'bearer' },
+    },
+  },
+};
+
+const expected = `# Coin Prices, from its OpenAPI document. An endpoint signs the whole answer until it has an encoding:
+# take one of those below it, or look for a value with \`signed-data-proxy try API/ENDPOINT -c FILE\`.
+# Variables: CLIENT_KEY, UPSTREAM_COIN_PRICES_KEY, UPSTREAM_COIN_PRICES_LOGIN
+version: '1.0'
+apis:
+  - name: coin-prices
+    url: https://eu.example.com/v1
+    headers:
+      Authorization: Bearer \${UPSTREAM_COIN_PRICES_LOGIN}
+    auth: { type: apiKey, keys: [ '\${CLIENT_KEY}' ] }
+    endpoints:
+      - name: getPrice
+        description: The price of one coin
+        path: /price/{symbol}
+        parameters:
+          - { name: currency, default: usd, schema: { type: string, enum: [ usd, eur ] } }
+          - { name: depth, required: true, schema: { type: integer, exclusiveMinimum: 0 } }
+          - { name: v, fixed: '2' }
+          - { name: ids, schema: { type: integer } }
+          - { name: X-Trace, in: header, description: 'Say who asks, with …' }
+          - { name: symbol, in: path, required: true }
+          - { name: apikey, fixed: '\${UPSTREAM_COIN_PRICES_KEY}' }
+        # encoding: { type: int256, path: $.price, times: '1e18' }
+        # encoding: { type: int256, path: $.at }
+      - name: post-orders
+        path: /orders
+        method: POST
+        parameters:
+          - { name: apikey, fixed: '\${UPSTREAM_COIN_PRICES_KEY}' }
+          - { name: coin, in: body, required: true, schema: { type: [ string, 'null' ] } }
+          - name: legs
+            in: body
+            schema: { type: array, items: { type: object, properties: { inner: {}, size: { type: number } } } }
+`;
+
+const leftOut = [
+  'query parameter "ids": is a list, of which one item can be sent (GET /price/{symbol})',
+  'query parameter "filter": is an object, which only a body can carry (GET /price/{symbol})',
+  'header parameter "Host": goes by itself (GET /price/{symbol})',
+  'body parameter "legs": is part of itself: its inner values may be anything (POST /orders)',
+  'HEAD /orders: the method HEAD cannot be configured',
+  'GET /chart.png: answers in image/png, not in JSON',
+  'PUT /photo: takes a body in multipart/form-data, not in JSON',
+];
+const said = (lines: readonly string[], ...notes: string[]) =>
+  [...lines.map((line) => `left out: ${line}\n`), ...notes.map((line) => `note: ${line}\n`)].join('');
+
+const withFile = (t: TestContext, more: Readonly<Record<string, string>> = {}) =>
+  folderWith(t, { 'api.json': JSON.stringify(document), 'api.yaml': stringify(document), ...more });
+
+describe('import', () => {
+  it('prints a config as somebody would have written it, and lists what it has not with the reasons', async (t) => {
+    const cwd = await withFile(t);
+    const run = await runCli(t, ['import', 'api.json'], { cwd });
+    assert.deepEqual(run, { code: 0, signal: null, stdout: expected, stderr: said(leftOut, '2 endpoints') });
+  });
+
+  it('makes the same text of JSON and YAML, whatever the environment; config validate takes it', async (t) => {
+    const cwd = await withFile(t);
+    const env = { UPSTREAM_COIN_PRICES_KEY: 'secret', CLIENT_KEY: 'other' };
+    const run = await runCli(t, ['import', 'api.yaml', '--out', 'c.yaml', '--yes'], { cwd, env });
+    assert.deepEqual([run.code, run.stdout], [0, '']);
+    assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), expected);
+    const { stdout } = await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd });
+    assert.match(stdout, /^coin-prices\/getPrice 0x[0-9a-f]{64}\ncoin-prices\/post-orders 0x[0-9a-f]{64}\n$/);
+  });
+
+  it('suggests encodings that can be taken as they stand', async (t) => {
+    const cwd = await folderWith(t, { 'c.yaml': expected.replace('# encoding', 'encoding') });
+    assert.equal((await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd })).code, 0);
+  });
+
+  it('reads Swagger 2.0', async (t) => {
+    const swagger = {
+      ...{
+        swagger: '2.0',
+        info: { title: 'Old', version: 1 },
+        host: 'old.example',
+        basePath: '/v2',
+        schemes: ['http', 'https'],
+      },
+      produces: ['application/json'],
+      securityDefinitions: {
+        app: { type: 'oauth2', flow: 'application', tokenUrl: 'https://old.example/token', scopes: {} },
+        user: { type: 'basic' },
+      },
+      security: [{ app: [] }],
+      paths: {
+        '/rates': {
+          get: {
+            parameters: [
+              { name: 'from', in: 'query', type: 'string', required: true, pattern: '^[A-Z]{3}$' },
+              { name: 'to', in: 'query', type: 'array', items: { type: 'string' }, collectionFormat: 'pipes' },
+            ],
+            responses: { 200: { description: '', schema: { type: 'array', items: { type: 'number' } } } },
+          },
+          post: { parameters: [{ name: 'file', in: 'formData', type: 'file', required: true }], responses: {} },
+          put: {
+            parameters: [{ name: 'body', in: 'body', schema: { properties: { rate: { type: 'number' } } } }],
+            responses: {},
+          },
+        },
+      },
+    };
+    const cwd = await folderWith(t, { 'old.json': JSON.stringify(swagger) });
+    const { stdout, stderr } = await runCli(t, ['import', 'old.json'], { cwd });
+    assert.deepEqual(parse(stdout), {
+      version: '1.0',
+      apis: [
+        {
+          name: 'old',
+          url: 'https://old.example/v2',
+          oauth2: {
+            tokenUrl: 'https://old.example/token',
+            clientId: '$' + '{UPSTREAM_OLD_APP_CLIENT_ID}',
+            clientSecret: '$' + '{UPSTREAM_OLD_APP_CLIENT_SECRET}',
+          },
+          auth: { type: 'apiKey', keys: ['$' + '{CLIENT_KEY}'] },
+          endpoints: [
+            {
+              name: 'get-rates',
+              path: '/rates',
+              parameters: [
+                { name: 'from', required: true, schema: { type: 'string', pattern: '^[A-Z]{3}$' } },
+                { name: 'to' },
+              ],
+            },
+            {
+              name: 'put-rates',
+              path: '/rates',
+              method: 'PUT',
+              parameters: [{ name: 'rate', in: 'body', schema: { type: 'number' } }],
+            },
+          ],
+        },
+      ],
+    });
+    assert.match(stdout, / # encoding: \{ type: int256, path: '\$\[0\]', times: '1e18' \}\n/);
+    const list = 'query parameter "to": is a list, given as text with "|" between its items (GET /rates)';
+    assert.equal(stderr, said([list, 'POST /rates: takes a body that is a form, not JSON'], '2 endpoints'));
+  });
+
+  it('takes the operations that are wanted', async (t) => {
+    const cwd = await withFile(t);
+    const names = async (...args: string[]) => {
+      const { stdout } = await runCli(t, ['import', 'api.json', ...args], { cwd });
+      return [...stdout.matchAll(/^ {6}- name: (.*)$/gm)].map(([, name]) => name);
+    };
+    assert.deepEqual(await names('--only', 'get'), ['getPrice']);
+    assert.deepEqual(await names('--only', 'GET,POST', '--include', '/ord*'), ['post-orders']);
+    assert.deepEqual(await names('--include', 'getPrice', '--include', '/orders'), ['getPrice', 'post-orders']);
+  });
+
+  it('writes no file where there is no endpoint, and says why', async (t) => {
+    const cwd = await withFile(t, {
+      'none.json': JSON.stringify({ ...document, paths: {} }),
+      'where.json': JSON.stringify({ ...document, servers: [{ url: '/v1' }] }),
+      'not.json': '{"a":1}',
+      'list.json': '[]',
+    });
+    const failed = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runCli(t, ['import', ...args, '--out', 'c.yaml', '--yes'], { cwd });
+      assert.deepEqual([code, stdout], [1, '']);
+      return stderr.split('\n').at(-2);
+    };
+    assert.equal(await failed('none.json'), 'error: none.json: the document has no paths');
+    const wanted = 'error: api.json: no operation of the document is wanted by --only and --include';
+    assert.equal(await failed('api.json', '--include', '/nothing'), wanted);
+    const reasons = 'error: where.json: no endpoint can be made of it, for the reasons above';
+    assert.equal(await failed('where.json', '--only', 'GET'), reasons);
+    assert.equal(await failed('not.json'), 'error: the document is not a valid Openapi API definition');
+    assert.match((await failed('list.json')) ?? '', /list\.json: expected a mapping \(key: value\) at the top level$/);
+    assert.match((await failed('absent.json')) ?? '', /absent\.json: file not found$/);
+    assert.deepEqual((await readdir(cwd)).includes('c.yaml'), false);
+    const { stdout } = await runCli(t, ['import', 'where.json', '--only', 'GET', '--url', 'https://a.example/v1/'], {
+      cwd,
+    });
+    assert.match(stdout, /^ {4}url: https:\/\/a\.example\/v1$/m);
+  });
+
+  it('is fetched, and its servers are relative to where it was', async (t) => {
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    upstream.json('/docs/api.json', { ...document, servers: [{ url: '../v1' }] });
+    upstream.on('/moved', (_req, res) => void res.writeHead(302, { location: '/docs/api.json' }).end());
+    const { stdout, stderr } = await runCli(t, ['import', `${upstream.url}/docs/api.json`, '--only', 'GET']);
+    assert.match(stdout, new RegExp(`^ {4}url: ${upstream.url}/v1$`, 'm'));
+    const host = upstream.url.replace('http://', '');
+    assert.match(stderr, new RegExp(`^note: the server ${host} is this machine, or in a private network$`, 'm'));
+    const moved = await runCli(t, ['import', `${upstream.url}/moved`]);
+    const why = 'status 302, which points to /docs/api.json: redirects are not followed';
+    assert.equal(moved.stderr, `error: the document cannot be fetched: ${why}\n`);
+  });
+
+  it('reads other documents only when told to, and none beyond its folder', async (t) => {
+    const at = (schema: string) => ({ $ref: `${schema}` });
+    const operation = (ref: string) => ({ get: { parameters: [at(ref)], responses: {} } });
+    const parameter = { name: 'a', in: 'query', required: true, schema: { type: 'integer' } };
+    const cwd = await folderWith(t, { 'secret.yaml': stringify({ P: parameter }) });
+    await mkdir(join(cwd, 'api/parts'), { recursive: true });
+    await writeFile(join(cwd, 'api/parts/more.yaml'), stringify({ P: at('#/Q'), Q: parameter }));
+    await symlink('../../secret.yaml', join(cwd, 'api/parts/link.yaml'));
+    const upstream = await startUpstream();
+    t.after(() => upstream.close());
+    const paths = {
+      '/a': operation('parts/more.yaml#/P'),
+      '/b': operation('../secret.yaml#/P'),
+      '/c': operation(`${upstream.url}/x.json#/P`),
+      '/d': operation('parts/link.yaml#/P'),
+      '/e': operation(`file://${cwd}/secret.yaml#/P`),
+    };
+    await writeFile(join(cwd, 'api/api.json'), JSON.stringify({ ...document, security: [], paths }));
+    const why = 'refers to another document, which was not read: see --refs';
+    const refused = (...names: string[]) => names.map((name) => `GET /${name}: ${why}`);
+    const without = await runCli(t, ['import', 'api/api.json'], { cwd });
+    assert.equal(without.stderr.split('\nerror')[0], said(refused('a', 'b', 'c', 'd', 'e')).trimEnd());
+    const { stdout, stderr } = await runCli(t, ['import', 'api/api.json', '--refs'], { cwd });
+    assert.match(stdout, /^ {10}- \{ name: a, required: true, schema: \{ type: integer \} \}$/m);
+    assert.equal(stderr, said(refused('b', 'c', 'd', 'e'), '1 endpoint'));
+    assert.deepEqual(upstream.requests, []);
+  });
+});
+
+describe('the file that import writes', () => {
+  it('takes the place of none, and is reached by no link', async (t) => {
+    const cwd = await withFile(t, { 'c.yaml': 'mine' });
+    await symlink('elsewhere.yaml', join(cwd, 'link.yaml'));
+    const run = async (...args: string[]) =>
+      (await runCli(t, ['import', 'api.json', '--yes', ...args], { cwd })).stderr;
+    const there = 'error: c.yaml is there: add what it lacks with --merge, or name another file\n';
+    assert.equal(await run('--out', 'c.yaml'), there);
+    const link = 'error: link.yaml is a symbolic link: name the file that it leads to\n';
+    assert.equal(await run('--out', 'link.yaml'), link);
+    assert.equal(await run('--out', 'link.yaml', '--merge'), link);
+    assert.equal(await run('--merge'), 'error: option --merge needs --out <file>, the config to add to\n');
+    assert.match(await run('--out', 'absent/c.yaml'), /\nerror: .*absent\/c\.yaml cannot be written: ENOENT\n$/);
+    assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), 'mine');
+    assert.deepEqual((await readdir(cwd)).sort(), ['api.json', 'api.yaml', 'c.yaml', 'link.yaml']);
+  });
+
+  it('is not written to a folder that cannot be written to', async (t) => {
+    const cwd = await withFile(t);
+    await chmod(cwd, 0o555);
+    // Modes do not stop the superuser, but what is no real file system does.
+    const folder = process.getuid?.() === 0 ? '/sys' : cwd;
+    const { stderr } = await runCli(t, ['import', 'api.json', '--out', `${folder}/c.yaml`, '--yes'], { cwd });
+    assert.match(stderr, /\nerror: .*c\.yaml cannot be written: (?:EACCES|EROFS|EPERM)\n$/);
+    await chmod(cwd, 0o755);
+  });
+
+  it('is asked for at a terminal, and without one only written when told to', async (t) => {
+    const cwd = await withFile(t);
+    const without = await runCli(t, ['import', 'api.json', '--out', 'c.yaml'], { cwd });
+    const why = 'there is no terminal to ask whether to write the file: add --yes';
+    assert.deepEqual([without.code, without.stderr], [1, `error: ${why}\n`]);
+    const atTerminal = async (typed: string) => {
+      const command = `printf '${typed}' | timeout 60 script -qefc "${process.execPath} ${PACKAGE_ROOT}/cli/bin.js import api.json --out c.yaml" /dev/null`;
+      return (await launch(t, 'sh', ['-c', command], { cwd }).ended).stdout;
+    };
+    assert.match(
+      await atTerminal('GET\\nno\\n'),
+      /Which operations\?[\s\S]*note: 1 endpoint\r\n[\s\S]*Write c\.yaml\? \[y\/N\]/,
+    );
+    assert.deepEqual((await readdir(cwd)).includes('c.yaml'), false);
+    await atTerminal('/orders\\ny\\n');
+    assert.match(await readFile(join(cwd, 'c.yaml'), 'utf8'), / - name: post-orders\n/);
+  });
+
+  it('keeps with --merge what its operator has written, and gets what it lacks', async (t) => {
+    const own = `# ours
+version: "1.0"
+settings: {maxConcurrentApiCalls: 5}   # few
+apis:
+- name: renamed # by us
+  url: https://eu.example.com/v1/
+  auth: {type: free}
+  endpoints:
+    - name:   eth
+      path: /price/{symbol}
+      parameters: [ {name: symbol, in: path, fixed: ETH} ]
+      encoding: { type: int256, path: $.price, times: '1e8' }
+      # encoding: { type: int256, path: $.at }
+
+# the end
+`;
+    const cwd = await withFile(t, { 'c.yaml': own });
+    await chmod(join(cwd, 'c.yaml'), 0o640);
+    const { stderr } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
+    const kept = 'the API renamed has no header Authorization, which the document asks for';
+    assert.equal(stderr, said(leftOut, kept, '1 endpoint'));
+    const text = await readFile(join(cwd, 'c.yaml'), 'utf8');
+    const added = expected.slice(expected.indexOf('      - name: post-orders')).replace(/^ {2}/gm, '');
+    assert.equal(text, own.replace('\n\n# the end', `\n${added}\n# the end`));
+    assert.equal((await stat(join(cwd, 'c.yaml'))).mode & 0o777, 0o640);
+    const again = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
+    assert.equal(again.stderr, said(leftOut, kept, '0 endpoints'));
+    assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), text);
+  });
+
+  it('is not merged where another API has the name, or where there is no place', async (t) => {
+    const api = (rest: string) =>
+      `version: '1.0'\napis:\n  - name: coin-prices\n    auth: { type: free }\n    ${rest}\n`;
+    const cwd = await withFile(t, {
+      'other.yaml': api('url: https://other.example\n    endpoints:\n      - { name: a, path: /a }'),
+      'flow.yaml': api('url: https://eu.example.com/v1\n    endpoints: [{ name: a, path: /a }]'),
+      'broken.yaml': 'version: [',
+    });
+    const run = async (file: string) =>
+      (await runCli(t, ['import', 'api.json', '--out', file, '--merge', '--yes'], { cwd })).stderr.split('\n').at(-2);
+    const name =
+      'error: the API coin-prices has another URL than https://eu.example.com/v1: give it with --url where it is the same API';
+    assert.equal(await run('other.yaml'), name);
+    const place =
+      'error: the endpoints of coin-prices cannot be added to: write them with a line that begins with "-" for each';
+    assert.equal(await run('flow.yaml'), place);
+    assert.match((await run('broken.yaml')) ?? '', /^error: .*broken\.yaml:/);
+  });
+});
