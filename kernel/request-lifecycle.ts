@@ -26,6 +26,8 @@ export interface EndpointRequest {
   readonly exchange: Exchange;
   /** The endpoint's id as the client sent it. */
   readonly id: string;
+  /** The mode in which it is answered, in place of the endpoint's. */
+  readonly mode?: string | undefined;
   /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
   readonly httpRequest?: HttpRequest | undefined;
   /** Takes what must wait until the response is on its way. */
@@ -102,9 +104,13 @@ export class RequestLifecycle {
     if (prepared instanceof Promise) prepared = await prepared;
     const question = prepared ?? refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
-    const { mode } = exchange.endpoint;
+    const mode = this.#mode;
     const response = await hooks.askFor('present', mode, this.#runOf(question), exchange);
     return response ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
+  }
+
+  get #mode(): string {
+    return this.#request.mode ?? this.#exchange.endpoint.mode;
   }
 
   /** Any one method is enough; when all fail, the last one's refusal is the answer. */
@@ -125,7 +131,7 @@ export class RequestLifecycle {
   #runOf(question: Question): Run {
     return ({ detached = false, after } = {}) => {
       const isAgain = this.#hasRun;
-      const repeats = this.#pipeline.repeats.has(this.#exchange.endpoint.mode);
+      const repeats = this.#pipeline.repeats.has(this.#mode);
       if (isAgain && !repeats) throw new Error('the rest of the pipeline runs once');
       if (this.#hasEnded) throw new Error('the request has ended');
       this.#hasRun = true;

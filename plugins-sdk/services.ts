@@ -17,6 +17,16 @@ export interface AskedResponse {
   readonly body: string;
 }
 
+/** As whom and how a plugin asks an endpoint. */
+export interface AskOptions {
+  /** The request on whose behalf it asks. */
+  readonly as: Exchange;
+  /** Request headers in place of those of that request, by lower-case names; `undefined` leaves one out. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The mode in which the endpoint answers, in place of its own. */
+  readonly mode?: string | undefined;
+}
+
 /** What a plugin may use while it sets itself up. */
 export interface Services {
   /** The whole validated configuration; read it through config keys. */
@@ -62,7 +72,12 @@ export interface Services {
    * @returns the response, whatever its status; its body is text, JSON unless the endpoint streams.
    * @throws TypeError for parameters that JSON cannot carry.
    */
-  ask(endpointId: string, parameters: Parameters, options: { readonly as: Exchange }): Promise<AskedResponse>;
+  ask(endpointId: string, parameters: Parameters, options: AskOptions): Promise<AskedResponse>;
+  /**
+   * Lets a request in as `ask` does with the requests that it makes: for what a route that admits `asked` answers by itself.
+   * @throws Refusal
+   */
+  admit(exchange: Exchange): Promise<void>;
   /**
    * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook: as long as for a request, and no longer.
    * A rejection is an error in the log.

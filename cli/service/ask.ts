@@ -10,13 +10,11 @@ import { isStream } from '../../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../../kernel/values.ts';
 import { askedFor } from '../../plugins-sdk/context-keys.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
-import type { AskedResponse } from '../../plugins-sdk/services.ts';
+import type { AskedResponse, AskOptions } from '../../plugins-sdk/services.ts';
 import { messageOf } from '../text.ts';
 
 /** A request that a plugin makes on behalf of a client. */
-interface Asked {
-  /** The client's request: who asks, with which headers, and for how long. */
-  readonly as: Exchange;
+interface Asked extends Partial<AskOptions> {
   /** The plugin that asks. */
   readonly plugin: string;
   /** The endpoint's id. */
@@ -39,11 +37,12 @@ function checkChain(as: Exchange, id: string): void {
 
 /** Passes a plugin's request through the pipeline as if the client had sent it. */
 export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
-  const { as, plugin, id } = asked;
+  const { as, plugin, id, mode } = asked;
   if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
   if (!control.isExchange(as))
     throw new TypeError('services.ask takes {as: exchange}, the request on whose behalf it asks');
-  const { requestId, method, route, headers, socketAddress } = as;
+  const { requestId, method, route, socketAddress } = as;
+  const headers = { ...as.headers, ...asked.headers };
   const parameters = parametersOf(asked);
   // The id is that which the client is told: by it, what was done for the client is found.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
@@ -59,7 +58,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const later = (task: () => void) => (isOver ? task() : void tasks.push(task));
   const answer = async () => {
     await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, id, later });
+    return pipeline.serve({ exchange, id, mode, later });
   };
   const ended = onAbort(as.client, () => control.disconnect(exchange));
   const refused = (error: unknown) => {

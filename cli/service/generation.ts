@@ -34,7 +34,7 @@ const START_TIMEOUT_MS = 30_000;
 
 /** What all generations of a service have in common. */
 interface Shared
-  extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'background' | 'stateEngine'> {
+  extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'background' | 'stateEngine'> {
   readonly log: ServiceLog;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;
@@ -78,7 +78,7 @@ export class Generation {
       loaded.plugins.map(({ definition }) => definition),
     );
     tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
-    const failed = failureLog(this.#log, loaded.hide);
+    const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
     this.#background = new Background((plugin, error) =>
       this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
     );
@@ -89,14 +89,14 @@ export class Generation {
         meters: this.#meters,
         status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
         background: this.#background,
-        ask: async (plugin, id, parameters, options) => {
+        ask: (plugin, id, parameters, options) => {
           this.#requests.add();
-          const asked = ask(this.#pipeline, plugins.observer, { as: options?.as, plugin, id, parameters });
+          const asked = ask(this.#pipeline, plugins.observer, { ...options, plugin, id, parameters });
           return asked.finally(this.#requests.done);
         },
+        admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
       });
-      const { now } = surroundings;
-      const pipeline = new Pipeline(plugins.hooks, { now, serialize: madeHere, failed }, plugins.repeats);
+      const pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
       this.#plugins = plugins;
       this.#pipeline = pipeline;
       this.#handler = new HttpHandler({
@@ -105,7 +105,7 @@ export class Generation {
         pipeline,
         newId: randomId,
         check: httpResponseOf,
-        failed,
+        failed: runtime.failed,
         closed: this.#requests.done,
       });
     } catch (error) {

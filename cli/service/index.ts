@@ -214,6 +214,7 @@ function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient
     meters: new MeterRegistry().draft(),
     status: new StatusParts(),
     ask: () => Promise.reject(new Error('the service has not started')),
+    admit: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',
   });

@@ -50,6 +50,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     status: new StatusParts(),
     budget: 'none',
     ask: () => Promise.reject(new Error('a test of one plugin has no endpoints to ask')),
+    admit: async () => undefined,
     background: () => undefined,
     phase: () => 'serving',
     describe: () =>

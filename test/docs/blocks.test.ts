@@ -20,6 +20,7 @@ const OWN_TEST: Readonly<Record<string, string>> = {
   'ARCHITECTURE.md': 'test/docs/architecture.test.ts',
   'CONTRIBUTING.md': 'test/docs/contributing.test.ts',
   'docs/getting-started.md': 'test/docs/pages.slow.ts',
+  'docs/agents.md': 'test/docs/agents.test.ts',
   'docs/http.md': 'test/docs/http.test.ts',
   'docs/signing.md': 'test/docs/signing.test.ts',
   'docs/receipts.md': 'test/docs/receipts.test.ts',

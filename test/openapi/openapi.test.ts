@@ -372,6 +372,7 @@ describe('the OpenAPI document of a config', () => {
       'reports/slow',
       'reports/streamed',
       'The question of a contract (ERC-3668), of any length',
+      'The endpoints as tools of agents (Model Context Protocol)',
     ]);
     assert.equal(stdout.includes('unset'), false, 'no stand-in for a variable');
   });

@@ -1,0 +1,85 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { AskedResponse, Exchange, Parameters, Services } from '../../plugins-sdk/index.ts';
+import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { type EndpointTool, META } from './tools.ts';
+
+/** What a client calls a tool with. */
+export interface ToolCall {
+  readonly arguments?: Readonly<Record<string, unknown>> | undefined;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Members of `_meta` (x402, transport MCP) in place of the headers of HTTP. */
+const PAYMENT = 'x402/payment';
+const SETTLEMENT = 'x402/payment-response';
+
+function refusal(status: number, error: string): AskedResponse {
+  return { status, headers: {}, body: JSON.stringify({ error }) };
+}
+
+/** MCP clients have keys of services as bearer tokens. A token that no plugin of the service looks for goes no further. */
+function headersOf({ headers }: Exchange, { _meta }: ToolCall, credentials: Services['credentials']) {
+  const [, token] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  const isWanted = credentials.some((name) => name.toLowerCase() === 'authorization');
+  const key = token === undefined ? {} : { 'x-api-key': headers['x-api-key'] ?? token };
+  const payment = _meta?.[PAYMENT];
+  return {
+    ...key,
+    ...(!isWanted && { authorization: undefined }),
+    ...(payment !== undefined && { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') }),
+  };
+}
+
+function objectIn(json: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(json));
+  } catch {
+    return {};
+  }
+}
+
+function headerOf({ headers }: AskedResponse, name: string): string | undefined {
+  return Object.entries(headers).find(([sent]) => sent.toLowerCase() === name)?.[1];
+}
+
+/** A signed answer, or why there is none: the terms of a payment as an object, other refusals as their text. */
+function resultOf(response: AskedResponse, { verification }: EndpointTool): CallToolResult {
+  const { status, body } = response;
+  const said = objectIn(body);
+  const settlement = headerOf(response, 'payment-response');
+  const paid = settlement !== undefined && { [SETTLEMENT]: objectIn(Buffer.from(settlement, 'base64').toString()) };
+  if (status === 200) {
+    const _meta = { [`${META}/verification`]: verification, ...paid };
+    return { content: [{ type: 'text', text: body }], structuredContent: { ...said }, _meta };
+  }
+  const retryAfter = Number(headerOf(response, 'retry-after'));
+  const refused = { status, ...(retryAfter >= 0 && { retryAfter }) };
+  const isTerms = status === 402;
+  return {
+    isError: true,
+    content: [{ type: 'text', text: isTerms ? body : String(said.error) }],
+    ...(isTerms && { structuredContent: { ...said } }),
+    _meta: { [`${META}/refusal`]: refused, ...paid },
+  };
+}
+
+/** Asks the endpoint of a tool as its client would by itself; a tool's result is the answer, whatever its mode. */
+export function caller({ ask, credentials, log }: Pick<Services, 'ask' | 'credentials' | 'log'>) {
+  const answer = async ({ endpoint }: EndpointTool, call: ToolCall, exchange: Exchange): Promise<AskedResponse> => {
+    const parameters = (call.arguments ?? {}) as Parameters;
+    const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
+    if (inexact !== undefined) return refusal(400, `Invalid parameter: ${inexact} (send this number as a string)`);
+    const headers = headersOf(exchange, call, credentials);
+    return ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
+  };
+  return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
+    const failed = (error: unknown) => {
+      // As the service says it of a body that is nested too deep.
+      if (error instanceof TypeError || error instanceof RangeError)
+        return refusal(400, 'Request body must be valid JSON');
+      log.error('a tool could not be called', { tool: tool.tool.name, error: String(error) });
+      return refusal(500, 'Internal server error');
+    };
+    return resultOf(await answer(tool, call, exchange).catch(failed), tool);
+  };
+}

@@ -1,0 +1,45 @@
+import { definePlugin, type Route } from '../../plugins-sdk/index.ts';
+import { openApiPart } from './openapi.ts';
+import { registryEntry } from './registry.ts';
+import { openMcp } from './serve.ts';
+import { checkMcp, mcpKey, pathOf, settingsIn } from './settings.ts';
+
+/** Bytes of a body, as of a request to an endpoint. */
+const BODY_LIMIT = 65_536;
+
+/**
+ * Serves the endpoints as tools to agents (Model Context Protocol, streamable HTTP). It keeps nothing of a client between two
+ * messages: any process may answer the next one. Off unless `settings.mcp` is there.
+ */
+export const mcp = definePlugin({
+  name: 'mcp',
+  budget: 'none',
+  keys: [mcpKey],
+  check: checkMcp,
+  openapi: openApiPart,
+  setup(services) {
+    const settings = settingsIn(services.config);
+    if (settings === undefined) return {};
+    const path = pathOf(settings);
+    let answer: Awaited<ReturnType<typeof openMcp>> | undefined;
+    const messages: Route = {
+      ...{ method: 'POST', path, admit: 'asked', maxBody: BODY_LIMIT },
+      handle: (request, exchange) => {
+        if (answer === undefined) throw new Error('mcp was not started');
+        return answer(request, exchange);
+      },
+    };
+    const entry = registryEntry(services);
+    const body = JSON.stringify(entry);
+    const registry: Route = {
+      ...{ method: 'GET', path: `${path}/server.json`, admit: true },
+      handle: () => ({ status: 200, body }),
+    };
+    return {
+      start: async () => {
+        answer = await openMcp(services, settings);
+      },
+      routes: entry === undefined ? [messages] : [messages, registry],
+    };
+  },
+});

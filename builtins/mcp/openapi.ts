@@ -1,0 +1,40 @@
+import type { DescribedRoute, DescribedService, OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
+import { refusals } from './refusals.ts';
+import { pathOf, serversIn, settingsIn } from './settings.ts';
+
+const message = { type: 'object', description: 'A message of JSON-RPC 2.0' };
+
+const route = (path: string): DescribedRoute => ({
+  method: 'POST',
+  path,
+  admit: true,
+  operation: {
+    operationId: 'mcp',
+    summary: 'The endpoints as tools of agents (Model Context Protocol)',
+    description:
+      'Streamable HTTP without sessions. A tool is asked as its endpoint is: the same limits, keys and payments.',
+    requestBody: { required: true, content: { 'application/json': { schema: message } } },
+  },
+  responses: {
+    200: { description: 'What the protocol answers; some clients get it as an event', schema: message },
+    202: { description: 'A notification was taken' },
+    400: { description: 'The message is wrong', errors: [refusals.batch().message] },
+    403: { description: 'The request came to, or from, a host that is not known', errors: [refusals.host().message] },
+    413: { errors: ['Request body too large'] },
+  },
+});
+
+const registryRoute = (path: string): DescribedRoute => ({
+  method: 'GET',
+  path: `${path}/server.json`,
+  admit: true,
+  operation: { operationId: 'mcpServerJson', summary: 'What registries of MCP servers are told' },
+  responses: { 200: { description: 'Their `server.json`', schema: { type: 'object' } } },
+});
+
+export function openApiPart({ config }: DescribedService): OpenApiPart {
+  const settings = settingsIn(config);
+  if (settings === undefined) return {};
+  const path = pathOf(settings);
+  return { routes: [route(path), ...(serversIn(config).length > 0 ? [registryRoute(path)] : [])] };
+}

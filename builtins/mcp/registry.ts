@@ -1,0 +1,25 @@
+import type { Services } from '../../plugins-sdk/index.ts';
+import { nameOf } from '../../plugins-sdk/openapi/components.ts';
+import { pathOf, serversIn, settingsIn } from './settings.ts';
+
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+/** Characters of a title or a description that registries take. */
+const LONGEST = 100;
+
+/** The `server.json` by which registries of MCP servers list the service; nothing where no public URL is configured. */
+export function registryEntry({ config, describe }: Pick<Services, 'config' | 'describe'>): object | undefined {
+  const servers = serversIn(config);
+  const [first] = servers;
+  const settings = settingsIn(config);
+  if (first === undefined || settings === undefined) return undefined;
+  const { title, version } = Object(describe().document.info);
+  const owner = first.hostname.split('.').reverse().join('.');
+  return {
+    $schema: SCHEMA,
+    name: `${owner}/${nameOf(title)}`,
+    title: title.slice(0, LONGEST),
+    description: `${title.slice(0, LONGEST - 50)}: each tool's answer is signed by its operator`,
+    version,
+    remotes: servers.map(({ href }) => ({ type: 'streamable-http', url: href.replace(/\/*$/, pathOf(settings)) })),
+  };
+}

@@ -1,0 +1,126 @@
+import { error } from '../../plugins-sdk/checks.ts';
+import {
+  type CheckContext,
+  configKey,
+  type Endpoint,
+  type Finding,
+  type Static,
+  Type,
+} from '../../plugins-sdk/index.ts';
+import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { nameOf } from '../../plugins-sdk/openapi/components.ts';
+
+function names(description: string) {
+  return Type.Optional(Type.Array(Type.String(), { minItems: 1, description }));
+}
+
+const Settings = Type.Object(
+  {
+    path: Type.Optional(
+      Type.String({ pattern: '^(/[A-Za-z0-9._~-]+)+$', description: 'Where clients reach it; default /mcp' }),
+    ),
+    include: names('The only endpoints that are tools, as api/endpoint; default all'),
+    exclude: names('Endpoints that are no tools, as api/endpoint; default none'),
+    instructions: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 5000, description: 'What models should know of the tools' }),
+    ),
+    hosts: Type.Optional(
+      Type.Array(Type.String({ pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])$' }), {
+        minItems: 1,
+        description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type McpSettings = Static<typeof Settings>;
+
+export const mcpKey = configKey(
+  'settings',
+  'mcp',
+  Type.Optional(
+    Type.Union([Type.Boolean(), Settings], {
+      description: 'Serves the endpoints to agents as tools, by the Model Context Protocol; default false',
+    }),
+  ),
+);
+
+/** Read only. */
+const openapiKey = configKey(
+  'settings',
+  'openapi',
+  Type.Optional(Type.Union([Type.Boolean(), Type.Object({ servers: Type.Optional(Type.Array(Type.String())) })])),
+);
+
+type Config = Readonly<Record<string, unknown>>;
+
+/** The settings, where the built-in is on. */
+export function settingsIn(config: Config): McpSettings | undefined {
+  const chosen = mcpKey.in(config) ?? false;
+  return chosen === true ? {} : chosen || undefined;
+}
+
+export function pathOf({ path = '/mcp' }: McpSettings): string {
+  return path;
+}
+
+/** The URLs at which the service says that clients reach it. */
+export function serversIn(config: Config): readonly URL[] {
+  const openapi = openapiKey.in(config);
+  const servers = typeof openapi === 'object' ? (openapi.servers ?? []) : [];
+  return servers.flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
+}
+
+/** The names that a page of another site cannot have its browser ask for (DNS rebinding). */
+export function allowedHosts(config: Config, { hosts = [] }: McpSettings): readonly string[] {
+  const own = hosts.map((host) => new URL(`http://${host}`).hostname);
+  return ['localhost', '127.0.0.1', '[::1]', ...own, ...serversIn(config).map(({ hostname }) => hostname)];
+}
+
+export const VERIFY_TOOL = 'verify_answer';
+/** Characters of a tool's name, by the protocol. */
+const LONGEST_NAME = 128;
+
+type Named = Pick<Endpoint, 'api' | 'name'>;
+
+export function labelOf({ api, name }: Named): string {
+  return `${api}/${name}`;
+}
+
+export function toolName({ api, name }: Named): string {
+  return `${nameOf(api)}_${nameOf(name)}`;
+}
+
+/** The endpoints that are tools. */
+export function chosenOf<E extends Named>(endpoints: readonly E[], { include, exclude = [] }: McpSettings): E[] {
+  return endpoints.filter((endpoint) => {
+    const label = labelOf(endpoint);
+    return (include?.includes(label) ?? true) && !exclude.includes(label);
+  });
+}
+
+/** What the schema cannot say: names of no endpoint, and tools that agents could not tell apart. */
+export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Finding[] {
+  const settings = settingsIn(config);
+  if (settings === undefined) return [];
+  const labels = endpoints.map(labelOf);
+  const unknown = (['include', 'exclude'] as const).flatMap((list) =>
+    (settings[list] ?? []).flatMap((label, index) =>
+      labels.includes(label)
+        ? []
+        : [error(`settings.mcp.${list}[${index}]`, `no endpoint is ${label}${hint(label, labels, 'endpoints')}`)],
+    ),
+  );
+  const owners = new Map([[VERIFY_TOOL, 'the tool that verifies answers']]);
+  const clashes = chosenOf(endpoints, settings).flatMap((endpoint): Finding[] => {
+    const name = toolName(endpoint);
+    const at = `${endpoint.path}.name`;
+    if (name.length > LONGEST_NAME) return [error(at, `gives a tool name of more than ${LONGEST_NAME} characters`)];
+    const owner = owners.get(name);
+    if (owner !== undefined)
+      return [error(at, `the tool ${name} would be that of ${owner}, too: rename it, or settings.mcp.exclude one`)];
+    owners.set(name, labelOf(endpoint));
+    return [];
+  });
+  return [...unknown, ...clashes];
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { refusals } from '../../builtins/mcp/refusals.ts';
+import { blocksOf, filesOf, readPage, wholeConfig } from '../support/docs.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+import { loadText } from './walk.ts';
+
+const PAGE = 'docs/agents.md';
+const page = await readPage(PAGE);
+const KEY = 'the-key-of-an-agent';
+const run = promisify(execFile);
+/** Where a program finds this package by its name, and the others. */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+describe(PAGE, () => {
+  let shop: Shop;
+  let service: RunningService;
+  let folder: string;
+
+  before(async () => {
+    shop = await openShop();
+    await mkdir(join(root, '.cache'), { recursive: true });
+    folder = await mkdtemp(join(root, '.cache', 'agents-'));
+    const parameters = [{ name: 'symbol', required: true }];
+    const endpoints = [
+      {
+        name: 'spot',
+        path: '/p',
+        parameters,
+        auth: { type: 'apiKey', keys: [KEY] },
+        description: 'The price of a coin now',
+      },
+      { name: 'open', path: '/p?open', parameters, auth: { type: 'free' } },
+      { name: 'paid', path: '/p?paid', parameters },
+    ];
+    const { settings } = shop.config({});
+    const apis = [{ name: 'prices', url: shop.upstream.url, auth: shop.auth, endpoints }];
+    service = await startTestService({ settings: { ...Object(settings), mcp: true }, apis });
+  });
+  after(async () => {
+    await rm(folder, { recursive: true });
+    await service?.stop();
+    await shop?.close();
+  });
+
+  /** What a program of the page prints. */
+  const printed = async (name: string, env: Record<string, string>) => {
+    const text = filesOf(page).get(name) ?? assert.fail(`no program ${name}`);
+    const file = join(folder, name);
+    await writeFile(file, text.replace('https://prices.example.com', service.url));
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', file], {
+      cwd: root,
+      env: { ...process.env, ...env },
+    });
+    return stdout;
+  };
+
+  it('its configs can be used', async () => {
+    const configs = blocksOf(page).filter(({ language }) => language === 'yaml');
+    assert.equal(configs.length, 2);
+    for (const { text } of configs) await loadText(wholeConfig(text));
+  });
+
+  it('an agent calls with its key', async () => {
+    const output = await printed('call.mjs', { PRICES_KEY: KEY });
+    assert.match(output, /^prices_spot: The price of a coin now The answer is signed; /);
+    assert.match(output, /rawData: \{ price: 7 \}/);
+    await assert.rejects(printed('call.mjs', { PRICES_KEY: 'wrong' }), /Error: Invalid API key/);
+  });
+
+  it('an agent verifies', async () => {
+    const pinned = { PINNED_SIGNER: TEST_ADDRESS, PINNED_ENDPOINT: service.ids['prices/open'] ?? '' };
+    assert.equal(await printed('verify.mjs', pinned), '7\n');
+    const other = { ...pinned, PINNED_ENDPOINT: `0x${'00'.repeat(32)}` };
+    await assert.rejects(printed('verify.mjs', other), /Error: the response is of endpoint/);
+  });
+
+  it('an agent pays', async () => {
+    const { network, asset } = shop.market;
+    const { key } = await shop.market.wallet(2500n);
+    const env = { NETWORK: network, TOKEN: asset, WALLET_KEY: key };
+    const output = await printed('pay.mjs', env);
+    assert.match(output, /rawData: \{ price: 7 \}/);
+    assert.match(output, /success: true/);
+    await assert.rejects(printed('pay.mjs', env), /invalid_exact_evm_transaction_simulation_failed/);
+  });
+
+  it('says what is refused as it is', () => {
+    assert.ok(page.includes(`\`${refusals.host().message}\``));
+  });
+});

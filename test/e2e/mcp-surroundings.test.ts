@@ -1,0 +1,204 @@
+/** Who may reach the tools, which there are, what they count as, and what a stop, a reload and replicas do. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { verifyResponse } from '../../verify/index.ts';
+import { oneApi } from '../support/answers.ts';
+import { errorsOf } from '../support/config.ts';
+import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
+import { reload } from '../support/reload.ts';
+import { startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+
+const ENDPOINTS = { a: {}, b: { mode: 'async' }, 'c d': { path: '/c' } };
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' };
+const NO_HOST = { error: 'Host or Origin not allowed: the operator can add it to settings.mcp.hosts' };
+const BUSY = { error: 'Too Many Requests' };
+
+describe('MCP and its surroundings', () => {
+  let upstream: Upstream;
+
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+  });
+  after(() => upstream.close());
+
+  const configOf = (mcp: unknown, more: object = {}, settings: object = {}) =>
+    oneApi(upstream.url, ENDPOINTS, { ...more, settings: { mcp, ...settings } });
+  const toolsIn = async (service: { readonly url: string }, path = '') => {
+    const { said } = await postMcp({ url: `${service.url}${path}` }, { ...PING, method: 'tools/list' });
+    return said.result.tools.map(({ name }: { name: string }) => name);
+  };
+
+  it('is off unless the config has it', async (t) => {
+    const service = await startTestService(configOf(undefined));
+    t.after(() => service.stop());
+    const { status, said } = await postMcp(service, PING);
+    assert.deepEqual([status, said], [404, { error: 'Not Found' }]);
+  });
+
+  it('has the tools that the config chooses, at its path', async (t) => {
+    const service = await startTestService(configOf({ path: '/for/agents/mcp', include: ['api/a', 'api/c d'] }));
+    t.after(() => service.stop());
+    assert.deepEqual(await toolsIn(service, '/for/agents'), ['api_a', 'api_c_d', 'verify_answer']);
+    assert.equal((await reload(service, configOf({ exclude: ['api/a'] }))).done, true);
+    assert.deepEqual(await toolsIn(service), ['api_b', 'api_c_d', 'verify_answer']);
+    const { said } = await postMcp(service, callOf('api_a'));
+    assert.deepEqual(said.error, { code: -32602, message: 'Unknown tool: api_a' });
+  });
+
+  it('a config that names no endpoint, or gives two tools one name, stops the start', async () => {
+    const apis = (names: readonly (readonly [string, string])[]) =>
+      names.map(([name, endpoint]) => {
+        const endpoints = [{ name: endpoint, path: '/p' }];
+        return { name, url: `https://${name.replace(/\W/g, '')}.example`, auth: { type: 'free' }, endpoints };
+      });
+    const clash = apis([
+      ['a', 'b_c'],
+      ['a_b', 'c'],
+      ['verify', 'answer'],
+      ['x'.repeat(100), 'y'.repeat(30)],
+    ]);
+    const renamed = 'rename it, or settings.mcp.exclude one';
+    assert.deepEqual(await errorsOf({ settings: { mcp: true }, apis: clash }), [
+      `apis[1].endpoints[0].name: the tool a_b_c would be that of a/b_c, too: ${renamed}`,
+      `apis[2].endpoints[0].name: the tool verify_answer would be that of the tool that verifies answers, too: ${renamed}`,
+      'apis[3].endpoints[0].name: gives a tool name of more than 128 characters',
+    ]);
+    assert.deepEqual(
+      await errorsOf({ settings: { mcp: { exclude: ['a_b/c', 'verify/answer'] } }, apis: clash.slice(0, 3) }),
+      [],
+    );
+    assert.deepEqual(await errorsOf(configOf({ include: ['api/e'], exclude: ['api/a', 'b'] })), [
+      'settings.mcp.include[0]: no endpoint is api/e, did you mean "api/a"?',
+      'settings.mcp.exclude[1]: no endpoint is b, endpoints: api/a, api/b, api/c d',
+    ]);
+  });
+
+  it('a page of another site cannot have its browser ask, whatever its name leads to', async (t) => {
+    const openapi = { servers: ['https://api.example.com/prices'] };
+    const service = await startTestService(configOf({ hosts: ['Agents.example', '[fd00::1]'] }, {}, { openapi }));
+    t.after(() => service.stop());
+    const port = new URL(service.url).port;
+    const refused = [403, NO_HOST];
+    for (const [headers, expected] of [
+      [{ Host: `localhost:${port}` }, [200]],
+      [{ Host: `[::1]:${port}`, Origin: `http://127.0.0.1:${port}` }, [200]],
+      [{ Host: 'agents.EXAMPLE' }, [200]],
+      [{ Host: '[fd00::1]:8080' }, [200]],
+      [{ Host: 'api.example.com', Origin: 'https://api.example.com' }, [200]],
+      [{ Host: `evil.example:${port}` }, refused],
+      [{ Host: 'localhost.evil.example' }, refused],
+      [{ Host: '0.0.0.0' }, refused],
+      [{ Host: 'localhost', Origin: 'https://evil.example' }, refused],
+      [{ Host: 'localhost', Origin: 'null' }, refused],
+      [{ Host: 'localhost', Origin: 'https://api.example.com.evil.example' }, refused],
+    ] as const) {
+      const { status, said } = await postMcp(service, PING, headers);
+      assert.deepEqual(status === 200 ? [status] : [status, said], expected, JSON.stringify(headers));
+    }
+  });
+
+  it('registries are told of it where the config says at which URL', async (t) => {
+    const openapi = {
+      servers: ['https://api.example.com/prices/', 'https://b.example'],
+      title: 'Prices',
+      version: '2.0.0',
+    };
+    const service = await startTestService(configOf(true, {}, { openapi }));
+    t.after(() => service.stop());
+    assert.deepEqual(await (await fetch(`${service.url}/mcp/server.json`)).json(), {
+      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+      name: 'com.example.api/Prices',
+      title: 'Prices',
+      description: "Prices: each tool's answer is signed by its operator",
+      version: '2.0.0',
+      remotes: [
+        { type: 'streamable-http', url: 'https://api.example.com/prices/mcp' },
+        { type: 'streamable-http', url: 'https://b.example/mcp' },
+      ],
+    });
+  });
+
+  it('a message counts as one request, and a call that is refused for it is an error of the tool', async (t) => {
+    const service = await startTestService(configOf(true, { server: { rateLimit: { max: 3, window: 600_000 } } }));
+    t.after(() => service.stop());
+    assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
+    assert.equal((await postMcp(service, { ...PING, method: 'tools/list' })).status, 200);
+    assert.equal((await postMcp(service, callOf('verify_answer'))).status, 200);
+    const { said, status } = await postMcp(service, callOf('api_a'));
+    assert.deepEqual([status, textIn(said.result), said.result.isError], [200, 'Too Many Requests', true]);
+    const refusal = said.result._meta['signed-data-proxy/refusal'];
+    assert.deepEqual([refusal.status, refusal.retryAfter > 0], [429, true]);
+    for (const message of [PING, callOf('verify_answer'), callOf('no_tool'), [callOf('api_a')], '{']) {
+      const refused = await postMcp(service, message);
+      assert.deepEqual([refused.status, refused.said], [429, BUSY]);
+    }
+    assert.equal(upstream.requests.filter(({ path }) => path === '/a').length, 1);
+  });
+
+  it('a bearer token goes to nobody who does not look for it', async (t) => {
+    const seen = `const seen = [];
+export default { name: 'seen', setup: () => ({
+  hooks: { onHttpRequest: ({ headers }) => void seen.push(headers.authorization ?? 'none') },
+  routes: [{ method: 'GET', path: '/seen', admit: false, handle: () => ({ status: 200, body: JSON.stringify(seen) }) }],
+}) };`;
+    const { files, plugins } = pluginFiles({ seen });
+    const service = await startTestService(configOf(true, {}, { plugins }), { files });
+    t.after(() => service.stop());
+    await postMcp(service, callOf('api_a'), { Authorization: 'Bearer secret' });
+    assert.deepEqual(await (await fetch(`${service.url}/seen`)).json(), ['none']);
+  });
+
+  it('what upstreams and clients write cannot break out of the answer', async (t) => {
+    const said = { 'a\r\nb': '\u2028\u0000"]}\n\ndata: {"x":1}\r\n', __proto__: 1, constructor: { prototype: 2 } };
+    const text = JSON.stringify(said).replace('"constructor"', '"__proto__":{"polluted":true},"constructor"');
+    upstream.text('/a', text);
+    t.after(() => upstream.json('/a', { price: 7 }));
+    const service = await startTestService(configOf(true));
+    t.after(() => service.stop());
+    for (const mode of ['auto', 'legacy']) {
+      const client = await mcpClient(t, service, {}, mode);
+      const { structuredContent } = await client.callTool({ name: 'api_a', arguments: {} });
+      assert.equal(verifyResponse(structuredContent, { node: TEST_ADDRESS }).ok, true);
+      assert.deepEqual((structuredContent as { rawData: unknown }).rawData, JSON.parse(text));
+    }
+    assert.equal(({} as { polluted?: boolean }).polluted, undefined);
+  });
+
+  it('one client goes from replica to replica, and a stop waits for the call that is under way', async (t) => {
+    const held: (() => void)[] = [];
+    upstream.on('/b', (_req, res) => {
+      held.push(() => res.setHeader('Content-Type', 'application/json').end('{"price":7}'));
+    });
+    t.after(() => upstream.json('/b', { price: 7 }));
+    const replicas = [await startTestService(configOf(true)), await startTestService(configOf(true))];
+    const [first, second] = replicas as [(typeof replicas)[0], (typeof replicas)[0]];
+    t.after(() => second.stop());
+    const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+    const begun = await postMcp(first, { ...PING, method: 'initialize', params: initialize });
+    assert.deepEqual([begun.said.result.protocolVersion, begun.headers['mcp-session-id']], ['2025-11-25', undefined]);
+    const version = { 'MCP-Protocol-Version': '2025-11-25' };
+    assert.equal((await postMcp(second, callOf('api_a'), version)).said.result.isError, undefined);
+    const calling = postMcp(first, callOf('api_b'), version);
+    await upstream.untilRequested('/b');
+    const stopped = first.stop();
+    for (const answer of held) answer();
+    assert.equal((await calling).said.result.structuredContent.rawData.price, 7);
+    await stopped;
+  });
+
+  it('a client that leaves ends its call', async (t) => {
+    upstream.on('/b', faults.hang());
+    t.after(() => upstream.json('/b', { price: 7 }));
+    const service = await startTestService(configOf(true));
+    t.after(() => service.stop());
+    const client = await mcpClient(t, service);
+    const leaving = new AbortController();
+    const calling = client.callTool({ name: 'api_b', arguments: {} }, { signal: leaving.signal });
+    await upstream.until(() => upstream.requests.filter(({ path }) => path === '/b').length > 1);
+    leaving.abort();
+    await assert.rejects(calling);
+    await upstream.untilAborted('/b');
+  });
+});
