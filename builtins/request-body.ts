@@ -31,22 +31,22 @@ const answers = {
   parametersNotObject: () => new Refusal(400, 'Request parameters must be an object', { failure: false }),
 };
 
-const textOf = ({ message }: Refusal) => message;
+const messageOf = ({ message }: Refusal) => message;
 
 const described: Responses = {
   400: {
     description: 'The request is wrong',
-    errors: [answers.invalidJson(), answers.bodyNotObject(), answers.parametersNotObject()].map(textOf),
+    errors: [answers.invalidJson(), answers.bodyNotObject(), answers.parametersNotObject()].map(messageOf),
   },
   413: {
     name: 'BodyTooLarge',
     description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
-    errors: [textOf(answers.tooLarge())],
+    errors: [messageOf(answers.tooLarge())],
   },
   415: {
     name: 'WrongMediaType',
     description: 'The request body is announced as something else, or compressed',
-    errors: [textOf(answers.contentType())],
+    errors: [messageOf(answers.contentType())],
   },
 };
 

@@ -3,7 +3,7 @@ import { Refusal } from '../kernel/refusal.ts';
 import { RegistrationError, type Route, routeKey } from '../kernel/registry.ts';
 
 /** What serves the requests of a path. */
-export interface Target {
+export interface RouteTarget {
   /** The pattern of the path, as it stands in logs and metrics. */
   readonly route: string;
   /** Whether a request must be let in first, and may be shed; `asked`: it may be shed, and what it asks for is let in. */
@@ -16,20 +16,20 @@ export interface Target {
 
 /** What a request's method and path lead to. */
 export interface Found {
-  readonly target: Target;
+  readonly target: RouteTarget;
   /** What the pattern of the route found in the path. */
   readonly params: Readonly<Record<string, string>>;
 }
 
 /** The path of endpoints, which are the kernel's own. */
-export const ENDPOINTS: Target = { route: '/endpoints/:endpointId', admit: true, maxBody: 0 };
+export const ENDPOINTS: RouteTarget = { route: '/endpoints/:endpointId', admit: true, maxBody: 0 };
 
 /** Which target serves a request. */
 export class Routes {
   readonly #router = new Router({ strict: true, sensitive: true });
-  readonly #targets = new Map<unknown, Target>();
+  readonly #targets = new Map<unknown, RouteTarget>();
   /** Routes of any path, by method. */
-  readonly #anywhere = new Map<string, Target>();
+  readonly #anywhere = new Map<string, RouteTarget>();
   /** Who serves what; two routes whose patterns differ in the names of their parameters only are the same. */
   readonly #owners = new Map([
     ['POST /endpoints/:', 'kernel'],
@@ -58,7 +58,7 @@ export class Routes {
     return refusing(String(first.path), new Refusal(405, 'Method Not Allowed', { headers: { Allow: allow } }));
   }
 
-  #serve(method: string, target: Target): void {
+  #serve(method: string, target: RouteTarget): void {
     if (target.route === '*') this.#anywhere.set(method.toUpperCase(), target);
     else
       this.#targets.set(

@@ -19,7 +19,7 @@ const LINES = {
   refunded: ['info', 'payment given back', 'given back'],
   kept: ['warn', 'a payment was not given back once more', 'used up'],
 } as const;
-type Outcome = keyof typeof LINES;
+type PaymentOutcome = keyof typeof LINES;
 
 const recorded = new StateKey<MemoryArea>('x402 payment records', { lasting: true });
 
@@ -80,7 +80,7 @@ export class Reports {
   }
 
   /** Tells what became of a payment. */
-  async end(payment: ReportedPayment, { api, name }: Endpoint, outcome: Outcome): Promise<void> {
+  async end(payment: ReportedPayment, { api, name }: Endpoint, outcome: PaymentOutcome): Promise<void> {
     const { record } = payment;
     const { requestId, transaction, payer, endpoint, network, asset, amount } = record;
     const [level, message, fate] = LINES[outcome];

@@ -44,14 +44,14 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
           ? Promise.reject(new Error(`several payments are known by ${id}: for this one add --payer ${record.payer}`))
           : release(options, [id, record.payment], force !== undefined);
         // What became of the others is told all the same.
-        results.push(await done.catch((error) => ({ ...shown(type, record), refused: textOf(error) })));
+        results.push(await done.catch((error) => ({ ...shown(type, record), refused: errorText(error) })));
       }
       return results;
     },
   };
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -80,26 +80,26 @@ function processesIn(text: string): readonly unknown[] | undefined {
 /** Any JSON, for people: rows of a list under each other, members of an object by name. */
 function linesOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.length === 0 ? ['none'] : rowsOf(value);
-  if (!isRecord(value)) return [textOf(value)];
+  if (!isRecord(value)) return [cellText(value)];
   const scalars = Object.entries(value).filter(([, member]) => !isNested(member));
   const nested = Object.entries(value).filter(([, member]) => isNested(member));
   return [
-    ...align(scalars.map(([name, member]) => [escapeUnprintable(name), textOf(member)])),
+    ...align(scalars.map(([name, member]) => [escapeUnprintable(name), cellText(member)])),
     ...nested.flatMap(([name, member]) => [escapeUnprintable(name), ...linesOf(member).map((line) => `  ${line}`)]),
   ];
 }
 
 function rowsOf(list: readonly unknown[]): string[] {
-  if (!list.every(isRecord)) return list.map(textOf);
+  if (!list.every(isRecord)) return list.map(cellText);
   const names = [...new Set(list.flatMap((row) => Object.keys(row)))];
-  return align([names.map(escapeUnprintable), ...list.map((row) => names.map((name) => textOf(row[name])))]);
+  return align([names.map(escapeUnprintable), ...list.map((row) => names.map((name) => cellText(row[name])))]);
 }
 
 function isNested(value: unknown): boolean {
   return Array.isArray(value) || isRecord(value);
 }
 
-function textOf(value: unknown): string {
+function cellText(value: unknown): string {
   if (value === null || value === undefined) return '-';
   return escapeUnprintable(typeof value === 'string' ? value : JSON.stringify(value));
 }

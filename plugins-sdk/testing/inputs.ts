@@ -13,7 +13,7 @@ import type {
 import type { Hex } from '../lib/eth/hex.ts';
 
 /** What becomes of a request at one stage. */
-export type Outcome<Value> =
+export type HookOutcome<Value> =
   /** It goes on as it was: the plugin has no such hook, returned nothing, or what was there before. */
   | { readonly passed: true }
   /** It goes on with what the plugin returned, as the next stage gets it. */

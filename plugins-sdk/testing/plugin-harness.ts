@@ -16,7 +16,7 @@ import type {
   CallApiInput,
   Complaint,
   ErrorInput,
-  Outcome,
+  HookOutcome,
   RequestInput,
   ResponseSentInput,
   RouteInput,
@@ -109,29 +109,29 @@ export class PluginHarness {
     return new TestRequest(this.#subject, { endpoint: this.#endpoint, ...input });
   }
 
-  onHttpRequest(input: RequestInput = {}): Promise<Outcome<never>> {
+  onHttpRequest(input: RequestInput = {}): Promise<HookOutcome<never>> {
     return this.request(input).onHttpRequest();
   }
 
-  onBeforeApiCall(input: RequestInput & BeforeApiCallInput = {}): Promise<Outcome<Parameters>> {
+  onBeforeApiCall(input: RequestInput & BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
     return this.request(input).onBeforeApiCall();
   }
 
-  onAfterApiCall(input: RequestInput & AfterApiCallInput = {}): Promise<Outcome<{ data: Json; status: number }>> {
+  onAfterApiCall(input: RequestInput & AfterApiCallInput = {}): Promise<HookOutcome<{ data: Json; status: number }>> {
     return this.request(input).onAfterApiCall(input);
   }
 
-  onBeforeSign(input: RequestInput & BeforeSignInput = {}): Promise<Outcome<Hex>> {
+  onBeforeSign(input: RequestInput & BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
     return this.request(input).onBeforeSign(input);
   }
 
   /** The stage `answer`, with something inside. */
-  answer(input: RequestInput & AnswerInput = {}): Promise<Outcome<SignedResponse>> {
+  answer(input: RequestInput & AnswerInput = {}): Promise<HookOutcome<SignedResponse>> {
     return this.request(input).answer(input);
   }
 
   /** The stage `callApi`, with something inside. */
-  callApi(input: RequestInput & CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+  callApi(input: RequestInput & CallApiInput = {}): Promise<HookOutcome<ApiResponse>> {
     return this.request(input).callApi(input);
   }
 
@@ -151,7 +151,7 @@ export class PluginHarness {
    * @returns what goes back over HTTP, checked; status 413 for a body over the route's `maxBody`.
    * @throws TypeError when the plugin has no such route.
    */
-  async route(method: string, path: string, input: RouteInput = {}): Promise<Outcome<HttpResponse>> {
+  async route(method: string, path: string, input: RouteInput = {}): Promise<HookOutcome<HttpResponse>> {
     const route = this.#plugin.routes?.find((known) => known.method === method && known.path === path);
     if (route === undefined) throw new TypeError(`the plugin serves no ${method} ${path}`);
     const { headers, ip } = input;

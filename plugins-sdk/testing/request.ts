@@ -37,8 +37,8 @@ import type {
   CallApiInput,
   Complaint,
   ErrorInput,
+  HookOutcome,
   NamedStage,
-  Outcome,
   RequestInput,
   ResponseSentInput,
   RouteInput,
@@ -90,21 +90,21 @@ export class TestRequest {
     this.requestId = this.exchange.requestId;
   }
 
-  onHttpRequest(): Promise<Outcome<never>> {
+  onHttpRequest(): Promise<HookOutcome<never>> {
     return this.#outcome('onHttpRequest', async () => {
       const rejection = await this.#hooks.ask('onHttpRequest', this.#exchange);
       return rejection === undefined ? { passed: true } : refused(rejection);
     });
   }
 
-  onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<Outcome<Parameters>> {
+  onBeforeApiCall({ parameters }: BeforeApiCallInput = {}): Promise<HookOutcome<Parameters>> {
     const given = this.#parameters(parameters);
     return this.#outcome('onBeforeApiCall', async () => {
       return changed(await this.#hooks.ask('onBeforeApiCall', given, this.#exchange), given);
     });
   }
 
-  onAfterApiCall(input: AfterApiCallInput = {}): Promise<Outcome<{ data: Json; status: number }>> {
+  onAfterApiCall(input: AfterApiCallInput = {}): Promise<HookOutcome<{ data: Json; status: number }>> {
     const { data = null, status = 200 } = input;
     const text = JSON.stringify(data);
     const response = { data: deepFreeze(parseJson(text)), status, text };
@@ -114,7 +114,7 @@ export class TestRequest {
     });
   }
 
-  onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<Outcome<Hex>> {
+  onBeforeSign({ data = `0x${'00'.repeat(32)}` }: BeforeSignInput = {}): Promise<HookOutcome<Hex>> {
     return this.#outcome('onBeforeSign', async () => {
       return changed(await this.#hooks.ask('onBeforeSign', data, this.#exchange), data);
     });
@@ -139,7 +139,7 @@ export class TestRequest {
    * Any inner stage, for plugins with `setup`: `request.stage('authenticate', 'token', method)`.
    * @throws TypeError when there is no such stage, or the plugin has no such variant of it.
    */
-  async stage<N extends NamedStage>(name: N, ...input: StageInput<N>): Promise<Outcome<NonNullable<ResultOf<N>>>> {
+  async stage<N extends NamedStage>(name: N, ...input: StageInput<N>): Promise<HookOutcome<NonNullable<ResultOf<N>>>> {
     if (!NAMED.includes(name)) throw new TypeError(`there is no inner stage "${name}"${hint(name, NAMED, 'they are')}`);
     const hasVariants = stageOf(name).variants !== undefined;
     const [variant, asked] = hasVariants ? [String(input[0]), input.slice(1)] : ['', [...input]];
@@ -155,12 +155,12 @@ export class TestRequest {
   }
 
   /** The stage `answer`, with something inside. */
-  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<Outcome<Answer>> {
+  answer({ question = testQuestion(), next }: AnswerInput = {}): Promise<HookOutcome<Answer>> {
     return this.#around('answer', question, next ?? ((asked) => signedAnswer(asked, this.#exchange.endpoint.id)));
   }
 
   /** The stage `callApi`, with something inside. */
-  callApi({ request, next = apiResponse }: CallApiInput = {}): Promise<Outcome<ApiResponse>> {
+  callApi({ request, next = apiResponse }: CallApiInput = {}): Promise<HookOutcome<ApiResponse>> {
     return this.#around('callApi', outgoingFor(request), next);
   }
 
@@ -168,7 +168,7 @@ export class TestRequest {
     name: N,
     given: AroundValue<N>,
     next: (value: AroundValue<N>) => Awaitable<ResultOf<N>>,
-  ): Promise<Outcome<ResultOf<N>>> {
+  ): Promise<HookOutcome<ResultOf<N>>> {
     const inner = async (value: AroundValue<N>) => {
       try {
         return await next(value);
@@ -186,7 +186,7 @@ export class TestRequest {
   route(
     { maxBody = 0, ...route }: Route,
     { params = {}, query, body = '' }: RouteInput,
-  ): Promise<Outcome<HttpResponse>> {
+  ): Promise<HookOutcome<HttpResponse>> {
     const bytes = Buffer.from(body);
     const request = { params, query: new URLSearchParams(query), body: maxBody > 0 ? bytes : Buffer.alloc(0) };
     return this.#outcome('route', async () => {
@@ -220,7 +220,7 @@ export class TestRequest {
     return given === undefined ? this.#exchange.parameters : frozenCopy(given);
   }
 
-  async #outcome<T>(hook: StageName, run: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+  async #outcome<T>(hook: StageName, run: () => Promise<HookOutcome<T>>): Promise<HookOutcome<T>> {
     try {
       const outcome = await run();
       if ('refused' in outcome) this.#respond(outcome.refused.status);

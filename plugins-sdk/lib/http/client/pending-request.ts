@@ -34,7 +34,7 @@ const MOST_REPEATS = 2;
 export const CLIENT_CLOSED = 'the client is closed';
 export const CALLER_ABORTED = 'aborted by the caller';
 
-export type Outcome = BoundedResponse | RequestFailure;
+export type CallOutcome = BoundedResponse | RequestFailure;
 
 /**
  * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal, and hands
@@ -47,7 +47,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #origin: string;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #pool: Pool;
-  readonly #onOutcome: (outcome: Outcome) => void;
+  readonly #onOutcome: (outcome: CallOutcome) => void;
   #timer: NodeJS.Timeout | undefined;
   #connection: Connection | undefined;
   #decoder: Decoder | undefined;
@@ -60,7 +60,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #coding: Coding = 'identity';
   #received: BoundedBuffer;
 
-  constructor(request: BoundedRequest, url: URL, pool: Pool, onOutcome: (outcome: Outcome) => void) {
+  constructor(request: BoundedRequest, url: URL, pool: Pool, onOutcome: (outcome: CallOutcome) => void) {
     this.#request = request;
     this.#origin = url.origin;
     const { forwarder } = pool;
@@ -224,7 +224,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#settle({ status: this.#status, headers: this.#headers, body });
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: CallOutcome): void {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);

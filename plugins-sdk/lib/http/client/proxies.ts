@@ -54,14 +54,14 @@ export class Proxies {
   }
 }
 
-interface Target {
+interface ProxiedTarget {
   readonly host: string;
   readonly port: string;
   readonly isAddress: boolean;
 }
 
 /** Whether an entry of `no_proxy` names the server of a request. */
-type Exception = (target: Target) => boolean;
+type Exception = (target: ProxiedTarget) => boolean;
 
 function exceptionOf(text: string): Exception {
   if (text === '*') return () => true;

@@ -7,16 +7,16 @@ const HIDDEN_SUBJECT = /^(?:What|Who|Whom)(?:ever)?\b[^:]*\.$/;
 const GENERATED = /docs\/(?:sdk|stages)\.md$/;
 
 /** A span of code is one word, whatever is in it, and a line break is a space. */
-function textOf(node) {
+function nodeText(node) {
   if (node.type === 'Code') return 'code';
-  return node.children?.map(textOf).join('') ?? (node.type === 'Html' ? '' : (node.value ?? ' '));
+  return node.children?.map(nodeText).join('') ?? (node.type === 'Html' ? '' : (node.value ?? ' '));
 }
 
 /** Published rules count words of lines, not of sentences, or end a sentence at the point of `1.25`. */
 export default ({ Syntax, RuleError, report, getFilePath }) => {
   const generated = GENERATED.test(getFilePath() ?? '');
   function check(node) {
-    for (const sentence of textOf(node).split(/(?<=[.?!][)”"]?)\s+/)) {
+    for (const sentence of nodeText(node).split(/(?<=[.?!][)”"]?)\s+/)) {
       const words = sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
       if (words.length > MAX) report(node, new RuleError(`${words.length} words, not ${MAX}: ${words.join(' ')}`));
       if (node.type === Syntax.Paragraph && !generated && HIDDEN_SUBJECT.test(sentence.trim()))
