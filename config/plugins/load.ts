@@ -22,7 +22,7 @@ import { hasDoubt, leafOf } from '../variables.ts';
 import type { LoadedPlugins, PluginChoice, PluginRequest } from './choice.ts';
 import { callFactory, type Factory, isFactory } from './factory.ts';
 import { importPlugin } from './import.ts';
-import { IsolatedPlugin } from './isolate/load.ts';
+import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import type { PluginModule } from './module-exports.ts';
 import { isPackage, moduleUrl } from './source.ts';
 
@@ -147,7 +147,7 @@ class Loading {
     const url = moduleUrl(entry.source, configFile);
     const late = notReadyAfter(patience);
     if (!entry.isolate) return this.#makeOf(await withTimeout(patience, importPlugin(url), late), entry, path);
-    const isolated = await IsolatedPlugin.open(url, entry.isolate);
+    const isolated = await isolatePlugin(url, entry.isolate);
     try {
       return await this.#makeOf(await withTimeout(patience, isolated.exports(), late), entry, path, isolated);
     } finally {

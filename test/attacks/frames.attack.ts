@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { Isolate } from '../../config/plugins/isolate/isolate.ts';
+import { PluginHost } from '../../config/plugins/isolate/host.ts';
 import { unpackSchema } from '../../config/plugins/isolate/packed-schema.ts';
 import { thisProcess } from '../../config/plugins/isolate/process-stats.ts';
 import type { Sketch } from '../../config/plugins/isolate/protocol.ts';
@@ -31,11 +31,11 @@ const LONGEST_TURN = 150;
 const PONG = `say(${resultOf(`'well'`)})`;
 
 class Speaking {
-  readonly isolate: Isolate;
+  readonly isolate: PluginHost;
   restarts = 0;
 
   constructor({ patience = 20_000, budget = BUDGET, more = '' } = {}) {
-    this.isolate = new Isolate({
+    this.isolate = new PluginHost({
       bundle: { code: speaker + more, locate: (text) => text },
       memory: 192,
       config: undefined,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
-import { Isolate } from '../../config/plugins/isolate/isolate.ts';
+import { PluginHost } from '../../config/plugins/isolate/host.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { folder } from './support.ts';
@@ -13,7 +13,7 @@ import { folder } from './support.ts';
 async function started(t: TestContext, hooks: string, budget = 10_000) {
   const dir = await folder(t, { 'p.mjs': `export default { name: 'p', hooks: { ${hooks} } };` });
   const logged: string[] = [];
-  const isolate = new Isolate({
+  const isolate = new PluginHost({
     bundle: await bundlePlugin(pathToFileURL(join(dir, 'p.mjs')).href),
     memory: 128,
     config: undefined,

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { PluginClock } from '../../config/plugins/isolate/clock.ts';
 import { FrameSplitter } from '../../config/plugins/isolate/frames.ts';
-import { Isolate } from '../../config/plugins/isolate/isolate.ts';
+import { PluginHost } from '../../config/plugins/isolate/host.ts';
 import type { Report } from '../../config/plugins/isolate/protocol.ts';
 import { ReportReader } from '../../config/plugins/isolate/reports.ts';
 import { SentJson } from '../../plugins-sdk/results/plain.ts';
@@ -13,7 +13,7 @@ import { resultOf, speaker } from '../support/isolated-speaker.ts';
 
 /** Two processes that say what the script of a call has them say. */
 async function speaking(t: TestContext, budget = 20_000, more = '') {
-  const isolate = new Isolate({
+  const isolate = new PluginHost({
     bundle: { code: speaker + more, locate: (text) => text },
     memory: 128,
     config: undefined,

@@ -1,17 +1,5 @@
 import { LONGEST_FRAME, TOKEN_BYTES } from './protocol.ts';
 
-/** A frame for the process of a plugin. */
-export function orderFrame(json: string, text = ''): Buffer {
-  const middle = Buffer.byteLength(json);
-  const length = 4 + middle + Buffer.byteLength(text);
-  const frame = Buffer.allocUnsafe(4 + length);
-  frame.writeUInt32LE(length, 0);
-  frame.writeUInt32LE(middle, 4);
-  frame.write(json, 8);
-  frame.write(text, 8 + middle);
-  return frame;
-}
-
 /** Bytes of a frame's length and token. */
 const HEAD = 4 + TOKEN_BYTES;
 

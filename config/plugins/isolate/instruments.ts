@@ -1,11 +1,11 @@
 import type { Meters } from '../../../plugins-sdk/meters.ts';
-import type { Isolate, IsolateOptions } from './isolate.ts';
+import type { HostOptions, PluginHost } from './host.ts';
 
 /** Plugins that run, in all generations of the config. */
-const running = new Set<Isolate>();
+export const running = new Set<PluginHost>();
 
-/** What is measured of an isolated plugin. All of them have the same instruments. */
-export function instruments(meters: Meters, plugin: string) {
+/** Counts what happens to an isolated plugin. All of them have the same instruments. */
+export function counting(meters: Meters, plugin: string): HostOptions['count'] {
   const labels = ['plugin'] as const;
   const counters = {
     calls: meters.counter({ name: 'isolated_calls_total', help: 'Calls of isolated plugins', labels }),
@@ -25,15 +25,10 @@ export function instruments(meters: Meters, plugin: string) {
     () => [...running].reduce((sum, { resident }) => sum + resident, 0),
   );
   let isKnown = false;
-  const count: IsolateOptions['count'] = (what) => {
+  return (what) => {
     // A series that begins with its first event shows no increase.
     if (!isKnown) for (const counter of Object.values(counters)) counter({ plugin }, 0);
     isKnown = true;
     counters[what]({ plugin }, 1);
-  };
-  return {
-    count,
-    add: (isolate: Isolate) => void running.add(isolate),
-    remove: (isolate: Isolate) => void running.delete(isolate),
   };
 }

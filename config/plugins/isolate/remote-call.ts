@@ -1,7 +1,11 @@
-import { answerTextOf, memoTextOf } from '../../../plugins-sdk/hooks/context.ts';
+import { answerTextOf, memoTextOf, replaceMemo } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
+import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
+import type { Bundle } from './bundle.ts';
 import { clipped } from './clipped.ts';
+import { unpackMemo, unpackResult } from './odd-values.ts';
+import type { CallReport, Thrown } from './protocol.ts';
 
 /** One call of a hook, which may begin in one process only. */
 export class RemoteCall {
@@ -16,8 +20,7 @@ export class RemoteCall {
   #reject: (error: unknown) => void = () => undefined;
   readonly #over: () => void;
   #isOver = false;
-  /** Whether its process wants to hear of its abort. */
-  isWatched = false;
+  #isWatched = false;
   /** Has the process in which it is give it up. */
   forget: () => void = () => undefined;
 
@@ -49,9 +52,26 @@ export class RemoteCall {
     return `{"k":"call","i":${id},${this.json}`;
   }
 
-  answer(value: unknown): void {
+  /** @param tell tells its process of its abort. @throws Error when the process wants to hear of it again */
+  watch(tell: () => void): void {
+    if (this.#isWatched) throw new Error('it asked twice for the signal of a call');
+    this.#isWatched = true;
+    const { signal } = this.context;
+    if (!(signal instanceof AbortSignal)) return;
+    if (signal.aborted) tell();
+    else signal.addEventListener('abort', tell, { once: true });
+  }
+
+  /** @throws Error for what the process's own code never sends */
+  settle(report: Exclude<CallReport, { readonly k: 'watch' | 'skipped' }>, locate: Bundle['locate']): void {
+    if (report.k === 'threw') {
+      this.fail(report.text === undefined ? undefined : new RemoteError(report.text, locate));
+      return;
+    }
+    const result = unpackResult(report);
+    if (report.m !== undefined) replaceMemo(this.context, unpackMemo(report.m));
     this.#end();
-    this.#resolve(value);
+    this.#resolve(result);
   }
 
   fail(error: unknown): void {
@@ -86,7 +106,7 @@ function membersOf(context: Readonly<Record<string, unknown>>): Sent {
 }
 
 /** Characters of what was thrown that the log gets at most. */
-export const LONGEST_TEXT = 16_384;
+const LONGEST_TEXT = 16_384;
 
 /** What a hook threw in the other process, with the text that the log gets. */
 export class RemoteError extends Error {
@@ -94,4 +114,12 @@ export class RemoteError extends Error {
     super();
     this.stack = clipped(locate(clipped(text, LONGEST_TEXT)), LONGEST_TEXT);
   }
+}
+
+/** What a plugin threw in the other process before it was ready. */
+export function rebuiltError({ problem, message, stack, issues }: Thrown, locate: Bundle['locate']): Error {
+  if (problem !== undefined) return new PluginProblem(problem);
+  const error = new Error(clipped(String(message), LONGEST_TEXT));
+  error.stack = locate(clipped(String(stack), LONGEST_TEXT));
+  return issues === undefined ? error : Object.assign(error, { issues });
 }

@@ -3,17 +3,13 @@ import type { ProcessStats } from './process-stats.ts';
 /** Milliseconds after which a plugin's process that does not answer is waited for no longer, at most. */
 const LONGEST_STALL_MS = 50;
 
-export function patienceFor(budget: number): number {
-  return Math.min(LONGEST_STALL_MS, budget / 4);
-}
-
 export interface Watched {
   /** How many frames have come from it. */
-  frames(): number;
+  readonly frames: number;
   /** Whether it owes an answer, or a sign of life. */
-  owes(): boolean;
+  readonly owes: boolean;
   /** Whether somebody waits for the answer. */
-  isWaitedFor(): boolean;
+  readonly isWaitedFor: boolean;
   /** Has it answer at once, if it can. */
   ping(): void;
   stalled(): void;
@@ -37,7 +33,7 @@ export class StallWatch {
 
   constructor(stats: ProcessStats, budget: number, watched: Watched) {
     this.#stats = stats;
-    this.#patience = patienceFor(budget);
+    this.#patience = Math.min(LONGEST_STALL_MS, budget / 4);
     this.#watched = watched;
   }
 
@@ -59,12 +55,12 @@ export class StallWatch {
     const now = performance.now();
     const cpu = this.#stats.cpu();
     this.#stats.waits();
-    const frames = this.#watched.frames();
-    if (!this.#watched.owes()) this.end();
+    const frames = this.#watched.frames;
+    if (!this.#watched.owes) this.end();
     else if (frames !== this.#frames)
       [this.#frames, this.#cpu, this.#since, this.#pingedAt, this.#rests] = [frames, cpu, now, undefined, 0];
     else if (this.#pingedAt !== undefined) {
-      const spins = this.#watched.isWaitedFor() && this.#spins(cpu - this.#cpu, now - this.#since);
+      const spins = this.#watched.isWaitedFor && this.#spins(cpu - this.#cpu, now - this.#since);
       if (spins || this.#hangs(now)) this.#confirm();
     } else if (Math.max(cpu - this.#cpu, now - this.#since) >= this.#patience / 2) {
       this.#pingedAt = now;
@@ -74,10 +70,9 @@ export class StallWatch {
 
   /** What it wrote may wait to be read. */
   #confirm(): void {
-    const { frames } = this.#watched;
-    const before = frames();
+    const before = this.#watched.frames;
     setImmediate(() => {
-      if (this.#timer !== undefined && frames() === before) this.#watched.stalled();
+      if (this.#timer !== undefined && this.#watched.frames === before) this.#watched.stalled();
     });
   }
 

@@ -2,7 +2,7 @@ import { memoText } from '../../../../plugins-sdk/hooks/memo.ts';
 import { packResult } from '../odd-values.ts';
 import type { Order } from '../protocol.ts';
 import { contextOf } from './context.ts';
-import { textOf } from './thrown.ts';
+import { errorText } from './thrown.ts';
 import { begins, report } from './wire.ts';
 
 export type Hook = (argument: unknown) => unknown;
@@ -122,7 +122,7 @@ export class Calls {
   }
 
   #threw(call: Running, error: unknown): true {
-    const text = textOf(error);
+    const text = errorText(error);
     call.isOver = true;
     report(text === undefined ? { k: 'threw', i: call.id } : { k: 'threw', i: call.id, text });
     return true;

@@ -3,7 +3,7 @@ import { packSchema } from '../packed-schema.ts';
 import type { Order, Sketch } from '../protocol.ts';
 import { Calls, type Hook } from './calls.ts';
 import { lock } from './lock.ts';
-import { textOf, thrown } from './thrown.ts';
+import { errorText, thrown } from './thrown.ts';
 import { listen, report } from './wire.ts';
 
 /** Levels of a plugin that are looked at: it, its members, its hooks. */
@@ -28,7 +28,7 @@ export function run(load: () => Promise<unknown>): void {
   lock();
   // In the process of the service it would be logged, too, and nothing else.
   process.on('unhandledRejection', (error) => {
-    process.stderr.write(`unhandled rejection, of a promise that nobody awaits: ${textOf(error)}\n`);
+    process.stderr.write(`unhandled rejection, of a promise that nobody awaits: ${errorText(error)}\n`);
   });
   const life = new Life(load);
   listen((order, text) => life.take(order, text));

@@ -1,7 +1,7 @@
 import type { Thrown } from '../protocol.ts';
 
 /** Text of anything that was thrown; nothing for nothing. It may be hostile to being read. */
-export function textOf(error: unknown): string | undefined {
+export function errorText(error: unknown): string | undefined {
   if (error === undefined || error === null) return undefined;
   try {
     return error instanceof Error ? String(error.stack ?? error.message) : String(error);
@@ -12,7 +12,7 @@ export function textOf(error: unknown): string | undefined {
 
 /** What a plugin threw before it was ready. */
 export function thrown(error: unknown): Thrown {
-  const stack = textOf(error) ?? String(error);
+  const stack = errorText(error) ?? String(error);
   try {
     const message = error instanceof Error ? error.message || error.name : String(error);
     const { code } = Object(error) as { readonly code?: unknown };

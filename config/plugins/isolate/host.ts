@@ -1,10 +1,18 @@
+import { notReadyAfter } from '../../../plugins-sdk/host/plugin-problem.ts';
+import { withTimeout } from '../../../plugins-sdk/lib/time/with-timeout.ts';
 import { PluginClock } from './clock.ts';
-import { Instance, type InstanceOptions, type Owner } from './instance.ts';
+import { type Caller, PluginProcess } from './process.ts';
 import { LONGEST_FRAME } from './protocol.ts';
 import { RemoteCall } from './remote-call.ts';
 import { Restarts } from './restarts.ts';
+import type { ProcessOptions } from './spawn.ts';
 
-export interface IsolateOptions extends InstanceOptions {
+export interface HostOptions extends ProcessOptions {
+  readonly config: unknown;
+  /** Milliseconds. */
+  readonly budget: number;
+  /** Milliseconds that a process has to get ready. */
+  readonly patience: number;
   readonly log: (level: 'info' | 'warn' | 'error', message: string) => void;
   readonly count: (what: 'calls' | 'restarts' | 'takeovers') => void;
 }
@@ -17,16 +25,16 @@ const MOST_SILENCE = 3;
 /** Milliseconds from the end of a budget, when a call has been refused, until it is given up. */
 const GRACE_MS = 10;
 
-/** An isolated plugin: one process that is called, and a warm one that takes over. */
-export class Isolate implements Owner {
-  readonly #options: IsolateOptions;
+/** An isolated plugin as it serves: one process that is called, and a warm one that takes over. */
+export class PluginHost implements Caller {
+  readonly #options: HostOptions;
   readonly #restarts = new Restarts();
   readonly #clock = new PluginClock();
-  #active: Instance | undefined;
-  #spare: Instance | undefined;
+  #active: PluginProcess | undefined;
+  #spare: PluginProcess | undefined;
   /** All that run, but for those that were replaced. */
-  readonly #present = new Set<Instance>();
-  readonly #retired = new Set<Instance>();
+  readonly #present = new Set<PluginProcess>();
+  readonly #retired = new Set<PluginProcess>();
   /** In the order of their deadlines. */
   readonly #calls = new Set<RemoteCall>();
   /** Calls for which no process is ready. */
@@ -37,8 +45,12 @@ export class Isolate implements Owner {
   #mostSilence = MOST_SILENCE;
   #phase: 'starting' | 'running' | 'stopped' = 'starting';
 
-  constructor(options: IsolateOptions) {
+  constructor(options: HostOptions) {
     this.#options = options;
+  }
+
+  get budget(): number {
+    return this.#options.budget;
   }
 
   /** Milliseconds by the clock of what it is charged for. */
@@ -58,8 +70,8 @@ export class Isolate implements Owner {
 
   /** Resolves when both processes are ready. @throws what the plugin threw, and PluginProblem */
   async start(): Promise<void> {
-    await this.#begin().ready;
-    await this.#begin().ready;
+    await this.#prepare(this.#begin());
+    await this.#prepare(this.#begin());
     this.#phase = 'running';
     this.#replenish();
   }
@@ -70,7 +82,7 @@ export class Isolate implements Owner {
     clearTimeout(this.#deadline);
     clearTimeout(this.#restart);
     const all = [...this.#present, ...this.#retired];
-    for (const instance of all) instance.kill('the service stops');
+    for (const process of all) process.kill('the service stops');
     await Promise.all(all.map(({ ended }) => ended));
     for (const call of this.#calls) call.fail(new Error('the service stops'));
   }
@@ -78,7 +90,7 @@ export class Isolate implements Owner {
   /** Calls a hook. @throws what it throws, and Error when it cannot be called */
   call(hook: string, context: Readonly<Record<string, unknown>>): Promise<unknown> {
     this.#options.count('calls');
-    const call = new RemoteCall(hook, context, this.now() + this.#options.budget, () => this.#calls.delete(call));
+    const call = new RemoteCall(hook, context, this.now() + this.budget, () => this.#calls.delete(call));
     if (this.#calls.size >= MOST_CALLS) call.fail(new Error(`${MOST_CALLS} calls are in flight`));
     else if (call.length > LONGEST_FRAME) call.fail(new Error('the call is longer than 4 MiB'));
     else if ((this.#active?.unsent ?? 0) > MOST_UNSENT) call.fail(new Error('too much waits for the process'));
@@ -86,18 +98,14 @@ export class Isolate implements Owner {
     return call.promise;
   }
 
-  stalled(instance: Instance): void {
-    if (instance === this.#active && this.#spare !== undefined) this.#takeOver();
-  }
-
-  stuck(instance: Instance): void {
-    if (instance === this.#active) this.#takeOver();
-  }
-
-  silent(instance: Instance): void {
-    if (instance !== this.#active || this.#spare === undefined || instance.silence < this.#mostSilence) return;
-    this.#mostSilence = instance.hasAnswered ? MOST_SILENCE : this.#mostSilence * 2;
-    this.#takeOver();
+  suspect(process: PluginProcess): void {
+    if (process !== this.#active) return;
+    const hasSpare = this.#spare !== undefined;
+    // One that is stuck would be stuck for the calls behind it, too: they wait for another one rather than for it.
+    const isStuck = process.isStalled && (hasSpare || process.isDoubted);
+    const isMute = hasSpare && !process.isStalled && process.silence >= this.#mostSilence;
+    if (isMute) this.#mostSilence = process.hasAnswered ? MOST_SILENCE : this.#mostSilence * 2;
+    if (isStuck || isMute) this.#takeOver(process);
   }
 
   returned(calls: readonly RemoteCall[]): void {
@@ -105,16 +113,15 @@ export class Isolate implements Owner {
     this.#dispatch();
   }
 
-  ended(instance: Instance, reason: string): void {
-    const wasReplaced = this.#retired.delete(instance);
-    const wasReady = instance === this.#active || instance === this.#spare;
-    this.#present.delete(instance);
-    if (instance === this.#spare) this.#spare = undefined;
-    if (instance === this.#active) this.#useSpare();
+  ended(process: PluginProcess, reason: string): void {
+    const wasReplaced = this.#retired.delete(process);
+    const wasReady = process === this.#active || process === this.#spare;
+    this.#present.delete(process);
+    if (process === this.#spare) this.#spare = undefined;
+    if (process === this.#active) this.#useSpare();
     if (this.#phase !== 'running') return;
     if (!wasReplaced && !wasReady) this.#restarts.note(false);
     if (!wasReplaced) this.#options.log('error', `its process has ended: ${reason}`);
-    this.#dispatch();
     this.#replenish();
   }
 
@@ -125,30 +132,35 @@ export class Isolate implements Owner {
     else this.#active.send(call);
   }
 
-  #begin(): Instance {
-    const instance = new Instance(this.#options, this);
-    this.#present.add(instance);
-    instance.ready.then(
-      () => this.#isReady(instance),
-      () => undefined,
-    );
-    return instance;
+  /** @throws Error when no process can be started */
+  #begin(): PluginProcess {
+    const process = new PluginProcess(this.#options, this);
+    this.#present.add(process);
+    return process;
   }
 
-  #isReady(instance: Instance): void {
-    if (!this.#present.has(instance)) return;
+  /** Has a process make the plugin. @throws what the plugin threw, and PluginProblem */
+  async #prepare(process: PluginProcess): Promise<void> {
+    const { config, patience } = this.#options;
+    const made = process.ask({ k: 'load' }, 'loaded').then(() => process.ask({ k: 'make', config }, 'made'));
+    await withTimeout(patience, made, notReadyAfter(patience)).catch((error: unknown) => {
+      process.kill(String(Object(error).message));
+      throw error;
+    });
+    if (this.#present.has(process)) this.#use(process);
+  }
+
+  #use(process: PluginProcess): void {
     this.#restarts.note(true);
     if (this.#phase === 'running') this.#options.log('info', 'another process is ready');
-    this.#spare = instance;
+    this.#spare = process;
     if (this.#active === undefined) this.#useSpare();
+    else this.suspect(this.#active);
     this.#dispatch();
-    if (this.#active?.isStalled && this.#spare !== undefined) this.#takeOver();
   }
 
   /** What has not begun moves to the warm process, or to the next that gets ready; what has begun may end where it is. */
-  #takeOver(): void {
-    const stuck = this.#active;
-    if (stuck === undefined) return;
+  #takeOver(stuck: PluginProcess): void {
     this.#useSpare();
     this.#present.delete(stuck);
     this.#retired.add(stuck);
@@ -186,7 +198,8 @@ export class Isolate implements Owner {
   #beginAnew(): void {
     try {
       this.#options.count('restarts');
-      this.#begin();
+      // What keeps it from getting ready is the reason of its end.
+      this.#prepare(this.#begin()).catch(() => undefined);
     } catch (error) {
       this.#restarts.note(false);
       this.#options.log(
@@ -207,7 +220,7 @@ export class Isolate implements Owner {
         const now = this.now();
         for (const call of this.#calls) {
           if (call.deadline + GRACE_MS > now) break;
-          call.fail(new Error(`no answer within ${this.#options.budget} ms`));
+          call.fail(new Error(`no answer within ${this.budget} ms`));
           call.forget();
         }
         this.#watchDeadlines();
