@@ -100,7 +100,7 @@ class MemoryWatch {
 
 const kept = new StateKey<MemoryWatch>('memory');
 
-/** Says when the memory that the service may use, or the heap of V8, is nearly used up: whoever runs out of one ends without a word. */
+/** Says when the memory that the service may use, or the heap of V8, is nearly used up. A process that runs out of one ends without a word. */
 export const memory = definePlugin({
   name: 'memory',
   budget: 'none',

@@ -47,7 +47,7 @@ export function flags({ short, long, value }: OptionSpec): string {
 }
 
 /**
- * Splits a command line into options and other words. cac's own parser is not used: it makes numbers of values
+ * Splits a command line into options and other words. cac's own parser is not used. It makes numbers of values
  * (`-c 1e3`, `--node 0x70…`), ignores what follows `--`, and takes an option given twice for a list.
  * @param known every option of every command.
  */

@@ -6,7 +6,7 @@ const BEYOND_ASCII = /[^\x20-\x7e]/;
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * Text that stays on its line and does nothing to a terminal: control characters, line separators, bidirectional overrides
+ * Text that stays on its line and does nothing to a terminal. Control characters, line separators, bidirectional overrides
  * and lone surrogates become `\n`, `\u001b` and the like. Inside a JSON string the result still means the same.
  */
 export function escapeUnprintable(text: string): string {

@@ -12,7 +12,7 @@ export interface EnvironmentOptions {
 }
 
 /**
- * The variables that a configuration may refer to: those of the real environment, and below them those of `.env` (when
+ * The variables that a configuration may refer to. They are those of the real environment, and below them those of `.env` (when
  * there is such a file) or of `envFile`. Changes nothing in `process.env`.
  *
  * @throws ConfigErrors naming the file that cannot be read.

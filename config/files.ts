@@ -28,7 +28,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads at most 1 MiB, or as many bytes as are told, in at most 5 seconds: a pipe, whose writer may never come or never end, is waited for without a thread
+ * Reads at most 1 MiB, or as many bytes as are told, in at most 5 seconds. A pipe, whose writer may never come or never end, is waited for without a thread
  * that would keep the process from exiting.
  *
  * @throws UnreadableFile

@@ -55,7 +55,7 @@ export interface LoadedConfig {
 const PLUGIN_START_TIMEOUT_MS = 30_000;
 
 /**
- * Reads a config file in two passes: what `settings.plugins` names is imported first; then the whole file is validated
+ * Reads a config file in two passes: what `settings.plugins` names is imported first. Then the whole file is validated
  * against the schema that all plugins make together, checked by them, and the endpoints are identified.
  *
  * @throws ConfigErrors with everything that is wrong, in the order of the file.

@@ -22,7 +22,7 @@ export function closeListener(server: Server): void {
 
 /**
  * Has a server accept all who are connected, and no more. Between a look that finds the queue empty and its end a client could
- * connect, and would be reset; so the queue is filled with a connection of our own, which alone is lost. Processes that listen with
+ * connect, and would be reset. So the queue is filled with a connection of our own, which alone is lost. Processes that listen with
  * the same queue may each do so: the last of them resets nobody.
  *
  * @param hold has requests wait: as long as clients are answered who then connect again, the queue might never be empty.
@@ -44,8 +44,9 @@ export async function closeWhenEmpty(server: Server, hold: (isHeld: boolean) => 
 }
 
 /**
- * Fills the queue, from which only other processes take something in this turn of the event loop. It is short for no longer: whoever
- * finds it full asks again after a second, and of many who do so at once the system would have some believe that they are connected.
+ * Fills the queue, from which only other processes take something in this turn of the event loop. It is short for no
+ * longer. A client that finds it full asks again after a second. Of many who do so at once the system would have some
+ * believe that they are connected.
  * @returns whether nobody waits in it, or is about to.
  */
 async function isPlugged(server: Server): Promise<boolean> {

@@ -15,7 +15,7 @@ export interface Reader {
 
 /**
  * Lets a bounded number of requests be read in each turn of the event loop. Node reads all sockets that have something in one
- * turn, up to 64 KiB of each: when the number is reached, all are stopped within the turn, and then go on some at a time.
+ * turn, up to 64 KiB of each. When the number is reached, all are stopped within the turn, and then go on some at a time.
  */
 export class Gate {
   readonly #most: number;

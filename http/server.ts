@@ -10,8 +10,8 @@ const DEADLINES = {
   /** For a whole request. */
   requestTimeout: 30_000,
   /**
-   * For the next request of a connection. Longer than nginx and AWS keep one (60 seconds): whoever closes first must be the
-   * client, or a request that is on its way meets a closed door.
+   * For the next request of a connection. Longer than nginx and AWS keep one (60 seconds). The client must close first,
+   * or a request that is on its way meets a closed door.
    */
   keepAliveTimeout: 75_000,
   /** Between two looks at the other deadlines. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 
 /**
- * What Node.js does not offer and has had under the same names from version 20 to 24: `test/http/cut.test.ts` fails on a version
+ * What Node.js does not offer and has had under the same names from version 20 to 24. `test/http/cut.test.ts` fails on a version
  * that has changed them.
  */
 
@@ -50,7 +50,7 @@ export const setQueue = (server: Server, length: number): void => handleOf(serve
 
 /**
  * Has node ask before it takes a request, at the end of its headers. One that may not be taken ends node's reading of the
- * connection within the chunk: the server emits `upgrade` with the request and all bytes behind its headers.
+ * connection within the chunk. The server emits `upgrade` with the request and all bytes behind its headers.
  */
 export function askBeforeEach(socket: Socket, mayTake: (request: IncomingMessage) => boolean): void {
   const parser: object | null | undefined = Reflect.get(socket, 'parser');

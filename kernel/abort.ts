@@ -2,7 +2,7 @@ type Listener = Parameters<AbortSignal['addEventListener']>[1];
 
 /**
  * An abort controller for signals that plugins get. Node ends the process when a listener of an abort throws or rejects, and
- * clients abort signals whenever they leave: what a listener throws is dropped here.
+ * clients abort signals whenever they leave. An error of a listener is dropped here.
  */
 export function createAbortController(): AbortController {
   const controller = new AbortController();

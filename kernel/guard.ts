@@ -30,7 +30,7 @@ const unhurried: CallContext = Object.freeze({
 });
 
 /**
- * The only wrapper round a plugin's function: it charges the budget, aborts the plugin's signal, reads what comes back,
+ * The only wrapper round a plugin's function. It charges the budget, aborts the plugin's signal, reads what comes back,
  * applies the stage's failure policy and names the culprit.
  * @returns a function that answers, or has nothing to say, or throws a refusal and nothing else.
  */

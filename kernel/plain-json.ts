@@ -1,5 +1,5 @@
 /**
- * A frozen copy of an object that is plain JSON through and through: what was checked once stays what it was, whatever
+ * A frozen copy of an object that is plain JSON through and through. It stays as it was checked, whatever
  * accessors and `toJSON` the object has.
  * @throws where JSON cannot carry it, or makes something else than an object of it.
  */

@@ -4,7 +4,7 @@ import type { ApiResponse, Awaitable, CallContext, Values } from './values.ts';
 type ValueName = keyof Values;
 
 /**
- * A *gate* allows or refuses, and a *pick* has one provider answer: both ask one plugin after the other until one has
+ * A *gate* allows or refuses, and a *pick* has one provider answer. Both ask one plugin after the other until one has
  * something to say. *Around* is an onion: each function has the next one inside it. A *map* hands what each returns to the
  * next. A *watch* tells all at once, and wants to hear nothing.
  */
@@ -37,7 +37,7 @@ export interface Stage {
 
 /**
  * Every stage, once, in the order in which a request passes them. Hooks, the types of their functions, the guard's policies,
- * the checks of results, the `plugins` command and the documentation derive from it; `request-lifecycle.ts` asks each in its place.
+ * the checks of results, the `plugins` command and the documentation derive from it. `request-lifecycle.ts` asks each in its place.
  */
 export const stages = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
@@ -99,8 +99,8 @@ export interface AroundCall<V, R> extends CallContext {
    */
   next(value?: V): Promise<R>;
   /**
-   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them:
-   * it runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
+   * Has work done once for all who ask for the same key at the same time, as Go's `singleflight` does. It belongs to none of them.
+   * It runs on an exchange of its own, goes on as long as somebody waits, and its success or failure is for all who wait.
    * Waiting is charged to nobody.
    * @param key of this plugin and stage.
    * @throws Refusal

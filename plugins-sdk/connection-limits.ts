@@ -13,8 +13,9 @@ export interface ConnectionLimits {
 export type ConnectionLimit = keyof ConnectionLimits;
 
 /**
- * Closes connections beyond the limits as soon as they are accepted: the one that has sent nothing for longest, be it of the
- * same address or, where all are too many, of any; else the one that has just come. Those that have sent something stay.
+ * Closes connections beyond the limits as soon as they are accepted. The one that has sent nothing for longest goes: of
+ * the same address or, where all are too many, of any. Else the one goes that has just come. Those that have sent
+ * something stay.
  *
  * @param limits asked for each connection.
  * @param refused told of each connection that was closed.

@@ -75,7 +75,7 @@ export interface Behaviour extends Pick<Plugin, 'start' | 'stop' | 'observe'> {
   /** What outside the process its endpoints depend on, for `GET /ready`. */
   readonly dependencies?: readonly Dependency[];
   /**
-   * A text that becomes part of every question's key, so that answers are shared only where it is the same: for whoever changes
+   * A text that becomes part of every question's key, so that answers are shared only where it is the same. It is for whoever changes
    * the outgoing request, or the answer, by something that the parameters do not say. It runs after `validate`.
    */
   vary?(exchange: Exchange, call: CallContext): Awaitable<string | undefined>;

@@ -64,7 +64,7 @@ export interface Services {
   /** The plugin's own budget: milliseconds per request, as configured. */
   readonly budget: number | 'none';
   /**
-   * Asks an endpoint as the client of a request could have done by itself: it is let in, authenticated, limited, paid for and
+   * Asks an endpoint as the client of a request could have done by itself. It is let in, authenticated, limited, paid for and
    * logged as another request with the same headers and address, and has budgets of its own. The plugin's budget does not
    * run meanwhile.
    * @param endpointId as in the path of a request.
@@ -79,7 +79,7 @@ export interface Services {
    */
   admit(exchange: Exchange): Promise<void>;
   /**
-   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook: as long as for a request, and no longer.
+   * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook. They wait as long as for a request, and no longer.
    * A rejection is an error in the log.
    * @throws TypeError for what is no promise.
    */

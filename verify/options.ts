@@ -6,7 +6,7 @@ import { Refusal } from './refusal.ts';
 /** What an answer must be, beside properly signed. A name that is not one of these is an error, never ignored. */
 export interface VerifyOptions {
   /**
-   * The address that must have signed. `null` accepts every signer, which proves no more than that somebody signed: it has
+   * The address that must have signed. `null` accepts every signer, which proves no more than that somebody signed. It has
    * to be said, so that a setting that is missing does not switch the check off.
    */
   readonly node: string | null;

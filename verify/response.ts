@@ -56,18 +56,21 @@ export type Verification = VerifiedEncoded | VerifiedRaw | Refused;
 
 /**
  * Checks that an answer was signed, by whom, and what was. Takes the parsed body of a sync response, of an SSE frame, and
- * the record of a complete async request; fields beside the signed ones (`proof`, `done`, `requestId`, `status`) are
+ * the record of a complete async request. Fields beside the signed ones (`proof`, `done`, `requestId`, `status`) are
  * not signed, and not looked at. Neither is `receipt` without {@link VerifyOptions.parameters}.
  *
- * While its operator moves to another key, an answer may have several signatures: one in the list `signatures` by the
- * pinned node counts as the answer's own does, and so does the signature of the receipt that stands beside it.
+ * While its operator moves to another key, an answer may have several signatures. One in the list `signatures` by the
+ * pinned node counts as the answer's own does. So does the signature of the receipt that stands beside it.
  *
  * Never throws, whatever it is given, and makes no requests.
  *
- * What it cannot promise: that the upstream said so (the signer could lie); without `parameters`, which parameters the
- * request had (only a receipt tells: else pin endpoints whose answer does not depend on them, or send the request yourself);
- * that nobody else has used the answer before (that is for the contract that it is delivered to, or for you to remember);
- * and without `maxAge` that it is of today.
+ * What it cannot promise:
+ *
+ * - It does not know that the upstream said so: the signer could lie.
+ * - Without `parameters` it does not know which parameters the request had, since only a receipt tells. Else pin endpoints whose
+ *   answer does not depend on them, or send the request yourself.
+ * - It does not know that nobody else has used the answer before. The contract that takes it has to remember, or you.
+ * - Without `maxAge` the answer may be of any day.
  */
 export function verifyResponse(response: unknown, options: VerifyOptions): Verification {
   try {

@@ -3,7 +3,7 @@ import type { FacilitatorTerms } from './terms.ts';
 
 type Key = NonNullable<FacilitatorTerms['auth']>;
 
-/** Whether a secret is one that the platform issues: an Ed25519 key of 64 bytes in base64, or a PEM with an EC key on P-256. */
+/** Whether a secret is one that the platform issues. It is an Ed25519 key of 64 bytes in base64, or a PEM with an EC key on P-256. */
 export function isCdpSecret(secret: string): boolean {
   try {
     return isPem(secret)

@@ -14,7 +14,7 @@ export interface Core extends Server {
 const INSTALL = 'npm install @x402/core@2.27';
 
 /**
- * Loads the library. Its client asks facilitators by the global `fetch`: it reads answers of any length, follows redirects
+ * Loads the library. Its client asks facilitators by the global `fetch`. It reads answers of any length, follows redirects
  * with the credentials, and prints what a header of theirs says. A CommonJS module is a function of what it may use, so here it
  * gets a `fetch` and a `console` of ours.
  *

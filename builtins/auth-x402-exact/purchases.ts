@@ -53,7 +53,7 @@ const USED = 'invalid_exact_evm_nonce_already_used';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
 /**
- * Has each authorisation buy one answer: it is held until the facilitator has settled it, then marked as used, and given up where it was not
+ * Has each authorisation buy one answer. It is held until the facilitator has settled it, then marked as used, and given up where it was not
  * settled. A hold ends by itself when its process dies. The chain, too, takes it once: what is lost here costs nobody money.
  */
 export class Purchases {

@@ -12,7 +12,7 @@ import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
-/** Matches, among others, every number that is too large for a double: it has an exponent of three digits, or 210 digits before one of two. */
+/** Matches, among others, every number that is too large for a double. It has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

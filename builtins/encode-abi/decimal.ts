@@ -1,7 +1,7 @@
 /**
  * An exact decimal number: `(negative ? -1 : 1) * digits * 10^exponent`.
  *
- * `digits` has neither leading nor trailing zeros, so that equal numbers have equal fields; it is empty for zero (whose
+ * `digits` has neither leading nor trailing zeros, so that equal numbers have equal fields. It is empty for zero (whose
  * exponent is 0 and which is never negative).
  */
 export interface Decimal {

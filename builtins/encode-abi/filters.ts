@@ -15,7 +15,7 @@ const TYPES = new Set(
 const REGULAR = /^(?:match|matchAll|replace|replaceAll|search|split|test|exec)$/;
 /** Methods that call what they are given, which could be one of those. */
 const CALLING = /^(?:some|every|map|filter|find(?:Last)?(?:Index)?|forEach|reduce(?:Right)?|flatMap|sort|toSorted)$/;
-/** A filter that compares a member with one text, or with one number as `===` does: how an entry of a list is asked for by its name. */
+/** A filter that compares a member with one text, or with one number as `===` does. So an entry of a list is asked for by its name. */
 const BY_NAME = /\[\?\(@(?:\.[\w$-]+|\['[^'\\]*'\])+\s*(?:===?\s*(?:'[^'\\]*'|"[^"\\]*")|===\s*-?\d+(?:\.\d+)?)\)\]/g;
 const NOT_ALONE =
   'a filter in a filter must stand alone, as in [?(@.list[?(@.id)])], and no quoted text may be in parentheses';
@@ -45,7 +45,7 @@ export function scriptFault(path: string): string | undefined {
   return typeFault(outside);
 }
 
-/** The path as it would be if each entry that it asks for by name were the first: an upstream that lists names once has no other. */
+/** The path as it would be if each entry that it asks for by name were the first. An upstream that lists names once has no other. */
 export function withoutNames(path: string): string {
   return path.replace(BY_NAME, '[0]');
 }

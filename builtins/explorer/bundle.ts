@@ -33,7 +33,7 @@ function inline(page: string, tag: 'script' | 'style', text: string): string {
 }
 
 /**
- * Makes the page of the explorer, with all that it needs in one text; what is left out is the data, which the service
+ * Makes the page of the explorer, with all that it needs in one text. Only the data is left out, which the service
  * fills in. Needs the sources of the page beside this file, and esbuild.
  */
 export async function bundleExplorer(): Promise<string> {

@@ -6,7 +6,7 @@ import type { PageData } from './data.ts';
 export const DATA_MARK = '"DATA"';
 
 /**
- * JSON for a data block of a page: no character in it can end the block or begin a comment (HTML standard, 4.12.1.3), and
+ * JSON for a data block of a page. No character in it can end the block or begin a comment (HTML standard, 4.12.1.3), and
  * it stays the same JSON.
  */
 function embeddable(data: PageData): string {

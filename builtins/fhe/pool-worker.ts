@@ -20,7 +20,7 @@ const OVERTIME_MS = 100;
 let lastId = 0;
 
 /**
- * Runs one job at a time in a process, which it starts when there is a job and replaces after any failure: it may be stuck,
+ * Runs one job at a time in a process, which it starts when there is a job and replaces after any failure. It may be stuck,
  * or its keys may be old.
  */
 export class PoolWorker {
@@ -67,7 +67,7 @@ export class PoolWorker {
 
   /**
    * Nobody waits for the job any more. After its deadline the process may be stuck, and is replaced. After a client's
-   * disconnect it stays, because clients that come and go must not make it fetch the keys again and again; it only skips the
+   * disconnect it stays, because clients that come and go must not make it fetch the keys again and again. It only skips the
    * relayer.
    */
   abandon(job: Job): void {

@@ -23,7 +23,7 @@ const trustVariables = () => {
 
 /**
  * Starts the process in which the SDK is loaded. It gets no other variable (the environment may hold secrets of other
- * plugins), and has nowhere to write to: the SDK and its libraries write what they see fit, URLs included.
+ * plugins), and has nowhere to write to. The SDK and its libraries write what they see fit, URLs included.
  */
 export function spawnWorker(connection: Connection, program = loadWorker()): OwnedProcess {
   const worker = new OwnedProcess([...trustFlags(), `--max-old-space-size=${HEAP}`, '-e', PROLOGUE + program], {

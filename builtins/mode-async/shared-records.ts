@@ -160,8 +160,8 @@ export class SharedRecords implements AsyncRecords<SignedResponse> {
   }
 
   /**
-   * Nobody else writes it: what differs is an answer of the engine that was lost, a lease that ended while it was away, or an
-   * end, which a renewal that was sent before must not undo.
+   * Nobody else writes it. Three things make a difference: an answer of the engine that was lost, a lease that ended
+   * while it was away, and an end. A renewal that was sent before must not undo that end.
    */
   async #write(id: string, text: string, ttl: number): Promise<void> {
     let seen = this.#written.get(id);

@@ -56,7 +56,7 @@ const LARGEST_SHARE = 1 / 4;
 /**
  * The async requests in memory. An entry beyond its time is gone, for everyone: it can be neither read nor finished.
  * When the store is full, expired entries make room first, then the finished result that was first read the longest ago.
- * All requests of an owner in the store count, in flight or finished, read or not; once an owner has as many as it may, one of
+ * All requests of an owner in the store count, in flight or finished, read or not. Once an owner has as many as it may, one of
  * its own results makes room.
  */
 export class AsyncStore<A> implements AsyncRecords<A> {

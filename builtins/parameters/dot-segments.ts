@@ -20,7 +20,7 @@ const SHORTER: ReadonlyMap<number, number> = new Map([
 
 /**
  * Whether a part of a path holds a segment `.` or `..` (RFC 3986, section 5.2.4) after it was decoded until nothing changes.
- * It reads the path as the laxest server would: both slashes separate segments, text after a `;` is ignored, over-long UTF-8
+ * It reads the path as the laxest server would. Both slashes separate segments, text after a `;` is ignored, over-long UTF-8
  * and `%u002e` are decoded, white space and control characters are dropped. The time is linear in the length of the text.
  */
 export function hasDotSegment(text: string): boolean {

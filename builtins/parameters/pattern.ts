@@ -28,12 +28,12 @@ const REFUSED = /^\\(?:[bBk]|[1-9])/;
 const CHARACTER = /[^()|]/suy;
 
 /**
- * A regular expression of JavaScript (flag `u`) that takes time in proportion to text and pattern, whatever both are: all ways of
+ * A regular expression of JavaScript (flag `u`) that takes time in proportion to text and pattern, whatever both are. All ways of
  * matching are followed at once (K. Thompson, "Regular Expression Search Algorithm", 1968). What needs to go back is refused:
  * back references, look-around and word boundaries.
  *
- * Ports of RE2 are no substitute. JSON Schema wants the dialect of JavaScript, which clients that read the OpenAPI document use;
- * in RE2 `\s` and `.` mean other characters, and it lacks `\u{…}` and `\p{Script=…}`. They have no bound of work either.
+ * Ports of RE2 are no substitute. JSON Schema wants the dialect of JavaScript, which clients that read the OpenAPI document use.
+ * In RE2 `\s` and `.` mean other characters, and it lacks `\u{…}` and `\p{Script=…}`. They have no bound of work either.
  */
 export class LinearPattern {
   readonly #steps: Step[] = [];

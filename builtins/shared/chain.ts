@@ -71,7 +71,7 @@ export interface Part {
 /**
  * What the node knows of a transaction.
  *
- * The chain id is asked each time, in parallel to the rest and so at no cost in time: the name of a node may lead to another
+ * The chain id is asked each time, in parallel to the rest and so at no cost in time. The name of a node may lead to another
  * chain tomorrow, and a payment there would be worth nothing.
  *
  * @returns nothing when the transaction is unknown, pending, in a block that is not (or no longer) part of the chain, or

@@ -19,7 +19,7 @@ export interface HoldsOptions {
 }
 
 /**
- * The payments that requests of this process hold: each reservation is renewed until it ends, and each end is tried again while
+ * The payments that requests of this process hold. Each reservation is renewed until it ends, and each end is tried again while
  * the state is away, over a reload and over a stop.
  */
 export class Holds {

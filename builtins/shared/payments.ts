@@ -55,10 +55,10 @@ export function refusalOf(error: unknown): unknown {
  * The payments that have been redeemed, so that each is redeemed once, by whatever process shares the state.
  *
  * A request reserves the payment before it asks anybody about it. Then either it comes to nothing (`release`), or the payment is
- * taken (`confirm`); a taken one whose request ends without a signed answer is given back (`refund`). A
+ * taken (`confirm`). A taken payment whose request ends without a signed answer is given back (`refund`). A
  * reservation whose owner died ends by itself; should the owner live on, its ticket confirms nothing any more.
  *
- * A payment is named by its transaction and its payer: nobody but the payer can redeem it, so that nobody else's reservation
+ * A payment is named by its transaction and its payer. Nobody but the payer can redeem it, so that nobody else's reservation
  * may stand in the way. All times are milliseconds from now. Every call rejects with
  * StateUnavailable where the state cannot be reached, and then may or may not have been done.
  */

@@ -154,7 +154,7 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
 
 /**
  * Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191, and receipts with EIP-712, by
- * the signer of `settings.signer`: that of the environment, or one that another plugin contributes.
+ * the signer of `settings.signer`. It is that of the environment, or one that another plugin contributes.
  * @param signing nothing for a command that serves nothing.
  */
 export function signEip191(signing?: Signing): Definition {

@@ -37,8 +37,8 @@ export interface ChangeLogOptions {
 }
 
 /**
- * The file of changes. One line at a time is written, with all changes that wait by then. After an error nothing is
- * confirmed, since the system may have forgotten what it could not write, until all that lives was written to a new file.
+ * The file of changes. One line at a time is written, with all changes that wait by then. After an error the system may
+ * have forgotten what it could not write. So nothing is confirmed until all that lives was written to a new file.
  */
 export class ChangeLog {
   readonly #options: ChangeLogOptions;

@@ -27,7 +27,7 @@ export class LineFile {
     await this.#write(line(this.#synced, json), this.#size);
   }
 
-  /** Has all of it on disk, and then says so in the mark: a mark that a crash takes back says too little, and never too much. */
+  /** Has all of it on disk, and then says so in the mark. A mark that a crash takes back says too little, and never too much. */
   async sync(): Promise<void> {
     if (this.#synced === this.#size) return;
     await this.#file.datasync();

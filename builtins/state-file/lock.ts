@@ -18,7 +18,7 @@ async function take(path: string, name: string, descriptor: number): Promise<boo
 }
 
 /**
- * Keeps other processes from using the file, until the handle that it returns is closed: the kernel does that for a process that was
+ * Keeps other processes from using the file, until the handle that it returns is closed. The kernel does that for a process that was
  * killed, which is why a mere file with a process id in it would not do.
  * @throws Error that says who has the file, or what to install.
  */

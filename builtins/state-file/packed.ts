@@ -7,7 +7,7 @@ const MARK = '\x01';
 const scratch = Buffer.alloc(MOST);
 
 /**
- * A text that takes less memory: bytes in lower-case hex (`0x…`: transactions, accounts, tokens) become characters below 256, of
+ * A text that takes less memory. Bytes in lower-case hex (`0x…`: transactions, accounts, tokens) become characters below 256, of
  * which the engine stores each in a byte. Different texts stay different.
  */
 export function packed(text: string): string {

@@ -20,7 +20,7 @@ const RESTORE = 'restore it from a backup, or move it away: then payments made b
 const hex = (checksum: number) => checksum.toString(16).padStart(8, '0');
 
 /**
- * A line of the file: a checksum of what is behind it, the length of the file that was known to be on disk when it was
+ * A line of the file. It begins with a checksum of what is behind it. Then come the length of the file that was known to be on disk when it was
  * written, and what it says.
  */
 export function line(synced: number | string, json: string): Buffer {

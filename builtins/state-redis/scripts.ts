@@ -42,7 +42,7 @@ return false
 /**
  * A token bucket, as tokens that are missing and a time. Arguments: most tokens, window, tokens to take, debt, and when it
  * ends if it is a count, which is kept an hour longer: clocks differ. Answers with
- * what was granted, the wait and what is left in one text: a number in a reply would lose its fraction, and one that Lua
+ * what was granted, the wait and what is left in one text. A number in a reply would lose its fraction, and one that Lua
  * turns into a text by itself all digits after the fourteenth.
  */
 export const take = script(`

@@ -115,7 +115,7 @@ function patternsOf(endpoints: readonly Endpoint[]): ReadonlyMap<Endpoint, reado
 }
 
 /**
- * Attestors see a `*` in place of each byte that the gateway hides from them, and take `{{name}}` for a run of those, in
+ * Attestors see a `*` in place of each byte that the gateway hides from them. They take `{{name}}` for a run of those, in
  * the path also when it is percent-encoded. A claim about a request that holds either may be about another request.
  */
 function isAmbiguous(url: string, body: string): boolean {
@@ -139,7 +139,7 @@ function prover(gateway: Gateway, attestors: ReadonlySet<string> | undefined, no
 }
 
 /**
- * Has somebody else vouch for the upstream: asks a Reclaim gateway for the same request and attaches the claim that an
+ * Has somebody else vouch for the upstream. It asks a Reclaim gateway for the same request and attaches the claim that an
  * attestor signed about it, once it has checked that claim. Whatever fails, the answer goes out without a proof.
  */
 export const tlsProof = definePlugin({

@@ -25,7 +25,7 @@ const handOn: Taps = {
 };
 
 /**
- * Hands on what a client says of its trace (W3C Trace Context) and its own id of the request: to the upstream of the request and
+ * Hands on what a client says of its trace (W3C Trace Context) and its own id of the request. They go to the upstream of the request and
  * to its line in the log. Neither is part of what is asked, so no key, hash, receipt or proof depends on them. Where a standard
  * variable of OpenTelemetry names a collector, each request has spans of its own.
  */

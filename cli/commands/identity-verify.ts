@@ -15,7 +15,7 @@ interface Expected {
 }
 
 /**
- * Checks that the DNS record of a domain names a signer: the address given, that of a running service, or that of the key
+ * Checks that the DNS record of a domain names a signer. It is the address given, that of a running service, or that of the key
  * in the environment.
  *
  * @returns 0 when it does, 1 when it names others; anything else is an error.

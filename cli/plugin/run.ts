@@ -41,7 +41,7 @@ type Endpoint = ReturnType<typeof testEndpoint>;
 
 /**
  * Passes a recorded request through the service's own pipeline, in which the plugin is the only one that is not a stand-in. A
- * request that is refused ends in `onError`, any other in `onResponseSent`; an `onError` that had nothing to do is run with the
+ * request that is refused ends in `onError`, any other in `onResponseSent`. An `onError` that had nothing to do is run with the
  * recorded error at last.
  *
  * @throws ConfigErrors

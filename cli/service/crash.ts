@@ -117,9 +117,9 @@ function watchCalls(): void {
 }
 
 /**
- * Ends the process, with exit code 1 and one line, on an exception that nobody caught: what runs on after it would be in
+ * Ends the process, with exit code 1 and one line, on an exception that nobody caught. Code that runs on after it would be in
  * an unknown state, holding a key. A promise that a plugin forgot to await leaves nobody's state half changed, and
- * clients could cause one at will by disconnecting: it is reported, and the service goes on. Where code that is not the
+ * clients could cause one at will by disconnecting. It is reported, and the service goes on. Where code that is not the
  * program's ends the process, one line says so, and the exit code is not 0.
  */
 export function watchForCrashes(): void {

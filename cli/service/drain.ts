@@ -19,7 +19,7 @@ const FIRST_BYTE_TIMEOUT_MS = 1000;
 
 /**
  * Stops a server without a reset for anybody who has sent a request. It accepts for a while longer, since connections wait
- * in the system's queue; every answer from now on ends its connection; in the end it closes what waits for nothing.
+ * in the system's queue. Every answer from now on ends its connection; in the end it closes what waits for nothing.
  *
  * @param delay milliseconds in which clients learn from an answer that their connection ends.
  * @param others whether other processes go on to accept what waits in the queue that they share with it.

@@ -95,8 +95,8 @@ class FieldNames {
 }
 
 /**
- * Fields as the members of a JSON object, each behind a comma, where all of them are texts and numbers that JSON writes as they are, or
- * objects of such: nearly every line is such a one.
+ * Fields as the members of a JSON object, each behind a comma. All of them must be texts and numbers that JSON writes
+ * as they are, or objects of such. Nearly every line is such a one.
  */
 function simpleMembersOf(
   fields: Readonly<Record<string, unknown>>,

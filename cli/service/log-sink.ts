@@ -26,9 +26,9 @@ const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', '
 type Dropped = (count: number, reason: string | undefined) => void;
 
 /**
- * Writes log lines to a file descriptor in batches, and does not wait: not for a reader that is slow, nor for room on a
- * disk that is full (lines wait, those beyond 4 MiB are dropped and counted), nor for a reader that is gone (what cannot be
- * written is discarded). The descriptor must be one of a file, or must not block. What was begun goes on where it
+ * Writes log lines to a file descriptor in batches, and does not wait. For a slow reader and a full disk lines are
+ * kept; those beyond 4 MiB are dropped and counted. Where the reader is gone, lines are discarded. The descriptor must
+ * be one of a file, or must not block. What was begun goes on where it
  * ended, so that no line is torn.
  *
  * `pino.destination` is not used because its `flushSync` never returns once the reader of a pipe has gone.

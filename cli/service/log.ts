@@ -129,7 +129,7 @@ function standardOutput(dropped: (count: number, reason: string | undefined) => 
 
 /**
  * Keeps a reader that stalls from holding up the process and its exit. For a pipe it is enough to touch the stream, which makes
- * node set it to non-blocking; a terminal, which Ctrl-S stops, node would write to in blocking mode.
+ * node set it to non-blocking. A terminal, which Ctrl-S stops, node would write to in blocking mode.
  */
 function doNotBlock(stream: NodeJS.WriteStream): void {
   stream.on('error', () => undefined);

@@ -44,7 +44,7 @@ interface EngineInUse {
 
 /**
  * An engine with a bound on the time of each command. One that fails again and again is left alone, but for a look now and
- * then, so that its failure costs requests nothing; the first look that succeeds brings it back.
+ * then, so that its failure costs requests nothing. The first look that succeeds brings it back.
  */
 export class StateClient implements SharedState {
   readonly engine: string;
@@ -183,7 +183,7 @@ export class StateClient implements SharedState {
   }
 
   /**
-   * Asks, in a while and from then on, for a write: an engine that can only be read, or that is full and can still delete, is
+   * Asks, in a while and from then on, for a write. An engine that can only be read, or that is full and can still delete, is
    * away, too. One of a single process that is well is asked whether it could write: there nothing fails but its own writes.
    */
   #look(delay: number): void {

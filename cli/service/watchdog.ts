@@ -28,7 +28,7 @@ export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): numbe
 }
 
 /**
- * Ends the process, with exit code 1 and a last line in the log, when its event loop has not turned for a while: code
+ * Ends the process, with exit code 1 and a last line in the log, when its event loop has not turned for a while. Code
  * that blocks it answers no request any more, hears no signal, and no supervisor finds that out without asking. A thread
  * watches. Time in which the process waits for a processor, is stopped or suspended does not count, nor does what a
  * debugger holds up.

@@ -34,7 +34,7 @@ export interface Prepared {
 const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /**
- * What two processes must have in common to serve the same: the config, and what stays until a restart; it tells nobody what
+ * What two processes must have in common to serve the same: the config, and what stays until a restart. It tells nobody what
  * the values are.
  * @param first the config that the process started with.
  */

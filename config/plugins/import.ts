@@ -24,7 +24,7 @@ export function hookIntoImports(): void {
 
 /**
  * Where no package.json says `"type": "module"`, tsx makes a CommonJS module of a `.ts` or `.js` file, and another copy
- * of everything that it imports: the SDK, which awaits at its top level, could not be loaded at all.
+ * of everything that it imports. The SDK, which awaits at its top level, could not be loaded at all.
  */
 async function asModule(url: string): Promise<string> {
   // From source the service itself runs under tsx; once built, TypeScript is a matter of its plugins only.

@@ -7,7 +7,7 @@ const VARIABLE = { $ref: '#/$defs/variable' };
 const CONSTRAINTS = ['const', 'enum', 'pattern', 'format', 'maxLength'];
 
 /**
- * The JSON Schema (draft 2020-12) of a config file as it is written, for editors: wherever a number, a boolean or a certain
+ * The JSON Schema (draft 2020-12) of a config file as it is written, for editors. Wherever a number, a boolean or a certain
  * text is wanted, a text with a `${VAR}` in it may stand as well.
  */
 export function composeSchema(definitions: readonly Definition[]): object {

@@ -1,7 +1,7 @@
 /**
  * `POST /batch` asks several endpoints in one request: `[{"endpointId": "0x…", "parameters": {…}}, …]`. The response is a
  * list of `{"status", "body"}` in the same order. Each is a request as if the client had sent it by itself, with the
- * headers of the batch: authenticated, paid for and rate-limited alike; the batch counts as one more. A request with a number of
+ * headers of the batch: authenticated, paid for and rate-limited alike. The batch counts as one more. A request with a number of
  * more digits than a double has is refused: send it as text.
  *
  * ```yaml

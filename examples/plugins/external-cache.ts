@@ -3,9 +3,9 @@
  * `Cache-Control: max-age=<seconds>`. Who ask for
  * the same at the same time share one look-up and one call.
  *
- * A store that fails costs no answer, only the upstream call that it would have saved; one that hangs also costs the time of
+ * A store that fails costs no answer, only the upstream call that it would have saved. A store that hangs also costs the time of
  * `timeout`, once for the look-up and once for keeping the answer. What is no answer of this service to what is asked counts as
- * none: an answer of the future, too, where another instance's clock is ahead.
+ * none. So does an answer of the future, where another instance's clock is ahead.
  *
  * Who can write to the store can have clients sent what was signed before, and nothing else: they check signatures.
  *

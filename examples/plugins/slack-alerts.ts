@@ -2,8 +2,8 @@
  * Posts to a Slack incoming webhook when requests fail. A flood of failures is one message per interval; each message
  * tells how many there were since the one before.
  *
- * Messages hold names from the config, the stage, the status and the text that the client got: no parameters, no data,
- * nothing else that a client can choose.
+ * Messages hold names from the config, the stage, the status and the text that the client got. They hold no parameters,
+ * no data, and nothing else that a client can choose.
  *
  * ```yaml
  * settings:

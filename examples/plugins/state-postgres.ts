@@ -1,6 +1,6 @@
 /**
  * Keeps the state of all replicas in PostgreSQL: payments, async requests, limits and cached answers. A change takes a commit,
- * a few milliseconds: choose it where a database is there already, kept and backed up by people who know it, or where not even
+ * a few milliseconds. Choose it where a database is there already, kept and backed up by people who know it. Choose it, too, where not even
  * the loss of a whole machine may bring a redeemed payment back. `synchronous_commit` on (the default) survives a crash of the
  * server, and with `synchronous_standby_names` a failover, too. Where neither matters, Redis does the same in a tenth of the time.
  *
@@ -40,7 +40,7 @@ const PURGE = `
 const GET = 'SELECT value FROM sdp_values WHERE key = $1 AND expires > clock_timestamp()';
 
 /**
- * Writes in any case, and gives what stands there then: a row that is locked is the newest one, while one that is only read
+ * Writes in any case, and gives what stands there then. A row that is locked is the newest one. A row that is only read
  * may be older than the row that a condition was held against. The mark tells whose value it is.
  */
 const SWAP = `

@@ -1,5 +1,5 @@
 /**
- * Signs upstream requests: `X-Signature` is the HMAC-SHA256, in hex, of method, URL, `X-Timestamp` (Unix seconds) and body, with
+ * Signs upstream requests. `X-Signature` is the HMAC-SHA256, in hex, of method, URL, `X-Timestamp` (Unix seconds) and body, with
  * a line feed after each of the first three.
  *
  * The attempts of `retry` and the calls of `mirrors` go out with the signature that the first one has.

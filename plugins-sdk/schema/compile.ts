@@ -3,7 +3,7 @@ import { Compile, type Validator } from 'typebox/compile';
 
 /**
  * A schema as code, which checks a value some thirty times as fast. `undefined` for one that cannot be compiled, such as
- * one whose pattern is no regular expression: an interpreter notices that when it comes to it, and perhaps never.
+ * one whose pattern is no regular expression. An interpreter notices that when it comes to it, and perhaps never.
  */
 export function compileSchema(schema: TSchema): Validator | undefined {
   try {

@@ -4,7 +4,7 @@ import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts
 import { isRecord } from './path.ts';
 
 /**
- * A value in which what is missing has the `default` of its schema, at any depth; of `anyOf` and `oneOf` that of the first
+ * A value in which what is missing has the `default` of its schema, at any depth. Of `anyOf` and `oneOf` it has that of the first
  * branch that the value then fits. TypeBox's own does this for what was made with TypeBox only.
  */
 export function withDefaults(schema: TSchema, value: unknown): unknown {

@@ -8,7 +8,7 @@ import { privateNotes } from '../lib/objects/private-notes.ts';
 const known = privateNotes<true>();
 
 /**
- * Says of a result of `sign` that its signatures need no check any more: the key of this process made them, or they were
+ * Says of a result of `sign` that its signatures need no check any more. The key of this process made them, or they were
  * recovered from. For the plugin that did so.
  */
 export function checked(signed: Signed): Signed {

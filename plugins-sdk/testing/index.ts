@@ -1,5 +1,5 @@
 /**
- * A test harness for plugins: it puts one plugin into a real registry, behind the guard that it has in the service, and
+ * A test harness for plugins. It puts one plugin into a real registry, behind the guard that it has in the service. It
  * runs it through one stage at a time. Budget, frozen context, checked results and the texts of refusals are therefore
  * those of production, and the plugin's observers are told of what is run. Import it from `signed-data-proxy/plugins-sdk/testing`.
  *

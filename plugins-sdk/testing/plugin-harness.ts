@@ -81,7 +81,7 @@ export async function createHarness(
 /** One plugin, ready to be run. Each call of a hook here is a request of its own, with a budget of its own. */
 export class PluginHarness {
   /**
-   * What went wrong in the plugin so far: failures of observation hooks and of other stages that go on without it, and
+   * What went wrong in the plugin so far. These are failures of observation hooks and of other stages that go on without it, and
    * the reason behind each drop, spent budget and 500. A deliberate rejection is no complaint.
    */
   readonly complaints: readonly Complaint[];

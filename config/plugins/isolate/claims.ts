@@ -8,7 +8,7 @@ const MEMORY = '/dev/shm';
 
 /**
  * A file without a name that a process and the service share. The process notes each call before it begins it, and then looks
- * whether it may: so each side writes before it reads, and of every call both know the same, even when it never ends.
+ * whether it may. So each side writes before it reads, and of every call both know the same, even when it never ends.
  */
 export class Claims {
   readonly fd: number;

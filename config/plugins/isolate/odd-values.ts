@@ -7,8 +7,8 @@ import { plainText, SentJson } from '../../../plugins-sdk/results/plain.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 
 /**
- * Values that JSON would change or drop on the way, such as `NaN`, functions and instances of classes: they arrive as values
- * of the same kind, so that a result is read, and refused, as it is where plugin and service share a process.
+ * Values that JSON would change or drop on the way, such as `NaN`, functions and instances of classes. They arrive as
+ * values of the same kind. So a result is read, and refused, as it is where plugin and service share a process.
  */
 
 /** Levels and values after which something counts as a cycle. */

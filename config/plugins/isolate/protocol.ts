@@ -1,6 +1,6 @@
 /**
  * What the service and the process of an isolated plugin tell each other. A frame to the process is its length, the length
- * of its JSON, the JSON, and text that belongs to it; one to the service is its length, the token and JSON. Lengths are of
+ * of its JSON, the JSON, and text that belongs to it. A frame to the service is its length, the token and JSON. Lengths are of
  * four bytes, the lowest first, and do not count themselves. Before its first frame the service sends the token.
  *
  * The token tells what the process's own code says from what its plugin writes into the same descriptor. It is no wall: a plugin

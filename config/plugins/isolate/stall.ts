@@ -17,7 +17,7 @@ export interface Watched {
 
 /**
  * Tells when a process cannot answer: it has run for as long as the patience without a word, although it was asked for one.
- * That is measured in time on a processor, which a busy machine does not make longer; one that waits in a system call, which
+ * That is measured in time on a processor, which a busy machine does not make longer. A process that waits in a system call, which
  * a process with something to read does not, or was stopped, is measured by the clock.
  */
 export class StallWatch {

@@ -3,11 +3,11 @@ import { hash, randomBytes } from 'node:crypto';
 const ROWS = 4;
 
 /**
- * The greatest number that each of any number of keys was raised to, in fixed memory and never too low: a count-min
+ * The greatest number that each of any number of keys was raised to, in fixed memory and never too low. It is a count-min
  * sketch (Cormode and Muthukrishnan, 2005) with conservative update (Estan and Varghese, 2002).
  *
  * A key has one cell in each of four rows. A cell holds the greatest number of all keys that share it, and the bound of a
- * key is the least of its cells: too high only where in each row another key has raised the cell. With n other keys that
+ * key is the least of its cells. It is too high only where in each row another key has raised the cell. With n other keys that
  * has a probability of at most (n / width)⁴. Cells are chosen by a hash with a random secret, so that nobody can look for
  * keys that share those of another.
  */

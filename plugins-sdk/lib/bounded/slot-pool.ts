@@ -42,8 +42,8 @@ function checked(limits: SlotLimits): SlotLimits {
  * Slots that several tenants share, so that none of them can leave the others without one (a bulkhead).
  *
  * A tenant with a limit of its own takes as many slots as that. Of the others none takes the last quarter of all, which is
- * reserved: each tenant is guaranteed an equal share of it, and a share that is not in use is kept free for its tenant. A
- * freed slot goes straight to the first of those who wait and whose tenant may have it, and is never up for grabs in
+ * reserved. Each tenant is guaranteed an equal share of it, and a share that is not in use is kept free for its tenant. A
+ * freed slot goes straight to the first of those who wait and whose tenant may have it. It is never up for grabs in
  * between, so nobody can overtake.
  */
 export class SlotPool {

@@ -42,16 +42,16 @@ const CELLS_PER_PLACE = 3;
  * A bucket that is full again is as good as absent and gives up its place. No other bucket ever does. Clients that find no
  * place are counted in a sketch (9.6 MB by default, and none before the table is full or once all its buckets are). So:
  *
- * - Nobody is ever let in more often than a bucket of his own would let him, whoever else comes and however many they are:
- *   a flood of addresses resets nobody.
+ * - Nobody is ever let in more often than a bucket of his own would let him, whoever else comes and however many they are.
+ *   A flood of addresses resets nobody.
  * - A client with a place is counted exactly.
  * - A new client without a place is refused by mistake only where others have emptied its cell in each of the four rows of
- *   the sketch. A cell is empty only if `max` tokens of it were drawn in the last `window`; so when all clients without a
- *   place have drawn T, the probability is at most (T / (300,000 × max))⁴. 15,000 strangers too many, with one request
+ *   the sketch. A cell is empty only if `max` tokens of it were drawn in the last `window`. When all clients without a
+ *   place have drawn T, the probability is at most (T / (300,000 × max))⁴. An example: 15,000 strangers too many, with one request
  *   each, shut out one new client of 160,000 where `max` is 1.
  *
- * Arithmetic is exact in integers: time is counted in tokens' worth of it, `max` units to the millisecond and `window`
- * units to the token, and a bucket is kept as the one moment at which it will be full (the generic cell rate algorithm
+ * Arithmetic is exact in integers. Time is counted in tokens' worth of it, `max` units to the millisecond and `window`
+ * units to the token. A bucket is kept as the one moment at which it will be full (the generic cell rate algorithm
  * of ITU-T I.371).
  */
 export class TokenBuckets implements ClientBuckets {

@@ -20,7 +20,7 @@ export interface Decoded {
  *
  * @param data `0x` hex.
  * @param types elementary types, comma-separated.
- * @returns undefined for data that is not letter by letter what `abi.encode` makes of values of these types: ciphertexts,
+ * @returns undefined for data that is not letter by letter what `abi.encode` makes of values of these types. Ciphertexts,
  * which stand in the place of an integer, are never mistaken for one.
  */
 export function decodeAbi(data: string, types: string): readonly Decoded[] | undefined {

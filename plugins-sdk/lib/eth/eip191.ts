@@ -60,7 +60,7 @@ export function personalDigest(digest32: Uint8Array): Uint8Array {
 }
 
 /**
- * The hash that a personal signature of a text signs (EIP-191, version 0x45), as wallets sign what they show:
+ * The hash that a personal signature of a text signs (EIP-191, version 0x45), as wallets sign what they show. It is
  * keccak256("\x19Ethereum Signed Message:\n" ‖ number of UTF-8 bytes in decimal ‖ UTF-8 bytes).
  *
  * @param text A lone surrogate counts as U+FFFD, which is what it becomes in UTF-8.

@@ -43,8 +43,8 @@ export function normalizedSignature(signature: unknown): Hex {
 }
 
 /**
- * What an HSM or a key service leaves out: of a bare ECDSA signature makes one with s in the lower half of the curve order
- * (EIP-2) and with v, which is found by trying both.
+ * Adds what an HSM or a key service leaves out. A bare ECDSA signature becomes one with s in the lower half of the curve order
+ * (EIP-2) and with v. That is found by trying both.
  *
  * @param hash the 32 bytes that were signed.
  * @param rs r ‖ s, 64 bytes; of a DER-encoded signature what {@link parseDerSignature} gives.

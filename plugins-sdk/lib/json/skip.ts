@@ -16,8 +16,8 @@ export function isDeeperThan(json: string | Uint8Array, limit: number): boolean 
 }
 
 /**
- * The position behind the bracket that closes the last of `open` containers around `from`, or the end of text that is cut
- * off; nothing once more than `limit` are open.
+ * The position behind the bracket that closes the last of `open` containers around `from`, or the end of text that is
+ * cut off. It is nothing once more than `limit` are open.
  */
 export function endOfContainers(json: Uint8Array, from: number, open: number, limit = Infinity): number | undefined {
   let depth = open;

@@ -2,7 +2,7 @@
 const WARM_UP_DELAY_MS = 100;
 
 /**
- * Does soon after the start what the first request would have to wait for, such as loading a large library; the start does
+ * Does soon after the start what the first request would have to wait for, such as loading a large library. The start does
  * not wait for it. A plugin calls it in its `start`. What fails is left to the request: it has to try again.
  *
  * @param load what keeps its result, and does nothing when it is called again

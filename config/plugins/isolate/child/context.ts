@@ -1,4 +1,4 @@
-/** What hooks get, as where plugin and service share a process: frozen or a copy, and a signal that is made when it is asked for. */
+/** What hooks get, as where plugin and service share a process. It is frozen or a copy, with a signal that is made when it is asked for. */
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -32,12 +32,12 @@ export interface HttpClient {
    * Sends one request and reads the whole answer.
    *
    * A request of which nothing was sent, because its connection ended first, is sent again on a new one, twice at most.
-   * So is a GET, HEAD or OPTIONS when the server closes a reused connection before the first byte of the answer: that is
+   * So is a GET, HEAD or OPTIONS when the server closes a reused connection before the first byte of the answer. That is
    * a keep-alive connection that ended meanwhile, not an answer (RFC 9110, section 9.2.2). Other requests are never
    * repeated once they may have been sent; they go out on connections only that the server can be expected to keep.
    *
    * A body whose end is the end of the connection (no length, not chunked: HTTP/1.0) is accepted when the connection
-   * was closed in order, because nothing tells a cut there.
+   * was closed in order. Nothing tells a cut there.
    * @throws {RequestFailure}
    */
   request(request: BoundedRequest): Promise<BoundedResponse>;
@@ -120,7 +120,7 @@ export class PooledClient implements HttpClient {
 
 /**
  * Calls under way, in no order. A `Set` of such turnover renews its table every few dozen calls, and each table points to the
- * next: one that V8 has moved to its old generation keeps all that came later, until that is old too.
+ * next. One that V8 has moved to its old generation keeps all that came later, until that is old too.
  */
 class Calls {
   readonly #calls: PendingRequest[] = [];

@@ -38,7 +38,7 @@ export type CallOutcome = BoundedResponse | RequestFailure;
 
 /**
  * One request from the queue to its outcome. It is itself the handler of undici's dispatch and of the signal, and hands
- * itself to the timer: a call costs one timer and, with a signal, one listener.
+ * itself to the timer. A call costs one timer and, with a signal, one listener.
  */
 export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Where it stands among the calls under way. */

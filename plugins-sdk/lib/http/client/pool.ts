@@ -14,7 +14,7 @@ interface Borrower {
  * The connections to one origin, each lent to one call at a time.
  *
  * undici's own pools hide which connection a call is on. Then a call that gives up while connecting leaves its request
- * and the socket behind, and an upstream that accepts no connections makes them pile up.
+ * and the socket behind. They pile up where an upstream accepts no connections.
  */
 export class Pool {
   readonly connections = new Set<Connection>();

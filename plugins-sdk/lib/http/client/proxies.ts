@@ -13,8 +13,8 @@ export interface HttpProxy extends HttpTarget {
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * Which requests go through a proxy, by the variables that other programs know: `http_proxy` and `https_proxy` for URLs that
- * begin so, `no_proxy` for hosts without one, each also in capitals, which count where the small ones are not set.
+ * Which requests go through a proxy, by the variables that other programs know. `http_proxy` and `https_proxy` are for
+ * URLs that begin so, `no_proxy` for hosts without one. Those in capitals count where the small ones are not set.
  */
 export class Proxies {
   /** By the protocol of the request's URL. */

@@ -50,7 +50,7 @@ const LOOPBACK: readonly LookupAddress[] = [
 ];
 
 /**
- * The addresses of host names. One look-up is under way for a name at a time, whoever asks meanwhile; what it finds is kept
+ * The addresses of host names. One look-up is under way for a name at a time, whoever asks meanwhile. What it finds is kept
  * for the time that the name's servers say (1 to 60 seconds), that it found nothing for a second.
  */
 export class HostNames {
