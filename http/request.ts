@@ -201,11 +201,7 @@ function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
   });
 }
 
-function flatten(headers: IncomingHttpHeaders): Headers {
-  const flat: Headers = {};
-  for (const name in headers) {
-    const value = headers[name];
-    flat[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return flat;
+/** Of the headers of requests, node keeps the values of this one alone apart (`message.headers`). */
+function flatten({ 'set-cookie': cookies, ...headers }: IncomingHttpHeaders): Headers {
+  return cookies === undefined ? (headers as Headers) : { ...(headers as Headers), 'set-cookie': cookies.join(', ') };
 }

@@ -41,6 +41,10 @@ export const NO_TUNNEL =
 export function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
   if (rawHeaders.length > 2 * MOST_HEADERS) return bare('431 Request Header Fields Too Large');
   // Whoever is in front may have looked at another one of several hosts than those behind do (RFC 9112, section 3.2).
-  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
-  return hosts.length === 1 || (hosts.length === 0 && httpVersion !== '1.1') ? undefined : bare('400 Bad Request');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1') ? undefined : bare('400 Bad Request');
 }

@@ -1,5 +1,14 @@
 import { type Budget, charging } from './budget.ts';
 
+/** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
+export class Exhausted extends Error {
+  readonly #own = true;
+
+  static is(error: unknown): error is Exhausted {
+    return typeof error === 'object' && error !== null && #own in error;
+  }
+}
+
 /** One call of a plugin's function, as its budget sees it. It begins at once. */
 export class Charge {
   readonly #budget: Budget;

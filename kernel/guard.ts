@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
 import { Budget } from './budget.ts';
-import { Charge } from './charge.ts';
+import { Charge, Exhausted } from './charge.ts';
 import { control, type Exchange } from './exchange.ts';
 import { Flights } from './flights.ts';
 import type { Inner, TappedFunction } from './hooks.ts';
@@ -12,15 +12,6 @@ import { asRefusal, errorForLog, type Refusal, refusals } from './refusal.ts';
 import { type StageName, stageOf, WrongShape } from './stages.ts';
 import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunction, type Tap } from './tap.ts';
 import type { ApiResponse, CallContext } from './values.ts';
-
-/** A budget ended; the guard's own, so that no plugin can throw it, nor be asked whether it did. */
-class Exhausted extends Error {
-  readonly #own = true;
-
-  static is(error: unknown): error is Exhausted {
-    return typeof error === 'object' && error !== null && #own in error;
-  }
-}
 
 /** For functions that watch without a budget: it never aborts. */
 const unhurried: CallContext = Object.freeze({
@@ -58,13 +49,22 @@ function plainly(tap: Tap): TappedFunction {
   const { fn } = tap;
   const accept = (returned: unknown, args: Args): unknown => {
     const result = returned === undefined ? undefined : accepted(tap, returned, args);
-    return types.isGeneratorObject(result) ? new Invocation(tap, args).resume(result) : result;
+    // What was returned is none, as `accepted` has seen.
+    const isRead = result === returned || !types.isGeneratorObject(result);
+    return isRead ? result : new Invocation(tap, args).resume(result);
+  };
+  const waited = async (pending: Promise<unknown>, args: Args): Promise<unknown> => {
+    try {
+      return accept(await pending, args);
+    } catch (error) {
+      return new Invocation(tap, args).threw(error, 'rejected with nothing');
+    }
   };
   return (args) => {
     try {
       const returned = called(fn, args);
       const pending = promiseOf(returned);
-      return pending === undefined ? accept(returned, args) : new Invocation(tap, args).waited(pending);
+      return pending === undefined ? accept(returned, args) : waited(pending, args);
     } catch (error) {
       return new Invocation(tap, args).threw(error, 'threw nothing');
     }

@@ -93,7 +93,8 @@ export class RequestLifecycle {
     if (rejection instanceof Promise) rejection = await rejection;
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     // Who is asking?
-    await this.#authenticate(exchange.endpoint.auth);
+    const authenticated = this.#authenticate(exchange.endpoint.auth);
+    if (authenticated instanceof Promise) await authenticated;
     // What is asked? From here on, this one value says it.
     let parameters = hooks.ask('validate', exchange.parameters, exchange);
     if (parameters instanceof Promise) parameters = await parameters;
@@ -113,19 +114,20 @@ export class RequestLifecycle {
     return this.#request.mode ?? this.#exchange.endpoint.mode;
   }
 
-  /** Any one method is enough; when all fail, the last one's refusal is the answer. */
-  async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
-    let last: Refusal | undefined;
-    for (const method of methods) {
-      try {
-        let isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
-        if (isAllowed instanceof Promise) isAllowed = await isAllowed;
-        if (isAllowed) return;
-      } catch (error) {
-        last = asRefusal(error);
-      }
+  /** Any one method is enough; when all fail, the last one's refusal is the answer. @param index the method that is asked first. */
+  #authenticate(methods: readonly AuthMethod[], index = 0, last?: Refusal): Awaitable<void> {
+    const method = methods[index];
+    if (method === undefined) refuse('authenticate', last ?? refusals.unauthenticated());
+    const goOn = (error: unknown = last) =>
+      this.#authenticate(methods, index + 1, error === undefined ? undefined : asRefusal(error));
+    let isAllowed: Awaitable<true | undefined>;
+    try {
+      isAllowed = this.#pipeline.hooks.askFor('authenticate', method.type, method, this.#exchange);
+    } catch (error) {
+      return goOn(error);
     }
-    refuse('authenticate', last ?? refusals.unauthenticated());
+    if (isAllowed instanceof Promise) return isAllowed.then((late) => (late ? undefined : goOn()), goOn);
+    return isAllowed ? undefined : goOn();
   }
 
   #runOf(question: Question): Run {

@@ -3,6 +3,7 @@ import { isRefusal, type Question, type Signed, type SignedParts, type SignReque
 import { dataDigest } from '../lib/eth/eip191.ts';
 import { type Hex, isHex, toBytes, toHex } from '../lib/eth/hex.ts';
 import { keccak256 } from '../lib/eth/keccak.ts';
+import { latestDigest } from '../lib/eth/statements.ts';
 import { canonicalText } from '../lib/json/canonical-text.ts';
 import { privateNotes } from '../lib/objects/private-notes.ts';
 import { SignedResponse } from '../signed-response.ts';
@@ -23,6 +24,8 @@ export interface Vouchers {
 /** What was signed, and the answer's other signatures beside it. */
 interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' | 'beside'> {
   readonly isMadeHere: boolean;
+  /** Where it was known at once. */
+  readonly digest?: Uint8Array | undefined;
   /** Made when they are first asked for. */
   facts?: SignedFacts;
 }
@@ -33,7 +36,8 @@ const known = privateNotes<Known>();
 /** For the kernel alone: an answer that was checked when it was signed. */
 export function madeHere(parts: SignedParts, { requestHash }: Pick<Question, 'requestHash'>): SignedResponse {
   const { endpointId, node, timestamp, data, beside } = parts;
-  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true };
+  const digest = latestDigest(parts);
+  const note = { endpointId, requestHash, node, timestamp, data, beside, isMadeHere: true, digest };
   return known.set(SignedResponse.of(parts), note);
 }
 
@@ -57,8 +61,9 @@ export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
   return note.facts;
 }
 
-function factsOf({ endpointId, requestHash, node, timestamp, data, beside, isMadeHere }: Known): SignedFacts {
-  const digest = toHex(dataDigest(endpointId, timestamp, toBytes(data)));
+function factsOf(known: Known): SignedFacts {
+  const { endpointId, requestHash, node, timestamp, data, beside, isMadeHere } = known;
+  const digest = toHex(known.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
   const entries = Array.isArray(beside?.signatures) ? beside.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
   return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };

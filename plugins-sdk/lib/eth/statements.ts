@@ -108,6 +108,14 @@ interface Answer {
   readonly isHash?: boolean;
 }
 
+let latest: (Answer & { readonly digest: Uint8Array }) | undefined;
+
+/** The digest of an answer, if that is the one that was signed last: whoever writes it down asks right after its signing. */
+export function latestDigest({ endpointId, timestamp, data }: Answer): Uint8Array | undefined {
+  const isLatest = latest?.data === data && latest.timestamp === timestamp && latest.endpointId === endpointId;
+  return isLatest ? latest?.digest : undefined;
+}
+
 /** @param requestHash of what an endpoint with receipts was asked. @param id the endpoint's ID, where it is known as bytes. */
 export function statementsOf(
   request: Answer,
@@ -116,7 +124,9 @@ export function statementsOf(
 ): Statements {
   const { endpointId, timestamp, isHash } = request;
   const data = toBytes(request.data);
-  const answer = personalStatement(dataDigest(id, timestamp, data));
+  const digest = dataDigest(id, timestamp, data);
+  latest = { endpointId, timestamp, data: request.data, digest };
+  const answer = personalStatement(digest);
   if (requestHash === undefined) return { answer };
   const hashes = { requestHash, dataHash: isHash ? request.data : toHex(keccak256(data)) };
   return { answer, receipt: { ...hashes, statement: receiptStatement({ endpointId, timestamp, ...hashes }) } };
