@@ -162,7 +162,8 @@ function behaviour(services: Services): Behaviour {
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const means = meansOf(services, loadCore(boundedFetch(client)), budget);
   const help = 'Standard x402 payments, by what became of them';
-  const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
+  const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome }));
+  const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'], initial });
   const area = stateEngine?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
   const settlements = meters.counter({
     name: 'x402_exact_settlements_total',
