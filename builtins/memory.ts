@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { getHeapStatistics } from 'node:v8';
 import { definePlugin, type Log, StateKey } from '../plugins-sdk/index.ts';
+import { heapLimit } from '../plugins-sdk/lib/process/heap-limit.ts';
 
 /** Milliseconds between two looks. */
 const LOOK_MS = 2000;
@@ -88,8 +88,7 @@ class MemoryWatch {
     );
     this.#timer ??= setInterval(() => {
       memory(this.used, this.limit);
-      const { used_heap_size, heap_size_limit } = getHeapStatistics();
-      heap(used_heap_size, heap_size_limit);
+      heap(process.memoryUsage().heapUsed, heapLimit());
     }, LOOK_MS).unref();
   }
 

@@ -45,6 +45,8 @@ const SETTLE_PART = 2 / 3;
 
 /** How a settlement ends. */
 const OUTCOMES = ['settled', 'unsettled', 'unknown'];
+/** Of payments: alerts see the first event only beside a zero before it. */
+const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome }));
 
 const attempts = new Attempts({
   ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
@@ -162,7 +164,7 @@ function behaviour(services: Services): Behaviour {
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const means = meansOf(services, loadCore(boundedFetch(client)), budget);
   const help = 'Standard x402 payments, by what became of them';
-  const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'] });
+  const counted = meters.counter({ name: 'x402_exact_payments_total', help, labels: ['outcome'], initial });
   const area = stateEngine?.area(TYPE) ?? states.keep(remembered, '', () => new MemoryArea({ now }));
   const settlements = meters.counter({
     name: 'x402_exact_settlements_total',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
-import { getHeapStatistics } from 'node:v8';
 import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { heapLimit } from '../../plugins-sdk/lib/process/heap-limit.ts';
 
 /** Milliseconds between two looks at the event loop. */
 const RESOLUTION_MS = 20;
@@ -50,7 +50,7 @@ export function observeProcess(registry: Registry, version: string): () => void 
   gauge('process_resident_memory_bytes', 'Resident memory of the process', () => process.memoryUsage.rss());
   gauge('nodejs_heap_size_total_bytes', 'Size of the heap', () => process.memoryUsage().heapTotal);
   gauge('nodejs_heap_size_used_bytes', 'Used part of the heap', () => process.memoryUsage().heapUsed);
-  gauge('nodejs_heap_size_limit_bytes', 'Size that the heap may have', () => getHeapStatistics().heap_size_limit);
+  gauge('nodejs_heap_size_limit_bytes', 'Size that the heap may have', heapLimit);
   gauge('nodejs_external_memory_bytes', 'Memory of objects outside the heap', () => process.memoryUsage().external);
   const about = (name: string, help: string, labels: Readonly<Record<string, string>>) =>
     new Gauge({ name, help, labelNames: Object.keys(labels), registers, aggregator: 'first' }).set(labels, 1);

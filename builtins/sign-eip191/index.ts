@@ -128,7 +128,8 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
   const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
   const remote = new Map<SignerInUse, RemoteSigner>();
   const isAvailable = () => [...remote.values()].every((signer) => signer.isAvailable);
-  const measured = inUse.every((signer) => signer.local) ? undefined : signingMeters(meters, isAvailable);
+  const roles = inUse.filter((signer) => !signer.local).map(({ role }) => role);
+  const measured = roles.length === 0 ? undefined : signingMeters(meters, roles, isAvailable);
   const signatory = (signer: SignerInUse): Signatory => {
     if (signer.local || measured === undefined) return local(signer);
     const made = new RemoteSigner(signer, withReceipts, log, (outcome, ms) => measured(signer.role, outcome, ms));

@@ -8,7 +8,8 @@ import type { SignerInUse } from '../../plugins-sdk/signing/signers.ts';
 import type { SignerRole } from '../../plugins-sdk/signing/variables.ts';
 import { SignerHealth } from './signer-health.ts';
 
-type SigningOutcome = 'signed' | 'failed' | 'busy';
+const OUTCOMES = ['signed', 'failed', 'busy'] as const;
+type SigningOutcome = (typeof OUTCOMES)[number];
 
 type Measured = (outcome: SigningOutcome, milliseconds: number) => void;
 
@@ -125,11 +126,12 @@ function reasonOf(error: unknown): string {
 }
 
 /** What is measured of signers outside this process. @param isAvailable whether all of them sign. */
-export function signingMeters(meters: Meters, isAvailable: () => boolean) {
+export function signingMeters(meters: Meters, roles: readonly SignerRole[], isAvailable: () => boolean) {
   const outcomes = meters.counter({
     name: 'remote_signatures_total',
     help: 'Signatures asked of signers outside the process: signed, failed, or busy: too many were asked for already',
     labels: ['signer', 'outcome'],
+    initial: roles.flatMap((signer) => OUTCOMES.map((outcome) => ({ signer, outcome }))),
   });
   const seconds = meters.histogram({
     name: 'remote_signature_duration_seconds',

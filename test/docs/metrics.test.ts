@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { parse } from 'yaml';
@@ -128,6 +128,25 @@ describe('docs/metrics.md', () => {
       rules.map(({ alert, labels, annotations }) => [alert, labels.severity, annotations.runbook_url]),
     );
     for (const [, anchor, name] of rows) assert.equal(anchor, name?.toLowerCase());
+  });
+
+  it('each alert, and each symptom in docs/incidents.md, has a drill in which it is found', async () => {
+    const { groups }: Rules = parse(alerts);
+    const symptoms = [...(await readPage('docs/incidents.md')).matchAll(/^\| (.+?) \| `.+` \| .+ \|$/gm)];
+    const wanted = [
+      ...groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)),
+      ...symptoms.map(([, name = '']) => name),
+    ];
+    assert.ok(symptoms.length > 20);
+    const folder = new URL('../incidents/', import.meta.url);
+    const names = await readdir(folder);
+    const drills = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
+    const audit = await readFile(new URL('../cli/audit.test.ts', import.meta.url), 'utf8');
+    const isIn = (text: string, name: string) => text.includes(`'${name}'`);
+    assert.deepEqual(
+      wanted.filter((name) => ![...drills, audit].some((text) => isIn(text, name))),
+      [],
+    );
   });
 
   it('its plugin measures what it says', async (t) => {

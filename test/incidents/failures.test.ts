@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { assertFiring, assertFound, withoutPromtool } from '../support/alerts.ts';
+import { assertFiring, assertFound, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
@@ -8,16 +8,24 @@ import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
-const ALERTS = ['RequestsFail', 'PluginsFailRequests', 'UpstreamFails', 'EventLoopBlocked'];
+const ALERTS = [
+  'RequestsFail',
+  'PluginsFailRequests',
+  'PluginDropsRequests',
+  'PluginNearItsBudget',
+  'UpstreamFails',
+  'EventLoopBlocked',
+];
 
 describe('failures are found by metrics alone', { skip: withoutPromtool }, () => {
   async function serviceWithFaults(t: TestContext) {
     const upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
     t.after(() => upstream.close());
     const hook = `onBeforeApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`;
-    const { files, plugins } = pluginFiles({ picky: pluginFile('picky', hook) });
+    const late = 'onAfterApiCall: ({ endpoint }) => endpoint === "late" ? sleep(850) : undefined';
+    const { files, plugins } = pluginFiles({ picky: pluginFile('picky', hook), late: pluginFile('late', late) });
     const settings = { metrics: { port: 0 }, plugins };
-    const config = oneApi(upstream.url, { plain: {}, dropped: {}, broken: {} }, { settings });
+    const config = oneApi(upstream.url, { plain: {}, dropped: {}, broken: {}, late: {} }, { settings });
     const service = await startTestService(config, { files });
     t.after(() => service.stop());
     return service;
@@ -38,11 +46,24 @@ describe('failures are found by metrics alone', { skip: withoutPromtool }, () =>
   it('a plugin that drops requests, by an alert that counts its 403', async (t) => {
     const hour = await hourOf(t, 'api/dropped', 403);
     await assertFiring(t, hour.slice(0, 1), ALERTS, []);
-    await assertFiring(t, hour, ALERTS, ['PluginsFailRequests']);
+    await assertFiring(t, hour, ALERTS, ['PluginDropsRequests', 'PluginsFailRequests']);
     const failed = await queryOf('Requests for endpoints fail: which, and why?');
     await assertFound(t, hour, failed, [{ api: 'api', endpoint: 'dropped', reason: 'plugin' }]);
     const culprit = { plugin: 'picky', stage: 'onBeforeApiCall', outcome: 'failed' };
     await assertFound(t, hour, await queryOf('`PluginsFailRequests` fires'), [culprit]);
+  });
+
+  it('a plugin that needs most of its budget', async (t) => {
+    const service = await serviceWithFaults(t);
+    const seen: Seen[] = [];
+    for (let count = 1; count <= 4; count++) {
+      // A busy machine may take the rest of the budget.
+      assert.match(String((await service.post(count === 1 ? 'api/plain' : 'api/late')).status), /200|403/);
+      seen.push({ scrape: await scrapeAfter(service, count), minutes: count === 1 ? 40 : 6 });
+    }
+    const asked = ['PluginNearItsBudget'];
+    await assertFiring(t, seen.slice(0, 1), asked, []);
+    await assertFiring(t, seen, asked, asked);
   });
 
   it('an upstream that fails', async (t) => {

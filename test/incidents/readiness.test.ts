@@ -70,8 +70,10 @@ describe('an incident', { skip: withoutPromtool }, () => {
     assert.deepEqual(await foundInLog(symptom, service.log()), [
       { signer: 'settings.signer (json-rpc)', error: 'JsonRpcFailure: personal_sign: HTTP status 503' },
     ]);
-    await assertFiring(t, [{ scrape: before, minutes: 5 }], ['SignerAway'], []);
-    await assertFiring(t, [{ scrape: await service.scrape(), minutes: 5 }], ['SignerAway'], ['SignerAway']);
+    const alerts = ['SignerAway', 'SignerFails'];
+    const seen = [{ scrape: before, minutes: 5 }];
+    await assertFiring(t, seen, alerts, []);
+    await assertFiring(t, [...seen, { scrape: await service.scrape(), minutes: 3 }], alerts, alerts);
   });
 
   it('of memory that runs out', { skip: withoutNamespaces }, async (t) => {

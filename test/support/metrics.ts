@@ -103,7 +103,7 @@ export interface Selected {
   readonly labels: readonly string[];
 }
 
-const WORDS: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'by', 'on', 'bool']);
+const WORDS: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'by', 'on', 'bool', 'offset']);
 
 /** The metrics that a PromQL expression selects, as far as the expressions of this project go. */
 export function selectedBy(expression: string): Selected[] {

@@ -1,0 +1,165 @@
+/** Alerts without a row among the symptoms: what they warn of is made to happen, and promtool says that they fire. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
+import { oneApi } from '../support/answers.ts';
+import { Scrape, scrape } from '../support/metrics.ts';
+import { reload } from '../support/reload.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { RECIPIENT } from '../support/x402.ts';
+
+const metrics = { port: 0 };
+/** Nobody listens there. */
+const NOWHERE = 'http://127.0.0.1:9/';
+
+/** What makes an alert fire. */
+interface Drill {
+  readonly alert: string;
+  happen(): Promise<unknown>;
+  /** Whether the metrics show that it has happened so often. */
+  shows(found: Scrape, count: number): boolean;
+  readonly times?: number;
+  /** For which each is seen. */
+  readonly minutes?: number;
+}
+
+/** Has promtool say that the alert fires after what happens, and not before. */
+async function assertFires(t: TestContext, service: RunningService, drill: Drill): Promise<void> {
+  const { alert, happen, shows, times = 1, minutes = 6 } = drill;
+  const seen: Seen[] = [{ scrape: await scrape(service), minutes: 40 }];
+  await assertFiring(t, seen, [alert], []);
+  for (let count = 1; count <= times; count++) {
+    await happen();
+    let found = await scrape(service);
+    while (!shows(found, count)) found = await scrape(service);
+    seen.push({ scrape: found, minutes });
+  }
+  await assertFiring(t, seen, [alert], [alert]);
+}
+
+describe('an alert', { skip: withoutPromtool }, () => {
+  let upstream: Upstream;
+  before(async () => {
+    upstream = await startUpstream({ '*': faults.json({ price: 1000 }), '/later': faults.serverError() });
+  });
+  after(() => upstream.close());
+
+  async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
+    const service = await startTestService(config);
+    t.after(() => service.stop());
+    return service;
+  }
+  const post = async (service: RunningService, name: string, status: number, headers = {}) =>
+    assert.equal((await service.post(`api/${name}`, undefined, headers)).status, status);
+
+  it('says that nobody answers', async (t) => {
+    const up = (value: number) => new Scrape(`up{job="signed-data-proxy",instance="a"} ${value}\n`);
+    await assertFiring(t, [{ scrape: up(1), minutes: 5 }], ['ServiceDown'], []);
+    const seen = [1, 0].map((value) => ({ scrape: up(value), minutes: 3 }));
+    await assertFiring(t, seen, ['ServiceDown'], ['ServiceDown']);
+  });
+
+  it('says that async requests, TLS proofs, encryptions or a reload have failed', async (t) => {
+    const encoding = { type: 'uint256', path: '$.price' };
+    const endpoints = {
+      later: { mode: 'async' },
+      proven: { responseMatches: [{ type: 'regex', value: 'price' }] },
+      // The value is none of that type, which is found without a worker.
+      encrypted: { encoding, encrypt: { type: 'euint8', contract: RECIPIENT } },
+    };
+    const fhe = { network: 'sepolia', rpcUrl: NOWHERE, relayerUrl: NOWHERE, verifier: RECIPIENT };
+    const proof = { type: 'reclaim', gatewayUrl: NOWHERE };
+    const config = oneApi(upstream.url, endpoints, { settings: { metrics, proof, fhe } });
+    const service = await start(t, config);
+    const fires = (drill: Drill) => assertFires(t, service, drill);
+    await fires({
+      alert: 'BackgroundRequestsFail',
+      happen: () => post(service, 'later', 202),
+      shows: (found, count) => found.table('outcomes_total')['api later async refused'] === count,
+      times: 4,
+    });
+    await fires({
+      alert: 'TlsProofsFail',
+      happen: () => post(service, 'proven', 200),
+      shows: (found) => found.table('tls_proofs_total').failed === 1,
+    });
+    await fires({
+      alert: 'EncryptionsFail',
+      happen: () => post(service, 'encrypted', 502),
+      shows: (found) => found.table('fhe_encryption_seconds_count').failed === 1,
+    });
+    await fires({
+      alert: 'ConfigNotReloaded',
+      happen: () => reload(service, { ...config, strange: 1 }),
+      shows: (found) => found.value('config_last_reload_successful') === 0,
+    });
+  });
+
+  it('says that upstream slots or async records run out', async (t) => {
+    let goOn = () => undefined as void;
+    upstream.on('/hang', (_, response) => {
+      goOn = () => void response.end('1');
+    });
+    const api = { timeout: 600_000 };
+    const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
+    const endpoints = { hang: { mode: 'async' } };
+    const settings = { metrics, maxConcurrentApiCalls: 1 };
+    const service = await start(t, { ...oneApi(upstream.url, endpoints, { api, settings }), server });
+    let asked = 0;
+    // One address may have a quarter of the records.
+    const ask = () => post(service, 'hang', 202, { 'X-Forwarded-For': `192.0.2.${asked++ % 5}` });
+    await assertFires(t, service, {
+      alert: 'UpstreamSlotsShort',
+      happen: () => Promise.all([ask(), ask()]),
+      shows: (found) => found.value('upstream_slots_waiting') === 1,
+    });
+    await assertFires(t, service, {
+      alert: 'AsyncStoreNearlyFull',
+      happen: () => Promise.all(Array.from({ length: 90 }, ask)),
+      shows: (found) => found.value('async_records') === 92,
+    });
+    // A stop waits for what is under way.
+    upstream.json('/hang', 1);
+    goOn();
+  });
+
+  describeServers('of the engine', (program) => {
+    it('says that its commands take long, or that it is away', async (t) => {
+      const redis = await RedisServer.start(program);
+      t.after(() => redis.stop());
+      const settings = { metrics, state: { type: 'redis', url: redis.url } };
+      const service = await start(t, oneApi(upstream.url, { kept: { cache: { maxAge: 1 } } }, { settings }));
+      const commands = (found: Scrape) => found.table('state_command_duration_seconds_count').get ?? 0;
+      let from = 0;
+      await assertFires(t, service, {
+        alert: 'StateSlow',
+        happen: async () => {
+          from = commands(await scrape(service));
+          await redis.command('CLIENT', 'PAUSE', '200');
+          await post(service, 'kept', 200);
+        },
+        shows: (found) => commands(found) > from,
+        times: 4,
+        minutes: 3,
+      });
+      await assertFires(t, service, {
+        alert: 'StateAway',
+        happen: () => redis.kill(),
+        shows: (found) => found.value('state_available') === 0,
+      });
+      const refused = (found: Scrape) => found.table('state_commands_total')['get rejected'] ?? 0;
+      await assertFires(t, service, {
+        alert: 'StateCommandsFail',
+        happen: async () => {
+          from = refused(await scrape(service));
+          await post(service, 'kept', 200);
+        },
+        shows: (found) => refused(found) > from,
+        times: 2,
+        minutes: 3,
+      });
+    });
+  });
+});
