@@ -177,6 +177,9 @@ describe('SignedDataReader.sol', () => {
     assert.equal(await byViem(await reader([first, second, third])), 3010n);
     assert.equal(await byViem(await reader([`${lies}/busy`, second, third])), 3015n);
     assert.equal(await byViem(await reader([`${lies}/tamper`, second, third])), 3015n);
+    const gone = await startUpstream();
+    await gone.close();
+    assert.equal(await byViem(await reader([first, `${gone.url}/ccip`, third])), 3010n);
     // One operator behind two gateways is one signer.
     for (const urls of [
       [first, first, `${lies}/busy`],

@@ -102,6 +102,34 @@ describe('SignedData.sol', () => {
     });
   });
 
+  it('recovers from any bytes whom OpenZeppelin recovers, and nobody else', async () => {
+    const good = getBytes(await wallet.signMessage(getBytes(DIGEST)));
+    const tail = fc.constantFrom('', '00', '1b', '1c', '1d');
+    const signatures = fc.oneof(
+      fc
+        .tuple(fc.nat(64), fc.nat(255))
+        .map(([place, byte]) => `0x${Buffer.from(good.with(place, byte)).toString('hex')}`),
+      fc.tuple(hex({ minLength: 63, maxLength: 65 }), tail).map(([begin, end]) => begin + end),
+    );
+    await fc.assert(
+      fc.asyncProperty(signatures, async (signature) => {
+        const [signer] = await call('tryRecover', DIGEST, signature);
+        assert.equal(signer, await call('recoverByOpenZeppelin', DIGEST, signature));
+      }),
+    );
+  });
+
+  it('takes for the middle of two what OpenZeppelin takes for their average', async () => {
+    const most = 2n ** 255n - 1n;
+    const integer = fc.oneof(fc.bigInt(-most - 1n, most), fc.bigInt(-3n, 3n), fc.constantFrom(-most - 1n, -most, most));
+    await fc.assert(
+      fc.asyncProperty(integer, integer, async (one, other) => {
+        const average = await call('averageByOpenZeppelin', one, other);
+        assert.deepEqual([await call('middle', [one, other]), average], [average, (one + other) / 2n]);
+      }),
+    );
+  });
+
   it('hashes the request that a receipt is of', async () => {
     const parameters = { symbol: 'ETHUSD', window: 5 };
     assert.equal(await call('requestHash', '{"symbol":"ETHUSD","window":5}'), requestHashOf(parameters));

@@ -59,8 +59,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'softhsm2-util': 'test/support/softhsm.ts makes a token and a key so',
   },
   'docs/on-chain.md': {
-    'import { askMany': 'test/verify/ask.test.ts asks operators so, and has a contract read the calldata',
-    'new SignedDataQuorum(': 'parts of a contract; test/contracts/quorum.test.ts deploys and reads it',
+    'import { AbiCoder': 'test/docs/on-chain.test.ts runs it',
+    'new SignedDataQuorum(': 'test/docs/on-chain.test.ts has a contract of these parts',
     '(int256 price': 'as above',
     'require(timestamp': 'as above',
   },
