@@ -30,12 +30,12 @@ export const MOST_INSTRUMENTS = 100;
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
 /**
- * The instruments of one service. Without a sink measuring costs a call of an empty function. A sink that throws loses what
- * it was to measure, and nothing else: those who measure are in the middle of a request.
+ * The instruments of one service, each made once. Without a sink measuring costs a call of an empty function. A sink that throws
+ * loses what it was to measure, and nothing else: those who measure are in the middle of a request.
  */
 export class MeterRegistry {
-  readonly #exported = new Set<Exported>();
-  readonly #byName = new Map<string, Exported>();
+  /** By each of their names in the text format. */
+  readonly #exported = new Map<string, Exported>();
   #inForce: MeterSet | undefined;
   #sink: MeterSink | undefined;
   readonly #sinkFailed: SinkFailed;
@@ -46,30 +46,38 @@ export class MeterRegistry {
 
   /** The instruments of one set of plugins. */
   draft(): MeterSet {
-    const set: MeterSet = new MeterSet({
-      known: (name) => this.#byName.get(name),
-      export: (meter) => this.#byName.get(meter.instrument.name) ?? this.#export(meter),
-      commit: () => {
-        this.#inForce = set;
-      },
-      connect: (sink) => this.#connect(sink),
-      sinkFailed: (exported, error) => this.#complain(exported, error),
-    });
-    return set;
+    return new MeterSet(this);
   }
 
-  #export({ kind, instrument }: Meter): Exported {
+  known(name: string): Exported | undefined {
+    return this.#exported.get(name);
+  }
+
+  /** The instrument as it is in force already, or from now on. */
+  getOrCreate({ kind, instrument }: Described): Exported {
+    const known = this.#exported.get(instrument.name);
+    if (known !== undefined) return known;
     const exported = { kind, instrument, measure: unheard, isFaulty: false };
-    this.#exported.add(exported);
-    for (const name of namesOf(exported)) this.#byName.set(name, exported);
+    for (const name of namesOf(exported)) this.#exported.set(name, exported);
     this.#open(exported);
     return exported;
   }
 
-  #connect(sink: MeterSink): void {
+  /** @param set whose gauges are read from now on. */
+  use(set: MeterSet): void {
+    this.#inForce = set;
+  }
+
+  connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;
-    for (const exported of this.#exported) this.#open(exported);
+    for (const exported of new Set(this.#exported.values())) this.#open(exported);
+  }
+
+  complain(exported: Exported, error: unknown): void {
+    if (exported.isFaulty) return;
+    exported.isFaulty = true;
+    this.#sinkFailed(exported.instrument, error);
   }
 
   #open(exported: Exported): void {
@@ -79,25 +87,11 @@ export class MeterRegistry {
     exported.isFaulty = false;
     try {
       if (kind !== 'gauge') exported.measure = this.#sink[kind](instrument);
-      else this.#sink.gauge(instrument, () => (this.#inForce === undefined ? 0 : this.#inForce.read(instrument.name)));
+      else this.#sink.gauge(instrument, () => this.#inForce?.read(instrument.name) ?? 0);
     } catch (error) {
-      this.#complain(exported, error);
+      this.complain(exported, error);
     }
   }
-
-  #complain(exported: Exported, error: unknown): void {
-    if (exported.isFaulty) return;
-    exported.isFaulty = true;
-    this.#sinkFailed(exported.instrument, error);
-  }
-}
-
-interface Registry {
-  known(name: string): Exported | undefined;
-  export(meter: Meter): Exported;
-  commit(): void;
-  connect(sink: MeterSink): void;
-  sinkFailed(exported: Exported, error: unknown): void;
 }
 
 /** What one plugin may measure with. */
@@ -114,13 +108,12 @@ export const UNBOUNDED: MeterBounds = { series: Number.POSITIVE_INFINITY, instru
 
 /** The instruments of one set of plugins, which may never come into force: until `commit` nobody hears of them. */
 export class MeterSet {
-  readonly #registry: Registry;
+  readonly #registry: MeterRegistry;
+  /** By each of their names in the text format. */
   readonly #meters = new Map<string, Meter>();
-  /** Whose each exported name is. */
-  readonly #taken = new Map<string, Meter>();
   #committed = false;
 
-  constructor(registry: Registry) {
+  constructor(registry: MeterRegistry) {
     this.#registry = registry;
   }
 
@@ -157,12 +150,12 @@ export class MeterSet {
   /** Has the set take the place of the one before: gauges are read here from now on. */
   commit(): void {
     this.#committed = true;
-    for (const meter of this.#meters.values()) this.#export(meter);
-    this.#registry.commit();
+    for (const meter of new Set(this.#meters.values())) this.#export(meter);
+    this.#registry.use(this);
   }
 
   #export(meter: Meter): void {
-    meter.exported = this.#registry.export(meter);
+    meter.exported = this.#registry.getOrCreate(meter);
     if (meter.kind === 'counter') for (const labels of meter.initial) this.#measure(meter, labels, 0);
   }
 
@@ -171,20 +164,19 @@ export class MeterSet {
     try {
       exported.measure(labels, value);
     } catch (error) {
-      this.#registry.sinkFailed(exported, error);
+      this.#registry.complain(exported, error);
     }
   }
 
   /** The present value of a gauge; of one that is not here there is nothing to read. */
   read(name: string): number {
-    const meter = this.#meters.get(name);
-    return meter === undefined ? 0 : meter.read();
+    return this.#meters.get(name)?.read() ?? 0;
   }
 
   #ask(asked: Meter): Meter {
     const { name } = asked.instrument;
     const names = namesOf(asked);
-    for (const held of names.flatMap((each) => this.#taken.get(each) ?? [])) {
+    for (const held of names.flatMap((each) => this.#meters.get(each) ?? [])) {
       if (held.plugin !== asked.plugin || !isSame(held, asked))
         throw new Error(
           `the name of the instrument "${name}" is taken by ${described(held)} of plugin "${held.plugin}"`,
@@ -198,8 +190,7 @@ export class MeterSet {
   }
 
   #add(meter: Meter, names: readonly string[]): Meter {
-    this.#meters.set(meter.instrument.name, meter);
-    for (const name of names) this.#taken.set(name, meter);
+    for (const name of names) this.#meters.set(name, meter);
     if (this.#committed) this.#export(meter);
     return meter;
   }

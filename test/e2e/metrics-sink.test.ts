@@ -44,6 +44,7 @@ it('a metrics sink that throws costs no slot and no answer, and is named once fo
     ['error', 'memory_limit_bytes'],
     ['error', 'memory_used_bytes'],
     ['error', 'upstream_call_seconds'],
+    ['error', 'upstream_certificate_ends_seconds'],
     ['error', 'upstream_slots_in_use'],
     ['error', 'upstream_slots_waiting'],
   ]);
