@@ -1,41 +1,46 @@
-import type { PaymentRequirements } from '@x402/core/types';
-import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
-  type AuthMethod,
+  addAnswerHeaders,
   type Behaviour,
-  type CallContext,
-  ContextKey,
   createHttpClient,
   definePlugin,
   type Endpoint,
   type Exchange,
-  isRefusal,
   MemoryArea,
   perEndpoint,
   perMethod,
-  Refusal,
   type Services,
   StateKey,
+  type Taps,
 } from '../../plugins-sdk/index.ts';
-import { Attempts } from '../shared/attempts.ts';
+import type { Measure } from '../../plugins-sdk/meters.ts';
 import { discoveryKey } from '../shared/discovery.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { PaymentRecords } from '../shared/payment-records.ts';
 import { givenBack } from '../shared/payments.ts';
+import {
+  attempts,
+  authenticator,
+  type Means,
+  type Method,
+  purchases,
+  refusedAs,
+  repeats,
+  spent,
+} from './authenticate.ts';
 import { bazaarExtensions } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
+import { fingerprintOf, Identified, soldAgain } from './identifiers.ts';
 import { type Core, loadCore, requireCdp } from './installed.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
-import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
-import { factsOf, type Purchase, Purchases, type Sale } from './purchases.ts';
-import { facilitatorsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
+import type { Payment } from './payload.ts';
+import { Purchases, type Sale } from './purchases.ts';
+import { facilitatorsOf, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
-const HEADER = 'payment-signature';
 
 /** Milliseconds per request for this plugin. */
 const BUDGET_MS = 60_000;
@@ -48,29 +53,12 @@ const OUTCOMES = ['settled', 'unsettled', 'unknown'];
 /** Of payments: alerts see the first event only beside a zero before it. */
 const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].map((outcome) => ({ outcome }));
 
-const attempts = new Attempts({
-  ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
-  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
-});
-
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
 const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
+const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 
-/** One auth object of this type. */
-interface Method {
-  readonly terms: Terms;
-  readonly offers: readonly PaymentRequirements[];
-  readonly facilitators: Facilitators;
-}
-
-/** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
-type Claim = { readonly payment: Payment; readonly method: AuthMethod } | { readonly refusal: Refusal };
-
-const claims = new ContextKey<Claim>('x402-exact claim');
-/** The payment that a request has been let in for. */
-const purchases = new ContextKey<Purchase>('x402-exact purchase');
-/** Milliseconds of the budget that it took to be let in. */
-const spent = new ContextKey<number>('x402-exact time');
+/** Identifiers of payments, each with an answer, that a process keeps where no engine does. */
+const MOST_IDENTIFIED = 4096;
 
 function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
   return auth.some(({ type }) => type === TYPE);
@@ -94,29 +82,6 @@ export const authX402Exact = definePlugin({
   },
 });
 
-/** Finds out which of its endpoint's methods a request pays for, if any. */
-function claimIn(text: string, { endpoint }: Exchange, { offer, methodOf, core, now }: Means): Claim {
-  const methods = endpoint.auth.filter(({ type }) => type === TYPE);
-  try {
-    const offers = methods.flatMap((method) => methodOf(method).offers);
-    const payment = matchPayment(decodePayment(text, core), offers, now());
-    const method = methods.find((one) => methodOf(one).offers.includes(payment.requirements));
-    if (method === undefined) throw new Error('what was matched is offered');
-    return { payment, method };
-  } catch (error) {
-    if (error instanceof PaymentFault) return { refusal: offer(endpoint).refusal(error.message) };
-    throw error;
-  }
-}
-
-/** What every request is looked at with. */
-interface Means {
-  readonly core: Core;
-  readonly now: () => number;
-  methodOf(method: AuthMethod): Method;
-  offer(endpoint: Endpoint): Offer;
-}
-
 /** Tells operators of a facilitator that does not do what they count on. It may be away: that is no reason not to start. */
 async function inspect(facilitator: Facilitator, { offers }: Method, { log }: Services, isOver: () => boolean) {
   const { origin } = facilitator;
@@ -132,7 +97,8 @@ async function inspect(facilitator: Facilitator, { offers }: Method, { log }: Se
   }
 }
 
-function meansOf({ endpoints, now, config, describe, log }: Services, core: Core, budget: number): Means {
+function meansOf(services: Services, core: Core, budget: number): Means {
+  const { endpoints, now, config, describe, log, stateEngine, states } = services;
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
     const named = facilitatorsOf(terms);
@@ -147,7 +113,11 @@ function meansOf({ endpoints, now, config, describe, log }: Services, core: Core
     const terms = methods.map((method) => methodOf(method).terms);
     return new Offer(endpoint, terms, config, document === undefined ? [] : bazaarExtensions(document, endpoint));
   });
-  return { core, now, methodOf, offer };
+  const area =
+    stateEngine?.area(`${TYPE} identifiers`) ??
+    states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_IDENTIFIED }));
+  const identifiedBy = (payment: Payment, id: string) => new Identified(area, log, payment, id, now());
+  return { core, now, methodOf, offer, identifiedBy };
 }
 
 /** All that can be sold. */
@@ -187,64 +157,46 @@ function behaviour(services: Services): Behaviour {
       return client.close();
     },
     operations: operationsOn({ payments: holds.payments, records, log, now }, client),
-    hooks: {
-      authenticate: { [TYPE]: authenticator(means, bought, attempts.in(services)) },
-      answer: (_, exchange) => {
-        if (purchases.get(exchange)?.isReleased) throw givenBack();
-      },
-      approve: async (_, exchange, { signal }) => {
-        const purchase = purchases.get(exchange);
-        if (purchase === undefined) return;
-        const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
-        await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
-      },
-      concluded: (outcome, exchange) => {
-        const purchase = purchases.get(exchange);
-        if (purchase !== undefined) return outcome.kind === 'signed' ? undefined : bought.release(purchase);
-        const refused = refusedAs(exchange);
-        if (refused !== undefined) counted({ outcome: refused }, 1);
-        return undefined;
-      },
+    hooks: hooksOn(means, bought, { budget, counted, draw: attempts.in(services) }),
+  };
+}
+
+interface HookOptions {
+  /** Milliseconds for a request. */
+  readonly budget: number;
+  readonly counted: Measure<'outcome'>;
+  draw(exchange: Exchange): Promise<void>;
+}
+
+function hooksOn(means: Means, bought: Purchases, { budget, counted, draw }: HookOptions): Taps {
+  return {
+    authenticate: { [TYPE]: authenticator(means, bought, draw) },
+    answer: (question, exchange) => {
+      const purchase = purchases.get(exchange);
+      if (purchase?.isReleased) throw givenBack();
+      if (purchase?.identified) purchase.identified.fingerprint = fingerprintOf(question);
+      const sold = repeats.get(exchange);
+      if (sold === undefined) return undefined;
+      const answer = soldAgain(sold, question);
+      if (sold.settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
+      return answer;
+    },
+    approve: async (answer, exchange, { signal }) => {
+      const purchase = purchases.get(exchange);
+      const sold = repeats.get(exchange);
+      // Nobody pays for anything else in its place.
+      if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
+      if (purchase === undefined) return;
+      const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
+      await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
+      await purchase.identified?.keep(answer, exchange);
+    },
+    concluded: (outcome, exchange) => {
+      const purchase = purchases.get(exchange);
+      if (purchase !== undefined) return outcome.kind === 'signed' ? undefined : bought.release(purchase);
+      const ended = repeats.get(exchange) && outcome.kind === 'signed' ? 'repeated' : refusedAs(exchange);
+      if (ended !== undefined) counted({ outcome: ended }, 1);
+      return undefined;
     },
   };
-}
-
-function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
-  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: CallContext): Promise<void> => {
-    if ('refusal' in claim) throw claim.refusal;
-    const offer = means.offer(exchange.endpoint);
-    // Another method of the endpoint has its turn.
-    if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
-    const { facilitators } = means.methodOf(method);
-    try {
-      const purchase = await bought.hold(claim.payment, facilitators, offer, () => call.signal.aborted);
-      purchases.set(exchange, purchase);
-      paidBy.set(exchange, factsOf(claim.payment));
-    } catch (error) {
-      // What a later method has to say would hide it.
-      if (isRefusal(error)) claims.set(exchange, { refusal: error });
-      throw error;
-    }
-  };
-  return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
-    const began = performance.now();
-    const text = exchange.headers[HEADER];
-    if (text === undefined)
-      throw means.offer(exchange.endpoint).refusal('PAYMENT-SIGNATURE header is required', { failure: false });
-    await draw(exchange);
-    const claim = claims.get(exchange) ?? claimIn(text, exchange, means);
-    claims.set(exchange, claim);
-    await buy(method, claim, exchange, call);
-    spent.set(exchange, performance.now() - began);
-    return true;
-  };
-}
-
-/** How a request ended whose payment was not taken; nothing for one that came without. */
-function refusedAs(exchange: Exchange): string | undefined {
-  const take = attempts.drawn(exchange);
-  if (take === undefined) return undefined;
-  if (!take.allowed) return 'limited';
-  const claim = claims.get(exchange);
-  return claim !== undefined && 'refusal' in claim && claim.refusal.fault ? 'unavailable' : 'refused';
 }

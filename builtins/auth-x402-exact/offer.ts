@@ -3,6 +3,7 @@ import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
+import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
 import { secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -34,9 +35,10 @@ const LONGEST_EXTENDED = 6000;
 
 /** The same with the first of the extensions that fits; one that tells nobody where it is sold is of no use. */
 function listed(required: PaymentRequired, extensions: readonly object[]): PaymentRequired {
-  if (!/^https?:/.test(required.resource?.url ?? '')) return required;
-  const all = extensions.map((bazaar) => ({ ...required, extensions: { bazaar } }));
-  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
+  const plain = { ...required, extensions: { [PAYMENT_IDENTIFIER]: identifierExtension } };
+  if (!/^https?:/.test(required.resource?.url ?? '')) return plain;
+  const all = extensions.map((bazaar) => ({ ...plain, extensions: { bazaar, ...plain.extensions } }));
+  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? plain;
 }
 
 /** What an auth object accepts, in the words of the protocol. */

@@ -27,7 +27,11 @@ const schemas = {
         },
         ['serviceName', 'tags'],
       ),
-      extensions: { type: 'object', description: 'What else is offered, by the name of the extension' },
+      extensions: {
+        type: 'object',
+        description: 'What else is offered, by the name of the extension',
+        additionalProperties: true,
+      },
       accepts: {
         type: 'array',
         minItems: 1,

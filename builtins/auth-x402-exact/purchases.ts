@@ -7,6 +7,7 @@ import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts
 import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Asked, Facilitators } from './facilitators.ts';
+import type { Identified } from './identifiers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
 
@@ -18,6 +19,8 @@ export interface Purchase {
   /** The one that has found the payment good. */
   readonly verifier: Facilitator;
   readonly offer: Offer;
+  /** Where the client has given it an identifier. */
+  readonly identified: Identified | undefined;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */
@@ -66,21 +69,40 @@ export class Purchases {
   /**
    * Reserves a payment and has it verified.
    * @param isOver whether nobody hears any more what this comes to.
+   * @param identified by which it is known from now on.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
-  async hold(payment: Payment, facilitators: Facilitators, offer: Offer, isOver: () => boolean): Promise<Purchase> {
+  async hold(
+    payment: Payment,
+    facilitators: Facilitators,
+    offer: Offer,
+    isOver: () => boolean,
+    identified?: Identified,
+  ): Promise<Purchase> {
     const { holds } = this.#options;
     const { requirements, authorization } = payment;
     const { from, nonce } = authorization;
     const ticket = await holds.reserve([requirements.network, requirements.asset, from, nonce].join(' '));
     if (typeof ticket === 'string') throw ticket === 'held' ? offer.busy() : offer.refusal(USED);
     try {
-      const { reason, by: verifier } = await facilitators.verify(...askedOf(payment, offer));
-      if (reason !== undefined) throw offer.refusal(reason);
+      const verifier = await this.verify(payment, facilitators, offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      return { ticket, payment, facilitators, verifier, offer };
+      // Only now: before, whoever names a payer could take his identifiers.
+      if ((await identified?.claim()) === false) throw offer.busy();
+      return { ticket, payment, facilitators, verifier, offer, identified };
     } catch (error) {
       await holds.release(ticket);
+      throw toldOf(error);
+    }
+  }
+
+  /** @returns who has found the payment good. @throws Refusal 402, or 401 where nobody can tell. */
+  async verify(payment: Payment, facilitators: Facilitators, offer: Offer): Promise<Facilitator> {
+    try {
+      const { reason, by } = await facilitators.verify(...askedOf(payment, offer));
+      if (reason !== undefined) throw offer.refusal(reason);
+      return by;
+    } catch (error) {
       throw toldOf(error);
     }
   }
@@ -114,6 +136,7 @@ export class Purchases {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
     this.#options.counted({ outcome: 'released' }, 1);
+    await purchase.identified?.drop();
     await this.#options.holds.release(purchase.ticket);
   }
 
@@ -172,6 +195,7 @@ export class Purchases {
     const sent = transaction === '' ? {} : { transaction };
     log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
     await records.close({ ...record, fate: 'not settled', ...sent });
+    await purchase.identified?.drop();
     await this.#giveBack(purchase);
     throw offer.refusal(reason, { headers });
   }

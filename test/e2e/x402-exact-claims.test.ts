@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
+import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import fc from 'fast-check';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
@@ -46,6 +47,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
         ...{ payTo: RECIPIENT, maxTimeoutSeconds: 300, extra: { name: 'Pay Token', version: '1' } },
       },
     ],
+    extensions: { 'payment-identifier': declarePaymentIdentifierExtension() },
   });
   const assertAsked = async (response: Response, error: string) => {
     const text = await response.text();
@@ -83,7 +85,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
       [paidBy({ ...good, x402Version: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_x402_version'],
       [paidBy({ x402Version: 2 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
       [paidBy({ ...good, resource: 1 })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
-      [paidBy({ ...good, x: 'x'.repeat(7000) })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
+      [paidBy({ ...good, x: 'x'.repeat(10_000) })['PAYMENT-SIGNATURE'] ?? '', 'invalid_payload'],
     ];
     for (const [text, error] of cases)
       await assertAsked(await service.post('a/sync', {}, { 'PAYMENT-SIGNATURE': text }), error);

@@ -66,18 +66,14 @@ describe('x402-exact: what catalogues are told of what is sold', () => {
         },
       },
     };
-    const zeros = (bytes: number) => `0x${'00'.repeat(bytes)}`;
-    const example = {
-      node: zeros(20),
-      endpointId: service.ids['a/e'],
-      timestamp: 0,
-      data: zeros(1),
-      signature: zeros(65),
-    };
+    const bazaar = await bazaarOf('a/e');
+    const { example } = bazaar.info.output;
+    assert.deepEqual(Object.keys(example), ['node', 'endpointId', 'timestamp', 'data', 'signature']);
+    assert.equal(example.endpointId, service.ids['a/e']);
     const declared = declareDiscoveryExtension({ bodyType: 'json', input, inputSchema, output: { example } });
     const context = { method: 'POST', adapter: { getPath: () => '/' }, routePattern: '/endpoints' };
     const enriched = bazaarResourceServerExtension.enrichDeclaration?.(declared.bazaar, context);
-    assert.deepEqual(await bazaarOf('a/e'), enriched);
+    assert.deepEqual(bazaar, enriched);
   });
 
   it('of every endpoint the extension is one that facilitators take, and crawlers read', async () => {
@@ -156,7 +152,7 @@ describe('x402-exact: what catalogues are told of what is sold', () => {
     for (const [config, kind, url] of configs) {
       const other = await startTestService(config);
       const { resource, extensions } = await askedFor(await other.post('a/e'));
-      assert.equal(typeof extensions, kind ?? 'undefined');
+      assert.equal(typeof extensions.bazaar, kind ?? 'undefined');
       assert.equal(resource.url, `${url}${other.ids['a/e']}`);
       await other.stop();
     }

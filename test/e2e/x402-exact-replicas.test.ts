@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
+import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { folderWith } from '../cli/run.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
@@ -68,6 +69,25 @@ describeServers('x402-exact: services that share their state', (program) => {
     const record = await finished(other, begun);
     await verifyEncoded(record, TEST_ADDRESS);
     for (const { url } of [one, other]) assert.equal(settledAs(await fetch(url + begun.pollUrl)).success, true);
+  });
+
+  it('give what was bought by an identifier again, whoever is asked', async (t) => {
+    const [one, other] = await replicas(t);
+    const identified = async (service: RunningService) => {
+      const payload = await payloadFor(service, 'a/sync', alice);
+      const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id: 'a-name-of-its-own' } };
+      return { ...payload, extensions: { 'payment-identifier': extension } };
+    };
+    const had = await shop.market.balance(alice.address);
+    const bought = await send(one, await identified(one));
+    const text = await bought.text();
+    assert.equal(bought.status, 200, text);
+    for (const service of [other, one]) {
+      const again = await send(service, await identified(service));
+      assert.equal(await again.text(), text);
+      assert.deepEqual(settledAs(again), settledAs(bought));
+    }
+    assert.equal(await shop.market.balance(alice.address), had - PRICE);
   });
 
   it('settle nothing while the state is away', async (t) => {

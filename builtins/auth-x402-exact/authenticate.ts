@@ -1,0 +1,135 @@
+import type { PaymentRequirements } from '@x402/core/types';
+import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
+import {
+  type AuthMethod,
+  type CallContext,
+  ContextKey,
+  type Endpoint,
+  type Exchange,
+  isRefusal,
+  Refusal,
+} from '../../plugins-sdk/index.ts';
+import { Attempts } from '../shared/attempts.ts';
+import { refusalOf } from '../shared/payments.ts';
+import type { Facilitators } from './facilitators.ts';
+import { type Identified, identifierIn, type Sold } from './identifiers.ts';
+import type { Core } from './installed.ts';
+import type { Offer } from './offer.ts';
+import { isSignedByPayer } from './payer.ts';
+import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
+import { factsOf, type Purchase, type Purchases } from './purchases.ts';
+import { type Terms, TYPE } from './terms.ts';
+
+const HEADER = 'payment-signature';
+
+export const attempts = new Attempts({
+  ...{ path: 'rateLimit.x402Exact', what: 'signatures', max: 120, name: 'x402-exact' },
+  refusal: () => new Refusal(401, 'Too many x402 verification attempts — slow down'),
+});
+
+/** One auth object of this type. */
+export interface Method {
+  readonly terms: Terms;
+  readonly offers: readonly PaymentRequirements[];
+  readonly facilitators: Facilitators;
+}
+
+/** What every request is looked at with. */
+export interface Means {
+  readonly core: Core;
+  readonly now: () => number;
+  methodOf(method: AuthMethod): Method;
+  offer(endpoint: Endpoint): Offer;
+  identifiedBy(payment: Payment, id: string): Identified;
+}
+
+/** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
+type Claim = { readonly payment: Payment; readonly method: AuthMethod } | { readonly refusal: Refusal };
+
+const claims = new ContextKey<Claim>('x402-exact claim');
+/** The payment that a request has been let in for. */
+export const purchases = new ContextKey<Purchase>('x402-exact purchase');
+/** What was sold before, and is given again. */
+export const repeats = new ContextKey<Sold>('x402-exact repeat');
+/** Milliseconds of the budget that it took to be let in. */
+export const spent = new ContextKey<number>('x402-exact time');
+
+/** Finds out which of its endpoint's methods a request pays for, if any. */
+function claimIn(text: string, { endpoint }: Exchange, { offer, methodOf, core, now }: Means): Claim {
+  const methods = endpoint.auth.filter(({ type }) => type === TYPE);
+  try {
+    const offers = methods.flatMap((method) => methodOf(method).offers);
+    const payment = matchPayment(decodePayment(text, core), offers, now());
+    const method = methods.find((one) => methodOf(one).offers.includes(payment.requirements));
+    if (method === undefined) throw new Error('what was matched is offered');
+    return { payment, method };
+  } catch (error) {
+    if (error instanceof PaymentFault) return { refusal: offer(endpoint).refusal(error.message) };
+    throw error;
+  }
+}
+
+/** Lets a request in that pays, or has paid. */
+export function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
+  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: CallContext): Promise<void> => {
+    if ('refusal' in claim) throw claim.refusal;
+    const offer = means.offer(exchange.endpoint);
+    // Another method of the endpoint has its turn.
+    if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
+    const { facilitators } = means.methodOf(method);
+    const { payment } = claim;
+    try {
+      const id = identifierIn(payment);
+      const identified = id === undefined ? undefined : means.identifiedBy(payment, id);
+      const sold =
+        identified && (await soldBefore(identified, payment, () => bought.verify(payment, facilitators, offer)));
+      if (sold !== undefined) return repeats.set(exchange, sold);
+      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, identified);
+      purchases.set(exchange, purchase);
+      paidBy.set(exchange, factsOf(payment));
+    } catch (error) {
+      // What a later method has to say would hide it.
+      if (isRefusal(error)) claims.set(exchange, { refusal: error });
+      throw error;
+    }
+  };
+  return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
+    const began = performance.now();
+    const text = exchange.headers[HEADER];
+    if (text === undefined)
+      throw means.offer(exchange.endpoint).refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+    await draw(exchange);
+    const claim = claims.get(exchange) ?? claimIn(text, exchange, means);
+    claims.set(exchange, claim);
+    await buy(method, claim, exchange, call);
+    spent.set(exchange, performance.now() - began);
+    return true;
+  };
+}
+
+/**
+ * What the payer has bought by the identifier. Whoever sends the payment itself again has it; another one has to be the payer's.
+ * @param verify has it verified. @throws Refusal
+ */
+async function soldBefore(
+  identified: Identified,
+  payment: Payment,
+  verify: () => Promise<unknown>,
+): Promise<Sold | undefined> {
+  try {
+    const found = await identified.find();
+    if (found !== undefined && !found.isSame && !isSignedByPayer(payment)) await verify();
+    return found?.sold;
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** How a request ended whose payment was not taken; nothing for one that came without. */
+export function refusedAs(exchange: Exchange): string | undefined {
+  const take = attempts.drawn(exchange);
+  if (take === undefined) return undefined;
+  if (!take.allowed) return 'limited';
+  const claim = claims.get(exchange);
+  return claim !== undefined && 'refusal' in claim && claim.refusal.fault ? 'unavailable' : 'refused';
+}
