@@ -1,6 +1,6 @@
-import type { OptionSpec } from '../arguments.ts';
+import { type OptionSpec, UsageError } from '../arguments.ts';
 
-/** Options of the command `ask` alone. */
+/** Options of the command `ask`; `try` has parameters, too. */
 
 export const operator: OptionSpec = {
   long: 'from',
@@ -31,3 +31,10 @@ export const namingConfig: OptionSpec = {
   value: 'file',
   description: 'YAML config file that has the endpoint of that name (default: the operators say which)',
 };
+
+/** The name and the text of a parameter. @throws UsageError */
+export function parameterOf(text: string): readonly [string, string] {
+  const end = text.indexOf('=');
+  if (end > 0) return [text.slice(0, end), text.slice(end + 1)];
+  throw new UsageError('option --param <name=text> must be a name and what to give it, such as symbol=ETH');
+}

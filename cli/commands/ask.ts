@@ -16,6 +16,7 @@ import { definitions } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
+import { parameterOf } from './ask-options.ts';
 
 /** The exit code where fewer answers were good than had to be. */
 const TOO_FEW = 2;
@@ -56,13 +57,6 @@ function operatorOf(text: string): Operator {
   throw new UsageError(
     'option --from <url=address> must be the base of a service and the address that signs there, such as https://api.example.com=0x…',
   );
-}
-
-/** @throws UsageError */
-function parameterOf(text: string): readonly [string, string] {
-  const end = text.indexOf('=');
-  if (end > 0) return [text.slice(0, end), text.slice(end + 1)];
-  throw new UsageError('option --param <name=text> must be a name and what to give it, such as symbol=ETH');
 }
 
 /** @throws UsageError */

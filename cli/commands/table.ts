@@ -1,6 +1,7 @@
 import type { Given, OptionSpec } from '../arguments.ts';
 import { k, maxDeviation, namingConfig, operator, param } from './ask-options.ts';
 import { importOptions } from './import-options.ts';
+import { dryRun, force, payer, rpc } from './payments-options.ts';
 
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
@@ -108,20 +109,6 @@ const address: OptionSpec = { long: 'address', value: 'address', description: 'S
 const url: OptionSpec = { long: 'url', value: 'url', description: 'Running service whose signer it must name' };
 const resolver: OptionSpec = { long: 'resolver', value: 'ip:port', description: "Instead of the system's resolver" };
 
-const force: OptionSpec = { long: 'force', description: 'Also where its request may still be under way' };
-const payer: OptionSpec = {
-  long: 'payer',
-  value: 'address',
-  description: 'Whose payment, where several have this nonce',
-};
-const rpc: OptionSpec = {
-  long: 'rpc',
-  value: 'chain=url',
-  required: true,
-  description: 'A node of the chain, such as eip155:84532=https://node.example',
-};
-const dryRun: OptionSpec = { long: 'dry-run', description: 'Change nothing' };
-
 export const commands: readonly CommandSpec[] = [
   {
     name: 'start',
@@ -159,6 +146,13 @@ export const commands: readonly CommandSpec[] = [
     description: 'Make a config of an OpenAPI document',
     options: [...importOptions, env],
     run: async (given, source) => (await import('./import.ts')).importOpenApi(given, source),
+  },
+  {
+    name: 'try',
+    argument: 'api/endpoint',
+    description: 'Ask an upstream once, and print what could be signed of its answer',
+    options: [config, param, env],
+    run: async (given, name) => (await import('./try.ts')).tryOnce(given, name),
   },
   {
     name: 'openapi',

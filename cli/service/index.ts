@@ -201,7 +201,7 @@ export async function describeService({
 }
 
 /** The plugins of a config that serves nothing here. */
-function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): AssembledPlugins {
+export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): AssembledPlugins {
   const node = signerAddressOf(loaded);
   return assemble(loaded, {
     node,

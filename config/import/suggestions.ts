@@ -1,3 +1,4 @@
+import { pathStep } from '../../plugins-sdk/lib/json/leaves.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible } from './left-out.ts';
@@ -46,7 +47,7 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
       if (types.includes('integer')) found.push({ type: 'int256', path });
       else if (types.includes('number')) found.push({ type: 'int256', path, times: '1e18' });
       if (isRecord(properties))
-        for (const [name, inner] of Object.entries(properties)) next.push([`${path}${step(name)}`, inner]);
+        for (const [name, inner] of Object.entries(properties)) next.push([path + literal(pathStep(name)), inner]);
       if (isRecord(items)) next.push([`${path}[0]`, items]);
       for (const part of listOf(allOf)) next.push([path, part]);
     }
@@ -63,8 +64,4 @@ function followed(document: ApiDocument, value: unknown): Block {
     if (error instanceof Inexpressible) return {};
     throw error;
   }
-}
-
-function step(name: string): string {
-  return /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : literal(`['${name.replace(/[\\']/g, '\\$&')}']`);
 }

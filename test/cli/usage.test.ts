@@ -13,7 +13,7 @@ describe('what is wrong on the command line is one line on stderr and exit code 
     [
       'no command',
       [],
-      'missing command: one of start, generate-mnemonic, address, config validate, config schema, import, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
+      'missing command: one of start, generate-mnemonic, address, config validate, config schema, import, try, openapi, plugins, status, plugin new, plugin test, verify, ask, audit find, payments show, payments release, payments reconcile, identity show, identity verify',
     ],
     ['an empty command', [''], 'unknown command ""'],
     ['an unknown command', ['frobnicate'], 'unknown command "frobnicate"'],
@@ -139,6 +139,7 @@ Commands:
   config validate     Check a config file and print the ID of every endpoint
   config schema       Print the JSON Schema of the config file
   import              Make a config of an OpenAPI document
+  try                 Ask an upstream once, and print what could be signed of its answer
   openapi             Print the OpenAPI document of the endpoints
   plugins             Print every stage with its failure policy and its plugins in order
   status              Print what a running service is and does, by the port of its metrics
@@ -160,6 +161,7 @@ For more info, run any command with the \`--help\` flag:
   $ signed-data-proxy config validate --help
   $ signed-data-proxy config schema --help
   $ signed-data-proxy import --help
+  $ signed-data-proxy try --help
   $ signed-data-proxy openapi --help
   $ signed-data-proxy plugins --help
   $ signed-data-proxy status --help
@@ -238,6 +240,11 @@ ${helpOption}`,
   --refs               Read documents beside it that it refers to: below its folder, or of its server
   --yes                Write without a question
 ${envOption}${helpOption}`,
+    ],
+    [
+      'try',
+      'try <api/endpoint> -c <file> [--param <name=text>]… [--env <path>]',
+      `${configOption}  --param <name=text>  A parameter of the request\n${envOption}${helpOption}`,
     ],
     ['openapi', 'openapi -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
     [

@@ -1,0 +1,72 @@
+import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import type { Given } from '../arguments.ts';
+import { type TriedValue, tryEndpoint } from '../service/trial.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+import { complain, print } from '../terminal.ts';
+import { align, escapeUnprintable } from '../text.ts';
+import { parameterOf } from './ask-options.ts';
+
+/** Characters of a value, and lines of an answer, that are shown. */
+const MAX_TEXT = 60;
+const MAX_LINES = 100;
+
+/** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
+export async function tryOnce(given: Given, name: string): Promise<number> {
+  const file = userPath(given.value('config'));
+  const env = await readEnvironment(given.optional('env'));
+  const texts = given.all('param').map(parameterOf);
+  const warn = (message: string) => void complain('warning', [message]);
+  const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
+  const { data, values, own } = await tryEndpoint(
+    { file, env },
+    name,
+    (endpoint) => parametersFor(endpoint, texts),
+    log,
+  );
+  const lines = JSON.stringify(data, undefined, 2).split('\n');
+  const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
+  const rows = values.map((each) => [
+    each.path,
+    short(JSON.stringify(each.value)),
+    each.type,
+    each.times ?? '',
+    outcome(each),
+  ]);
+  const shown = [
+    ...lines.slice(0, MAX_LINES),
+    ...more,
+    ...(rows.length === 0 ? [] : ['', ...align([['PATH', 'VALUE', 'TYPE', 'TIMES', 'WOULD SIGN'], ...rows])]),
+    ...(own === undefined ? [] : ['', `As configured, ${own.type} of ${own.path}: ${outcome(own)}`]),
+  ];
+  await print(shown.map((line) => `${escapeUnprintable(line)}\n`).join(''));
+  return 0;
+}
+
+function outcome({ signs, refused }: TriedValue): string {
+  return signs === undefined ? `nothing: ${refused}` : short(signs);
+}
+
+function short(text: string): string {
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+}
+
+/** Texts of the command line as the endpoint's parameters: what has another type by its schema, or goes into a body, is JSON. */
+function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, string])[]): Parameters {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  return Object.fromEntries(
+    texts.map(([name, text]) => {
+      const { schema, in: place } = declared.find((each) => each.name === name) ?? {};
+      const types = [schema?.type ?? (place === 'body' ? 'object' : 'string')].flat();
+      return [name, types.includes('string') ? text : jsonOr(text)];
+    }),
+  );
+}
+
+function jsonOr(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

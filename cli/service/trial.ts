@@ -1,0 +1,146 @@
+import { loadConfig } from '../../config/index.ts';
+import { readConfigFile, type Tree } from '../../config/yaml.ts';
+import { Pipeline } from '../../kernel/pipeline.ts';
+import { asRefusal } from '../../kernel/refusal.ts';
+import {
+  type ApiResponse,
+  type Definition,
+  definePlugin,
+  type Endpoint,
+  type Json,
+  type Parameters,
+} from '../../plugins-sdk/index.ts';
+import { keys } from '../../plugins-sdk/keys.ts';
+import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
+import { type Leaf, leavesOf } from '../../plugins-sdk/lib/json/leaves.ts';
+import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
+import type { Log } from '../../plugins-sdk/log.ts';
+import { madeHere } from '../../plugins-sdk/results/answers.ts';
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
+import type { ServiceOptions } from './index.ts';
+import { assembleAside, definitions } from './index.ts';
+import { throwAwaySigning } from './signers.ts';
+
+/** A value of the answer, and what would be signed for it, or why nothing. */
+export interface TriedValue extends Leaf {
+  readonly signs?: string;
+  readonly refused?: string;
+}
+
+/** What an upstream answered, and what could be signed of it. */
+export interface Trial {
+  readonly data: Json;
+  readonly values: readonly TriedValue[];
+  /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
+  readonly own?: TriedValue;
+}
+
+const MOST_VALUES = 40;
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 1000;
+/** Names of the endpoints that are made of the one that is tried. */
+const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
+
+/**
+ * Asks the upstream of an endpoint once, as the service would: with its plugins and bounds, whoever its clients may be. Nothing is
+ * signed by the operator's key.
+ * @param name as in the log, `api/endpoint`.
+ * @throws Error for an endpoint that is not there, and a refusal in words.
+ */
+export async function tryEndpoint(
+  { file, env }: ServiceOptions,
+  name: string,
+  given: (endpoint: Endpoint) => Parameters,
+  log: Log,
+): Promise<Trial> {
+  const tree = variantsOf(await readConfigFile(file), name);
+  if (tree === undefined) throw new Error(`${file}: there is no endpoint ${name}`);
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(), ...definitions(throwAwaySigning())] });
+  const { hooks, plugins } = assembleAside(loaded, log);
+  const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
+  const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
+  const raw = of(RAW);
+  if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
+  const parameters = given(raw);
+  const ask: Ask = async (variant, reserved = {}) => {
+    const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
+    const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
+    return JSON.parse(Object(body).json ?? String(body));
+  };
+  try {
+    for (const { plugin } of plugins) await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+    const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide));
+    const values: TriedValue[] = [];
+    for (const leaf of leavesOf(rawData, MOST_VALUES)) values.push(await tried(leaf, ask));
+    const own = keys.encoding.of(of(OWN) ?? raw);
+    return { data: rawData, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+  } finally {
+    const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
+    await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));
+  }
+}
+
+type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
+
+/** Keeps the first answer of the upstream for all who ask after it. */
+function once(): Definition {
+  let first: ApiResponse | undefined;
+  return definePlugin({
+    name: 'first-answer',
+    budget: 'none',
+    setup: () => ({
+      hooks: {
+        callApi: async (_request, _exchange, { next }) => {
+          first ??= await next();
+          return first;
+        },
+      },
+    }),
+  });
+}
+
+/** @throws Error in the words of the refusal, and with its reason. */
+function fail(name: string, error: unknown, hide: (text: string) => string): never {
+  const { status, message, reason } = asRefusal(error);
+  throw new Error(hide(`${name}: ${status} ${message}${reason === undefined ? '' : ` (${reason})`}`));
+}
+
+function tried(leaf: Leaf, ask: Ask): Promise<TriedValue> {
+  const { path, type, times } = leaf;
+  const chosen = { _type: type, _path: path };
+  return signed(leaf, () => (times === undefined ? ask(PLAIN, chosen) : ask(SCALED, { ...chosen, _times: times })));
+}
+
+async function signed(leaf: Leaf, ask: () => ReturnType<Ask>): Promise<TriedValue> {
+  try {
+    const { data } = await ask();
+    const values = decodeAbi(String(data), leaf.type) ?? [];
+    return { ...leaf, signs: values.map(({ value }) => value).join(', ') };
+  } catch (error) {
+    const { message, reason = message } = asRefusal(error);
+    return { ...leaf, refused: reason };
+  }
+}
+
+/** The config with one endpoint alone, open to everybody, in all the ways in which its answer could be signed. */
+function variantsOf({ version, settings, apis }: Tree, name: string): Tree | undefined {
+  const plugins = isRecord(settings) ? settings.plugins : undefined;
+  for (const api of Array.isArray(apis) ? apis.filter(isRecord) : []) {
+    const list = Array.isArray(api.endpoints) ? api.endpoints.filter(isRecord) : [];
+    const found = list.find((each) => `${api.name}/${each.name}` === name);
+    if (found === undefined) continue;
+    const { encoding, encrypt: _, mode: __, responseMatches: ___, ...endpoint } = found;
+    const open = { ...endpoint, auth: { type: 'free' }, receipt: false, signatures: false };
+    const isPinned = isRecord(encoding) && !Object.values(encoding).includes('*');
+    const endpoints = [
+      { ...open, name: RAW },
+      { ...open, name: SCALED, encoding: { type: '*', path: '*', times: '*' } },
+      { ...open, name: PLAIN, encoding: { type: '*', path: '*' } },
+      ...(isPinned ? [{ ...open, name: OWN, encoding }] : []),
+    ];
+    const { auth: ____, ...rest } = api;
+    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: [{ ...rest, endpoints }] };
+  }
+  return undefined;
+}

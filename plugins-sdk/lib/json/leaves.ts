@@ -1,0 +1,42 @@
+/** A value of an answer that is no list and no object, and the encoding that suits it. */
+export interface Leaf {
+  readonly path: string;
+  readonly value: string | number | boolean | null;
+  readonly type: string;
+  /** What to multiply it by, so that no digit is lost; of integers alone. */
+  readonly times?: string;
+}
+
+/** Items of a list that are looked at. */
+const ITEMS = 3;
+const MAX_DEPTH = 32;
+
+/** The first so many values of an answer, each with its path. */
+export function leavesOf(data: unknown, most: number): Leaf[] {
+  const found: Leaf[] = [];
+  const visit = (value: unknown, path: string, depth: number): void => {
+    if (found.length === most || depth > MAX_DEPTH) return;
+    if (Array.isArray(value))
+      for (const [i, item] of value.slice(0, ITEMS).entries()) visit(item, `${path}[${i}]`, depth + 1);
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, member] of Object.entries(value)) visit(member, `${path}${pathStep(key)}`, depth + 1);
+    else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      found.push({ path, value, ...typeOf(value) });
+  };
+  visit(data, '$', 0);
+  return found;
+}
+
+/** A member in a path. */
+export function pathStep(key: string): string {
+  return /^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key.replace(/[\\']/g, '\\$&')}']`;
+}
+
+function typeOf(value: string | number | boolean): Pick<Leaf, 'type' | 'times'> {
+  const text = String(value);
+  if (typeof value === 'boolean') return { type: 'bool' };
+  if (/^-?\d{1,60}$/.test(text)) return { type: 'int256' };
+  if (typeof value === 'number' || /^-?\d{1,60}\.\d{1,60}$/.test(text)) return { type: 'int256', times: '1e18' };
+  if (/^0x[0-9a-fA-F]{40}$/.test(text)) return { type: 'address' };
+  return { type: /^0x[0-9a-fA-F]{64}$/.test(text) ? 'bytes32' : 'string' };
+}

@@ -1,0 +1,138 @@
+/** The command `try`, before a real upstream. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { stringify } from 'yaml';
+import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { folderWith, runCli } from './run.ts';
+
+let upstream: Upstream;
+before(async () => {
+  upstream = await startUpstream();
+});
+after(() => upstream.close());
+afterEach(() => {
+  upstream.requests.length = 0;
+});
+
+const SECRET = { KEY: 'upstream-secret' };
+
+function config(endpoint: object, more: object = {}) {
+  const api = {
+    ...{ name: 'prices', url: upstream.url, headers: { Authorization: '$' + '{KEY}' } },
+    // Neither clients' keys nor what runs beside the service is needed.
+    auth: { type: 'apiKey', keys: ['$' + '{CLIENT_KEY}'] },
+    ...{ cache: { maxAge: '1m' }, receipt: true },
+    endpoints: [{ name: 'eth', path: '/price', ...endpoint }],
+  };
+  const settings = { metrics: { port: 1 }, state: { type: 'file', path: '/nowhere/at/all' }, ...more };
+  return stringify({
+    version: '1.0',
+    settings,
+    apis: [api, { ...api, name: 'other', url: 'https://$' + '{UNSET}.example' }],
+  });
+}
+
+async function tried(t: TestContext, text: string, ...args: string[]) {
+  const cwd = await folderWith(t, { 'c.yaml': text });
+  return runCli(t, ['try', 'prices/eth', '-c', 'c.yaml', ...args], { cwd, env: SECRET });
+}
+
+describe('try', () => {
+  it('asks once, and prints the answer, its paths, and what each would sign, digit by digit', async (t) => {
+    const answer =
+      '{"price":2064.012345678901234567,"n":"12","odd":{"a b":[1.5,true]},"to":"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266","none":null}';
+    upstream.text('/price', answer);
+    const parameters = [
+      { name: 'symbol', required: true },
+      { name: 'depth', schema: { type: 'integer' } },
+    ];
+    const encoding = { type: 'int256', path: '$.price', times: '1e2' };
+    const run = await tried(t, config({ parameters, encoding }), '--param', 'symbol=ETH', '--param', 'depth=5');
+    assert.deepEqual([run.code, run.stderr], [0, '']);
+    assert.equal(
+      run.stdout,
+      `{
+  "n": "12",
+  "none": null,
+  "odd": {
+    "a b": [
+      1.5,
+      true
+    ]
+  },
+  "price": 2064.012345678901,
+  "to": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+}
+
+PATH             VALUE                                         TYPE     TIMES  WOULD SIGN
+$.n              "12"                                          int256          12
+$.odd['a b'][0]  1.5                                           int256   1e18   1500000000000000000
+$.odd['a b'][1]  true                                          bool            true
+$.price          2064.012345678901                             int256   1e18   2064012345678901234567
+$.to             "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"  address         0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266
+
+As configured, int256 of $.price: 206401
+`,
+    );
+    assert.deepEqual(
+      upstream.requests.map(({ path, headers }) => [path, headers.authorization]),
+      [['/price?symbol=ETH&depth=5', SECRET.KEY]],
+    );
+  });
+
+  it('sends a body, and shows what would be signed after plugins', async (t) => {
+    upstream.on('/price', (_req, res, { body }) => void res.end(body));
+    const plugin =
+      'export default { name: "twice", hooks: { onAfterApiCall: ({ response }) => ({ data: { twice: response.data.legs[0] * 2 } }) } };';
+    const text = config(
+      { method: 'POST', parameters: [{ name: 'legs', in: 'body' }] },
+      { plugins: [{ source: './twice.mjs' }] },
+    );
+    const cwd = await folderWith(t, { 'c.yaml': text, 'twice.mjs': plugin });
+    const { stdout } = await runCli(t, ['try', 'prices/eth', '-c', 'c.yaml', '--param', 'legs=[21]'], {
+      cwd,
+      env: SECRET,
+    });
+    assert.equal(
+      stdout,
+      '{\n  "twice": 42\n}\n\nPATH     VALUE  TYPE    TIMES  WOULD SIGN\n$.twice  42     int256         42\n',
+    );
+    assert.deepEqual(
+      upstream.requests.map(({ body }) => body),
+      ['{"legs":[21]}'],
+    );
+  });
+
+  it('says what would be refused, and shows nothing to a terminal that it would obey', async (t) => {
+    upstream.json('/price', { price: 'n/a \u001b[2J', list: Array.from({ length: 300 }, (_, i) => i) });
+    const { stdout } = await tried(t, config({ encoding: { type: 'int256', path: '$.price' } }));
+    assert.match(stdout, /\n… \d+ more lines\n\nPATH /);
+    assert.match(stdout, /^\$\.list\[2\] +2 +int256 +2\n\$\.price +"n\/a \\u001b\[2J" +string +"n\/a \\u001b\[2J"$/m);
+    assert.match(stdout, /\nAs configured, int256 of \$\.price: nothing: .+\n$/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+    assert.doesNotMatch(stdout, /\u001b/);
+  });
+
+  it('fails in the words of the service, and tells no secret', async (t) => {
+    const failed = async (text: string, ...args: string[]) => {
+      const { code, stdout, stderr } = await tried(t, text, ...args);
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.doesNotMatch(stderr, /upstream-secret/);
+      return stderr;
+    };
+    const required = config({ parameters: [{ name: 'symbol', required: true }] });
+    assert.equal(await failed(required), 'error: prices/eth: 400 Missing required parameter(s): symbol\n');
+    assert.match(await failed(required, '--param', 'symbol'), /^error: option --param <name=text> must be a name/);
+    upstream.on('/price', faults.serverError());
+    assert.equal(await failed(config({})), 'error: prices/eth: 502 API call failed (upstream status 500)\n');
+    upstream.on('/price', faults.html());
+    assert.equal(await failed(config({})), 'error: prices/eth: 502 API call failed (the body is no JSON)\n');
+    upstream.text('/price', `"${'x'.repeat(1024 * 1024)}"`);
+    assert.match(await failed(config({})), /^error: prices\/eth: 502 API call failed \(too-large: /);
+    assert.match(await failed(config({ name: 'btc' })), /c\.yaml: there is no endpoint prices\/eth\n$/);
+    assert.match(
+      await failed(config({ path: '/{' })),
+      /apis\[0\]\.endpoints\[0\]\.path: holds a brace without its counterpart/,
+    );
+  });
+});
