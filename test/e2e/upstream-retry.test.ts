@@ -147,6 +147,21 @@ it('retries are counted by API and failure', async (t) => {
   });
 });
 
+it('a refused connection is tried again, as often as the config says', async (t) => {
+  const gone = await startUpstream();
+  await gone.close();
+  const api = { retry: { attempts: 3 } };
+  const service = await startTestService(oneApi(gone.url, { e: {} }, { api, settings: { metrics: { port: 0 } } }));
+  t.after(() => service.stop());
+  await assertRefused(await service.post('api/e'), 502, 'API call failed');
+  const found = await scrape(service);
+  assert.deepEqual(found.happened('upstream_retries_total'), { 'api connect': 2 });
+  assert.equal(
+    found.value('upstream_call_seconds_count', { api: 'api', endpoint: 'e', outcome: 'failed', reason: 'connect' }),
+    3,
+  );
+});
+
 it('retries are refused that no config can mean', async () => {
   const problem = async (retry: unknown) =>
     startTestService(oneApi('http://127.0.0.1:1', { e: {} }, { api: { retry } })).then(
