@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {SignedData} from "../../verify/contracts/SignedData.sol";
+
 /// @dev What is needed of `SignedDataVerifier.sol`.
 interface ISignedDataVerifier {
     function verifyAndFulfill(
@@ -42,15 +44,6 @@ contract PinnedPriceConsumer {
     /// @notice How far a signer's clock may be ahead of the chain's, in seconds.
     uint256 public constant CLOCK_SKEW = 1 minutes;
 
-    bytes32 private constant RECEIPT_TYPE =
-        keccak256("Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)");
-    /// A receipt is for no chain and no contract in particular, as the answer is.
-    bytes32 private constant DOMAIN_SEPARATOR = keccak256(
-        abi.encode(keccak256("EIP712Domain(string name,string version)"), keccak256("Signed Data Receipt"), keccak256("1"))
-    );
-    /// The order n of secp256k1, halved: of the two signatures (s and n - s) that verify, only the lower s counts (EIP-2).
-    uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
-
     ISignedDataVerifier public immutable VERIFIER;
     address public immutable NODE;
     bytes32 public immutable ENDPOINT_ID;
@@ -84,7 +77,8 @@ contract PinnedPriceConsumer {
     function deliver(uint256 timestamp, bytes calldata data, bytes calldata signature, bytes calldata receiptSignature)
         external
     {
-        address signer = _signerOfReceipt(timestamp, keccak256(data), receiptSignature);
+        bytes32 receipt = SignedData.receiptDigest(ENDPOINT_ID, REQUEST_HASH, keccak256(data), timestamp);
+        (address signer,) = SignedData.tryRecoverReceiptCalldata(receipt, receiptSignature);
         if (signer == address(0) || signer != NODE) revert WrongReceipt(signer);
         _receipted = VERIFIER.digestOf(ENDPOINT_ID, timestamp, data);
         VERIFIER.verifyAndFulfill(
@@ -108,19 +102,5 @@ contract PinnedPriceConsumer {
         price = newPrice;
         updatedAt = timestamp;
         emit PriceUpdated(newPrice, timestamp, digest);
-    }
-
-    /// Whose receipt of {REQUEST_HASH} it is (EIP-712); the zero address where it is no signature that counts.
-    function _signerOfReceipt(uint256 timestamp, bytes32 dataHash, bytes calldata signature)
-        private
-        view
-        returns (address)
-    {
-        if (signature.length != 65) return address(0);
-        bytes32 s = bytes32(signature[32:64]);
-        uint8 v = uint8(signature[64]);
-        if ((v != 27 && v != 28) || uint256(s) > MAX_S) return address(0);
-        bytes32 receipt = keccak256(abi.encode(RECEIPT_TYPE, ENDPOINT_ID, REQUEST_HASH, dataHash, timestamp));
-        return ecrecover(keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR, receipt)), v, bytes32(signature[0:32]), s);
     }
 }

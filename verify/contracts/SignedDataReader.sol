@@ -46,7 +46,7 @@ abstract contract SignedDataReader is SignedDataAnswers {
     /// @notice URLs of gateways, such as `https://one.example/ccip/{sender}/{data}.json`, or `https://one.example/ccip` (POST).
     function _gateways() internal view virtual returns (string[] memory);
 
-    /// @notice Whose answers of an endpoint count, how many, and how old. Endpoint and request hash are filled in by the reader;
+    /// @notice Whose answers of an endpoint count (255 signers at most), how many, and how old. Endpoint and request hash are filled in by the reader;
     /// an endpoint that may not be asked has no signers.
     function _settings(bytes32 endpointId) internal view virtual returns (Settings memory);
 
