@@ -1,5 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import type { AskedResponse, Exchange, Parameters, Services } from '../../plugins-sdk/index.ts';
+import {
+  type AskedResponse,
+  type Exchange,
+  isRefusal,
+  type Parameters,
+  type Services,
+} from '../../plugins-sdk/index.ts';
 import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
 import { type EndpointTool, META } from './tools.ts';
 
@@ -12,6 +18,8 @@ export interface ToolCall {
 /** Members of `_meta` (x402, transport MCP) in place of the headers of HTTP. */
 const PAYMENT = 'x402/payment';
 const SETTLEMENT = 'x402/payment-response';
+/** As the service says it of a body that is nested too deep. */
+const TOO_DEEP = 'Request body must be valid JSON';
 
 function refusal(status: number, error: string): AskedResponse {
   return { status, headers: {}, body: JSON.stringify({ error }) };
@@ -63,20 +71,34 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool): Call
   };
 }
 
+/** Why arguments cannot be asked with, in the words of the service; they are no parameters of a request to it either. */
+function faultIn(parameters: Parameters): string | undefined {
+  try {
+    const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
+    return inexact && `Invalid parameter: ${inexact} (send this number as a string)`;
+  } catch {
+    return TOO_DEEP;
+  }
+}
+
 /** Asks the endpoint of a tool as its client would by itself; a tool's result is the answer, whatever its mode. */
-export function caller({ ask, credentials, log }: Pick<Services, 'ask' | 'credentials' | 'log'>) {
+export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 'admit' | 'credentials' | 'log'>) {
+  /** What is not asked counts as if it were. */
+  const unasked = async (text: string, exchange: Exchange): Promise<AskedResponse> => {
+    await admit(exchange);
+    return refusal(400, text);
+  };
   const answer = async ({ endpoint }: EndpointTool, call: ToolCall, exchange: Exchange): Promise<AskedResponse> => {
     const parameters = (call.arguments ?? {}) as Parameters;
-    const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
-    if (inexact !== undefined) return refusal(400, `Invalid parameter: ${inexact} (send this number as a string)`);
+    const fault = faultIn(parameters);
+    if (fault !== undefined) return unasked(fault, exchange);
     const headers = headersOf(exchange, call, credentials);
-    return ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
+    const asked = ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
+    return asked.catch((error) => (error instanceof TypeError ? unasked(TOO_DEEP, exchange) : Promise.reject(error)));
   };
   return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
-    const failed = (error: unknown) => {
-      // As the service says it of a body that is nested too deep.
-      if (error instanceof TypeError || error instanceof RangeError)
-        return refusal(400, 'Request body must be valid JSON');
+    const failed = (error: unknown): AskedResponse => {
+      if (isRefusal(error)) return { ...refusal(error.status, error.message), headers: error.headers };
       log.error('a tool could not be called', { tool: tool.tool.name, error: String(error) });
       return refusal(500, 'Internal server error');
     };

@@ -16,7 +16,7 @@ export function registryEntry({ config, describe }: Pick<Services, 'config' | 'd
   const owner = first.hostname.split('.').reverse().join('.');
   return {
     $schema: SCHEMA,
-    name: `${owner}/${nameOf(title)}`,
+    name: `${owner}/${nameOf(title) || 'signed-data-proxy'}`,
     title: title.slice(0, LONGEST),
     description: `${title.slice(0, LONGEST - 50)}: each tool's answer is signed by its operator`,
     version,

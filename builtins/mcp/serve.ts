@@ -5,6 +5,7 @@ import {
   type Services,
   withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
+import { trustedJson } from '../../plugins-sdk/lib/json/json-text.ts';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { caller } from './call.ts';
@@ -35,16 +36,19 @@ function serverMaker(library: Library, tools: Tools, settings: McpSettings, serv
   const options = { capabilities: { tools: {} }, instructions, supportedProtocolVersions: VERSIONS };
   const listed = [...[...tools.values()].map(({ tool }) => tool), verifyTool];
   const call = caller(services);
-  return (exchange: Exchange) => {
+  const { InvalidParams } = library.ProtocolErrorCode;
+  const unknown = (name: string) =>
+    new library.ProtocolError(InvalidParams, `Unknown tool: ${name.slice(0, LONGEST_ECHO)}`);
+  return (exchange: Exchange, asked: () => void) => {
     const server = new library.Server(about, options);
     server.setRequestHandler('tools/list', () => ({ tools: listed }));
     server.setRequestHandler('tools/call', ({ params }) => {
       const { name, arguments: given = {} } = params;
       if (name === VERIFY_TOOL) return verifyAnswer(node, given);
       const tool = tools.get(name);
-      if (tool !== undefined) return call(tool, params, exchange);
-      const { InvalidParams } = library.ProtocolErrorCode;
-      throw new library.ProtocolError(InvalidParams, `Unknown tool: ${name.slice(0, LONGEST_ECHO)}`);
+      if (tool === undefined) throw unknown(name);
+      asked();
+      return call(tool, params, exchange);
     });
     return server;
   };
@@ -84,18 +88,25 @@ export async function openMcp(services: Services, settings: McpSettings) {
     const { host, origin } = exchange.headers;
     const isHere = library.validateHostHeader(host, hosts).ok && library.validateOriginHeader(origin, hosts).ok;
     if (!isHere) throw refusals.host();
-    const { text, message } = messageIn(body);
-    if (!asksEndpoint(message, tools)) await admit(exchange);
+    const { text: sent, message } = messageIn(body);
+    let isCounted = !asksEndpoint(message, tools);
+    if (isCounted) await admit(exchange);
     if (Array.isArray(message)) throw refusals.batch();
     const headers = protocolHeaders(exchange.headers);
-    const request = new Request('http://localhost/', { method: 'POST', headers, body: text });
-    const handler = library.createMcpHandler(() => serverFor(exchange));
+    const request = new Request('http://localhost/', { method: 'POST', headers, body: sent });
+    const asked = () => {
+      isCounted = true;
+    };
+    const handler = library.createMcpHandler(() => serverFor(exchange, asked));
     const response = await handler.fetch(request, message === undefined ? {} : { parsedBody: message });
+    const text = await response.text();
+    // A call that the library refused.
+    if (!isCounted) await admit(exchange);
     const type = response.headers.get('content-type') ?? 'text/plain';
     return {
       status: response.status,
       headers: { 'Content-Type': type, 'Cache-Control': 'no-store' },
-      body: await response.text(),
+      body: type === 'application/json' ? trustedJson(text) : text,
     };
   };
 }

@@ -126,11 +126,23 @@ describe('MCP and its surroundings', () => {
     assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
     assert.equal((await postMcp(service, { ...PING, method: 'tools/list' })).status, 200);
     assert.equal((await postMcp(service, callOf('verify_answer'))).status, 200);
+    for (const given of [{}, { n: 'NUMBER' }, { n: 'DEEP' }]) {
+      const call = JSON.stringify(callOf('api_a', given)).replace('"NUMBER"', '12345678901234567890');
+      const refused = await postMcp(service, call.replace('"DEEP"', `${'['.repeat(9000)}${']'.repeat(9000)}`));
+      assert.equal(textIn(refused.said.result), 'Too Many Requests');
+    }
     const { said, status } = await postMcp(service, callOf('api_a'));
     assert.deepEqual([status, textIn(said.result), said.result.isError], [200, 'Too Many Requests', true]);
     const refusal = said.result._meta['signed-data-proxy/refusal'];
     assert.deepEqual([refusal.status, refusal.retryAfter > 0], [429, true]);
-    for (const message of [PING, callOf('verify_answer'), callOf('no_tool'), [callOf('api_a')], '{']) {
+    for (const message of [
+      PING,
+      callOf('verify_answer'),
+      callOf('no_tool'),
+      callOf('api_a', []),
+      [callOf('api_a')],
+      '{',
+    ]) {
       const refused = await postMcp(service, message);
       assert.deepEqual([refused.status, refused.said], [429, BUSY]);
     }
