@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { it } from 'node:test';
+import { readPage, textsOf } from '../support/docs.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
 import { KEY } from './service-config.ts';
+import { lastLine, onSignal, startIn } from './started.ts';
 
 it('a cache that fills up leaves a heap of 64 MiB room for everything else', async (t) => {
   const filling = 'x'.repeat(100_000);
@@ -38,4 +42,23 @@ apis:
   assert.equal(await ask(0), 'signed-data-proxy; fwd=miss');
   running.child.kill('SIGTERM');
   assert.equal((await running.ended).code, 0);
+});
+
+it('a heap that is full leaves a snapshot where the recipe of docs/run.md is followed', async (t) => {
+  const [recipe = ''] = textsOf(await readPage('docs/run.md'), 'text').filter((text) => text.includes('heapsnapshot'));
+  const [, options = '', watchdog] = /^NODE_OPTIONS='(.+)' SERVICE_WATCHDOG=(\d+)\n?$/.exec(recipe) ?? [];
+  assert.equal(watchdog, '0');
+  const folder = await folderWith(t, {});
+  const NODE_OPTIONS = `${options.replace('/var/tmp', folder)} --max-old-space-size=128`;
+  // Few large objects: of many small ones the snapshot takes long.
+  const leak = onSignal('  const kept = [];\n  for (;;) kept.push(Array(10_000).fill(kept.length + 0.5));');
+  const running = await startIn(t, leak, { NODE_OPTIONS, SERVICE_WATCHDOG: '0', NODE_V8_COVERAGE: '' });
+  await running.output(lastLine);
+  running.child.kill('SIGUSR2');
+  await running.ended;
+  const [snapshot = '', ...others] = await readdir(folder);
+  assert.deepEqual([/^Heap\..+\.heapsnapshot$/.test(snapshot), others], [true, []]);
+  const { mode, size } = await stat(join(folder, snapshot));
+  assert.equal(mode & 0o077, 0);
+  assert.ok(size > 1_000_000, String(size));
 });
