@@ -33,12 +33,12 @@ const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
 /** Characters of the header `PAYMENT-REQUIRED` that leave room for others: proxies take 8 KB of them all. */
 const LONGEST_EXTENDED = 6000;
 
-/** The same with the first of the extensions that fits; one that tells nobody where it is sold is of no use. */
-function listed(required: PaymentRequired, extensions: readonly object[]): PaymentRequired {
-  const plain = { ...required, extensions: { [PAYMENT_IDENTIFIER]: identifierExtension } };
-  if (!/^https?:/.test(required.resource?.url ?? '')) return plain;
-  const all = extensions.map((bazaar) => ({ ...plain, extensions: { bazaar, ...plain.extensions } }));
-  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? plain;
+/** The same with as many extensions as fit, the most telling first; one that tells nobody where it is sold is of no use. */
+function extended(required: PaymentRequired, bazaar: readonly object[]): PaymentRequired {
+  const own = { [PAYMENT_IDENTIFIER]: identifierExtension };
+  const told = /^https?:/.test(required.resource?.url ?? '') ? bazaar : [];
+  const all = [...told.map((one) => ({ bazaar: one, ...own })), own].map((extensions) => ({ ...required, extensions }));
+  return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
 }
 
 /** What an auth object accepts, in the words of the protocol. */
@@ -69,7 +69,7 @@ export class Offer {
 
   /** @param bazaar what catalogues may be told of it, the most telling first. */
   constructor(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: readonly object[]) {
-    this.#offered = listed(offered(endpoint, all, config), bazaar);
+    this.#offered = extended(offered(endpoint, all, config), bazaar);
   }
 
   /** Of what a client has sent, the extensions that are as they were offered. */

@@ -80,6 +80,11 @@ export const openApiPart: OpenApiPart = {
     'x402-exact': {
       scheme,
       responses: {
+        400: { errors: ['Invalid payment identifier'] },
+        409: {
+          description: 'What was bought by this payment identifier is not given',
+          errors: ['Payment identifier was used for another request', 'The answer is too long to be given again'],
+        },
         401: {
           description: 'Whether the payment is good could not be found out',
           errors: ['Payment verification unavailable', 'Too many x402 verification attempts — slow down'],

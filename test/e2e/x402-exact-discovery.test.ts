@@ -96,6 +96,16 @@ describe('x402-exact: what catalogues are told of what is sold', () => {
     assert.deepEqual(schema.properties.input.properties.body, { type: 'object' });
   });
 
+  it('where the offers fill the header, there are no extensions', async () => {
+    const [accept] = shop.auth.accepts;
+    const accepts = Array.from({ length: 18 }, (_, i) => ({ ...accept, amount: String(1000 + i) }));
+    const auth = { ...shop.auth, publicUrl: PUBLIC, accepts };
+    const many = await startTestService(shop.config({ e: {} }, {}, { auth }));
+    const { extensions, accepts: offers } = await askedFor(await many.post('a/e'));
+    await many.stop();
+    assert.deepEqual([extensions, offers.length], [undefined, 18]);
+  });
+
   it('a payment has it verified and settled with what was offered, and a facilitator can list it', async () => {
     const { resource, extensions } = await askedFor(await service.post('a/e'));
     const at = endpointUrl(service, 'a/e');
