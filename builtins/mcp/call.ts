@@ -92,9 +92,14 @@ export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 
     const parameters = (call.arguments ?? {}) as Parameters;
     const fault = faultIn(parameters);
     if (fault !== undefined) return unasked(fault, exchange);
-    const headers = headersOf(exchange, call, credentials);
-    const asked = ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
-    return asked.catch((error) => (error instanceof TypeError ? unasked(TOO_DEEP, exchange) : Promise.reject(error)));
+    try {
+      const headers = headersOf(exchange, call, credentials);
+      return await ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
+    } catch (error) {
+      // A payment may be nested too deep, too: there the stack ends.
+      if (error instanceof TypeError || error instanceof RangeError) return unasked(TOO_DEEP, exchange);
+      throw error;
+    }
   };
   return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
     const failed = (error: unknown): AskedResponse => {

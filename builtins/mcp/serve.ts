@@ -68,7 +68,7 @@ function messageIn(body: Uint8Array): { readonly text: string; readonly message?
 /** Whether it asks an endpoint, which is let in by itself. */
 function asksEndpoint(message: unknown, tools: Tools): boolean {
   const { method, params } = Object(message);
-  return method === 'tools/call' && isRecord(params) && tools.has(String(params.name));
+  return method === 'tools/call' && isRecord(params) && typeof params.name === 'string' && tools.has(params.name);
 }
 
 /** Headers that the protocol looks at. */

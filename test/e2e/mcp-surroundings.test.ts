@@ -126,9 +126,10 @@ describe('MCP and its surroundings', () => {
     assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
     assert.equal((await postMcp(service, { ...PING, method: 'tools/list' })).status, 200);
     assert.equal((await postMcp(service, callOf('verify_answer'))).status, 200);
-    for (const given of [{}, { n: 'NUMBER' }, { n: 'DEEP' }]) {
+    for (const given of [{}, { n: 'NUMBER' }, { n: 'DEEP' }, { n: 1, _meta: 'PAYMENT' }]) {
       const call = JSON.stringify(callOf('api_a', given)).replace('"NUMBER"', '12345678901234567890');
-      const refused = await postMcp(service, call.replace('"DEEP"', `${'['.repeat(9000)}${']'.repeat(9000)}`));
+      const paying = call.replace(',"_meta":"PAYMENT"}', '},"_meta":{"x402/payment":"DEEP"}');
+      const refused = await postMcp(service, paying.replace('"DEEP"', `${'['.repeat(30_000)}${']'.repeat(30_000)}`));
       assert.equal(textIn(refused.said.result), 'Too Many Requests');
     }
     const { said, status } = await postMcp(service, callOf('api_a'));
@@ -140,6 +141,7 @@ describe('MCP and its surroundings', () => {
       callOf('verify_answer'),
       callOf('no_tool'),
       callOf('api_a', []),
+      { ...callOf(''), params: { name: { toString: 1 } } },
       [callOf('api_a')],
       '{',
     ]) {
