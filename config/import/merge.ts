@@ -1,12 +1,12 @@
 import { isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
-import { unique } from './names.ts';
-import { apisText, itemsText } from './write.ts';
+import { PREFIX, unique } from './names.ts';
+import { apisText, itemsText, variablesIn, variablesOf } from './write.ts';
 
 export interface Merged {
   readonly text: string;
   readonly added: number;
-  /** What stayed as the operator has it, where the document says something else. */
+  /** What stayed as the operator has it, where the document says something else, and secrets that one more API would get. */
   readonly kept: readonly string[];
 }
 
@@ -35,8 +35,10 @@ export function merge(text: string, imported: Imported): Merged {
       throw new Error(
         `the API ${api.name} has another URL than ${api.url}: give it with --url where it is the same API`,
       );
-    if (block === undefined) fresh.push(api);
-    else {
+    if (block === undefined) {
+      fresh.push(api);
+      kept.push(...sharedSecrets(api, text));
+    } else {
       const endpoints = seqOf(block.get('endpoints'), text, `endpoints of ${block.get('name')}`);
       const missing = withoutKnown(endpoints, api.endpoints);
       kept.push(...differences(block, api));
@@ -77,6 +79,16 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
   return Object.keys(api.headers)
     .filter((name) => !has.includes(name.toLowerCase()))
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
+}
+
+/** Names of variables come from titles, so that a document can have those of another one. */
+function sharedSecrets(api: ImportedApi, text: string): string[] {
+  const known = variablesIn(text);
+  return variablesOf([api])
+    .filter((variable) => variable.startsWith(PREFIX) && known.includes(variable))
+    .map(
+      (variable) => `${variable} is in the file already, and would go to ${api.url}, too: rename it where it must not`,
+    );
 }
 
 /** Where the next item of a list goes: behind the last one, and the comments that are indented as it is. */

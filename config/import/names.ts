@@ -19,13 +19,16 @@ export function unique(name: string, taken: Set<string>): string {
   return free;
 }
 
+/** Of the names of variables that an import makes. */
+export const PREFIX = 'UPSTREAM_';
+
 /**
  * The name of a variable for something secret. The prefix keeps a document from naming a variable that is there for something else,
  * whose value would then be sent to the document's server.
  */
 export function variableOf(...parts: readonly string[]): string {
   const words = parts.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]+/g, '_'));
-  return `UPSTREAM_${words
+  return `${PREFIX}${words
     .join('_')
     .toUpperCase()
     .replace(/^_+|_+$/g, '')

@@ -169,11 +169,15 @@ export function bodyOf(document: ApiDocument, operation: Operation, note: Note):
   }
 }
 
+/** Objects that one is made of: one that is part of itself several times would have no end. */
+const MAX_PARTS = 200;
+
 /** An object together with the objects that it is made of. */
-function withParts(document: ApiDocument, schema: Block, depth = 0): Block {
+function withParts(document: ApiDocument, schema: Block, room = { parts: MAX_PARTS }): Block {
   const { allOf, ...own } = schema;
-  if (!Array.isArray(allOf) || depth > 4) return schema;
-  const parts = [own, ...allOf.map((part) => withParts(document, document.block(part), depth + 1))];
+  if (!Array.isArray(allOf) || allOf.length > room.parts) return schema;
+  room.parts -= allOf.length;
+  const parts = [own, ...allOf.map((part) => withParts(document, document.block(part), room))];
   return {
     properties: Object.fromEntries(parts.flatMap(({ properties }) => Object.entries(document.block(properties)))),
     required: parts.flatMap(({ required }) => listOf(required)),

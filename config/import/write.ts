@@ -9,7 +9,11 @@ const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
 
 /** The variables that an imported config needs. */
 export function variablesOf(apis: readonly ImportedApi[]): string[] {
-  const text = JSON.stringify(apis);
+  return variablesIn(JSON.stringify(apis));
+}
+
+/** The variables that a text refers to. */
+export function variablesIn(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
 }
 

@@ -88,6 +88,24 @@ describe('a hostile document', () => {
       assert.match(variableOf(...parts), /^UPSTREAM_[A-Z0-9_]*$/);
   });
 
+  it('says where a secret of the file would go to another API, whose document is titled so that its name is the same', async () => {
+    const of = (title: string, scheme: string, host: string) => {
+      const securitySchemes = { [scheme]: { type: 'apiKey', in: 'header', name: 'X-Key' } };
+      const more = {
+        components: { securitySchemes },
+        security: [{ [scheme]: [] }],
+        servers: [{ url: `https://${host}` }],
+      };
+      return imported({ ...api(get({}), more), info: { title, version: '1' } });
+    };
+    const file = fileText(await of('Coins', 'api_key', 'a.example'));
+    assert.deepEqual(merge(file, await of('Coins', 'api_key', 'a.example')).kept, []);
+    assert.deepEqual(merge(file, await of('Notes', 'api_key', 'b.example')).kept, []);
+    assert.deepEqual(merge(file, await of('Coins API', 'key', 'b.example')).kept, [
+      'UPSTREAM_COINS_API_KEY is in the file already, and would go to https://b.example, too: rename it where it must not',
+    ]);
+  });
+
   it('writes no YAML of its own', async () => {
     const evil = 'x\'\n"]}\n- name: injected\n# \u2028\r\nauth: {type: free} #\t\u0000';
     const tree = api({
@@ -117,11 +135,13 @@ describe('a hostile document', () => {
       schemas[`b${i}`] = {
         properties: { x: { $ref: `#/components/schemas/b${i + 1}` }, y: { $ref: `#/components/schemas/b${i + 1}` } },
       };
+    const itself = { $ref: '#/components/schemas/many' };
+    schemas.many = { allOf: [{ properties: { z: { type: 'string' } } }, ...Array.from({ length: 40 }, () => itself)] };
     const of = (name: string) => ({
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
     });
     const paths = Object.fromEntries(
-      ['loop', 'c0', 'b0', 'absent', 'constructor', '__proto__'].map((name) => [
+      ['loop', 'c0', 'b0', 'many', 'absent', 'constructor', '__proto__'].map((name) => [
         `/${name}`,
         { put: { requestBody: { required: true, ...of(name) }, responses: { 200: of(name) } } },
       ]),
@@ -131,8 +151,9 @@ describe('a hostile document', () => {
     );
     assert.deepEqual(
       endpoints.map(({ path }) => path),
-      ['/b0'],
+      ['/b0', '/many'],
     );
+    assert.deepEqual(endpoints[1]?.parameters, [{ name: 'z', in: 'body', schema: { type: 'string' } }]);
     assert.deepEqual(
       new Set(reasons),
       new Set([
