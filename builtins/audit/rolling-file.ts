@@ -40,6 +40,8 @@ export class RollingFile {
   readonly #options: RollingFileOptions;
   #path: string;
   #file: FileHandle | undefined;
+  /** Epoch milliseconds in the last name: a renaming puts an end to the file that has the name already. */
+  #renamedAt = 0;
 
   constructor(options: RollingFileOptions) {
     this.#options = options;
@@ -88,7 +90,8 @@ export class RollingFile {
     const { maxSize, now } = this.#options;
     const isOld = dayOf(about.mtimeMs) < dayOf(now());
     if (about.size === 0 || (about.size < maxSize && !isOld)) return { file, size: about.size };
-    await rename(this.#path, rotatedName(this.#path, now())).catch(unlessMissing);
+    this.#renamedAt = Math.max(now(), this.#renamedAt + 1);
+    await rename(this.#path, rotatedName(this.#path, this.#renamedAt)).catch(unlessMissing);
     file = await this.#reopen();
     await this.#prune();
     return { file, size: (await file.stat()).size };

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -10,9 +11,12 @@ export interface RotatedFile {
 
 const STAMP = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3}Z)-\d+$/;
 
+/** Of this process: those in containers that share a folder often have the same id. */
+const NUMBER = randomInt(1e9);
+
 /** What a file is renamed to: names sort by time, and no two processes choose the same one. */
 export function rotatedName(path: string, now: number): string {
-  return `${path}.${new Date(now).toISOString().replace(/[-:]/g, '')}-${process.pid}`;
+  return `${path}.${new Date(now).toISOString().replace(/[-:]/g, '')}-${NUMBER}`;
 }
 
 /** The files that were renamed so, the oldest first. */
