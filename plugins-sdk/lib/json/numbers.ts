@@ -35,7 +35,8 @@ export function isFiniteJson(value: Json): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[-+.\deE]*/g;
+/** A string without an end goes to that of the text. To look for its end anew at each later quote would take seconds. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\d[-+.\deE]*/gs;
 
 /**
  * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round. Parsed, it is
