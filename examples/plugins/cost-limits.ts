@@ -27,11 +27,7 @@ import {
   tooManyRequests,
 } from 'signed-data-proxy/plugins-sdk';
 
-const cost = configKey(
-  'apiOrEndpoint',
-  'cost',
-  Type.Optional(Type.Integer({ minimum: 0, description: 'Of one answer' })),
-);
+const cost = configKey('apiOrEndpoint', 'cost', Type.Optional(Type.Integer({ minimum: 0, description: 'Per answer' })));
 const kept = new StateKey<MemoryArea>('cost limits');
 
 export const configSchema = Type.Object(
