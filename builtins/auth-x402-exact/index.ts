@@ -37,8 +37,8 @@ import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
-import { Purchases, type Sale } from './purchases.ts';
-import { facilitatorsOf, TermsSchema, TYPE } from './terms.ts';
+import { Purchases } from './purchases.ts';
+import { facilitatorsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
 

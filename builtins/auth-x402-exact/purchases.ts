@@ -10,6 +10,7 @@ import type { Asked, Facilitators } from './facilitators.ts';
 import type { Identified } from './identifiers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
+import type { Sale } from './terms.ts';
 
 /** One request's hold on a payment that was verified. */
 export interface Purchase {
@@ -37,14 +38,6 @@ export interface PurchasesOptions {
   readonly counted: Measure<'outcome'>;
   /** Settlements that were tried, by what is sold and for what. */
   readonly settlements: Measure<keyof Sale | 'outcome'>;
-}
-
-/** What is sold, and what is paid with: all of it stands in the config. */
-export interface Sale {
-  readonly api: string;
-  readonly endpoint: string;
-  readonly network: string;
-  readonly asset: string;
 }
 
 /** Milliseconds that clocks of replicas, engines and chains may differ, with some more. */
@@ -141,15 +134,19 @@ export class Purchases {
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #begin({ ticket, payment, offer }: Purchase, isTooLate: () => boolean): Promise<void> {
+  async #begin({ ticket, payment, offer, identified }: Purchase, isTooLate: () => boolean): Promise<void> {
     const { holds, counted, now } = this.#options;
+    let isHeld = true;
     try {
       if (payment.endsAt <= now()) throw offer.refusal('invalid_exact_evm_payload_authorization_valid_before');
-      if (!(await holds.payments.renew(ticket, SETTLEMENT_HOLD_MS))) throw offer.busy();
+      isHeld = await holds.payments.renew(ticket, SETTLEMENT_HOLD_MS);
+      if (!isHeld) throw offer.busy();
       // It may have waited for the state: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
       counted({ outcome: 'released' }, 1);
+      // The request that has the payment now may have the identifier as well.
+      if (isHeld) await identified?.drop();
       await holds.release(ticket);
       throw toldOf(error);
     }

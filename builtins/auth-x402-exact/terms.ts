@@ -86,6 +86,14 @@ export const TermsSchema = Type.Object(
 );
 export type Terms = Static<typeof TermsSchema>;
 
+/** What is sold, and what is paid with: all of it stands in the config. */
+export interface Sale {
+  readonly api: string;
+  readonly endpoint: string;
+  readonly network: string;
+  readonly asset: string;
+}
+
 export const TYPE = 'x402-exact';
 
 /** Seconds for which wallets make an authorisation valid. */

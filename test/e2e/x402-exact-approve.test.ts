@@ -94,19 +94,23 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
   });
   const files = { 'engine.mjs': engineFile };
 
-  it('a budget that ends before the settlement begins has nothing settled, and the authorisation is as good as new', async (t) => {
+  it('a budget that ends before the settlement begins has nothing settled, and authorisation and identifier are as good as new', async (t) => {
     const { service, had, assertCostNothing, payload } = await start(t, withEngine(3000), files);
     shop.facilitator.json('/verify', { isValid: true });
     let go = () => {};
     holdUp = () => new Promise((resolve) => (go = resolve));
-    await assertRefused(await send(service, payload), 403, 'Plugin "auth-x402-exact" budget exhausted');
+    const extensions = { 'payment-identifier': { info: { required: false, id: 'of-a-late-request' } } };
+    const refused = await send(service, { ...payload, extensions });
+    await assertRefused(refused, 403, 'Plugin "auth-x402-exact" budget exhausted');
     holdUp = undefined;
     go();
     // What the engine still does comes in its turns.
     await eventually(() => (payments.size === 0 ? true : undefined), 'the payment to be given back');
     await assertCostNothing();
+    const other = await payloadFor(service, 'a/sync', alice);
+    await verifyEncoded(await send(service, { ...other, extensions }), TEST_ADDRESS);
     await verifyEncoded(await send(service, payload), TEST_ADDRESS);
-    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+    assert.equal(await shop.market.balance(alice.address), had - 2n * PRICE);
   });
 
   it('a settlement does not begin that may outlast the budget', async (t) => {
