@@ -75,20 +75,30 @@ function listsOf(endpoints: readonly Endpoint[], config: Config) {
   return { sold, guided: chosen === true ? endpoints : sold };
 }
 
-function described(path: string, operationId: string, summary: string, content: object) {
+function described(path: string, operationId: string, [summary, description]: [string, string], content: object) {
   const responses = { 200: { description: summary, ...content } };
-  return { method: 'GET', path, admit: true, operation: { operationId, summary }, responses };
+  return { method: 'GET', path, admit: true, operation: { operationId, summary, description }, responses };
 }
 
 const resources = { type: 'array', items: { type: 'string' }, description: 'URLs that are asked by POST' };
 const routes = {
-  sold: described('/.well-known/x402', 'wellKnownX402', 'What is sold, for catalogues of x402', {
-    schema: objectSchema('What is sold', { version: { const: 1 }, resources }),
-  }),
-  guided: described('/llms.txt', 'llmsTxt', 'What agents should know of the service', {
-    schema: { type: 'string' },
-    mediaType: 'text/plain',
-  }),
+  sold: described(
+    '/.well-known/x402',
+    'wellKnownX402',
+    ['What is sold, for catalogues of x402', 'URLs of the endpoints that are paid for by x402.'],
+    {
+      schema: objectSchema('What is sold', { version: { const: 1 }, resources }),
+    },
+  ),
+  guided: described(
+    '/llms.txt',
+    'llmsTxt',
+    ['What agents should know of the service', 'Each endpoint with its parameters and price, as text.'],
+    {
+      schema: { type: 'string' },
+      mediaType: 'text/plain',
+    },
+  ),
 };
 
 function recommend(endpoints: readonly Endpoint[], config: Config): string | undefined {

@@ -28,7 +28,11 @@ const registryRoute = (path: string): DescribedRoute => ({
   method: 'GET',
   path: `${path}/server.json`,
   admit: true,
-  operation: { operationId: 'mcpServerJson', summary: 'What registries of MCP servers are told' },
+  operation: {
+    operationId: 'mcpServerJson',
+    summary: 'What registries of MCP servers are told',
+    description: 'The name, the version and the URL under which agents reach the service.',
+  },
   responses: { 200: { description: 'Their `server.json`', schema: { type: 'object' } } },
 });
 
