@@ -152,7 +152,7 @@ for (const isolate of [false, true]) {
         const [{ duration, ...seen }] = notes.of('onResponseSent') as [{ duration: number }];
         assert.deepEqual(seen, { ...same, status: 200 });
         assert.ok(typeof duration === 'number' && duration > 0);
-        assert.deepEqual(notes.of('onResponseSent keys'), [[...COMMON, 'duration', 'status'].sort()]);
+        assert.deepEqual(await notes.until('onResponseSent keys'), [[...COMMON, 'duration', 'status'].sort()]);
         assert.deepEqual(notes.of('onError'), []);
       });
 
@@ -161,7 +161,7 @@ for (const isolate of [false, true]) {
         await (await post('down')).text();
         await notes.until('onError');
         for (const hook of HOOKS) {
-          const signals = notes.of(`${hook} signal`);
+          const signals = await notes.until(`${hook} signal`);
           assert.ok(signals.length > 0, hook);
           for (const signal of signals) assert.deepEqual(signal, [true, false], hook);
         }
@@ -173,8 +173,8 @@ for (const isolate of [false, true]) {
         assert.deepEqual(await notes.until('onError'), [
           { ...common('down', response), stage: 'callApi', status: 502 },
         ]);
-        assert.deepEqual(notes.of('onError error'), [[true, 'API call failed', []]]);
-        assert.deepEqual(notes.of('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
+        assert.deepEqual(await notes.until('onError error'), [[true, 'API call failed', []]]);
+        assert.deepEqual(await notes.until('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
         assert.deepEqual(notes.of('onResponseSent'), []);
       });
 
@@ -196,7 +196,7 @@ for (const isolate of [false, true]) {
             status: 404,
           },
         ]);
-        assert.deepEqual(notes.of('onError error'), [[true, 'Endpoint not found', []]]);
+        assert.deepEqual(await notes.until('onError error'), [[true, 'Endpoint not found', []]]);
         assert.deepEqual(notes.of('onHttpRequest'), [], 'no other hook sees such a request');
       });
 
