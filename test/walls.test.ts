@@ -31,7 +31,7 @@ const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp
   ['plugins-sdk/testing/', /^(?:kernel|plugins-sdk)\//, /./],
   ['plugins-sdk/', /^(?:kernel\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['builtins/explorer/client/', /^(?:builtins\/explorer|verify|plugins-sdk\/lib)\//, /./],
-  ['builtins/mcp/', /^(?:verify\/response\.ts|plugins-sdk\/(?!host\/|testing\/))/, /./],
+  ['builtins/mcp/', /^(?:builtins\/shared\/|verify\/response\.ts|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['builtins/index.ts', /^(?:builtins\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['builtins/', /^(?:builtins\/shared\/|plugins-sdk\/(?!host\/|testing\/))/, /./],
   ['config/', /^(?:config\/|plugins-sdk\/(?!testing\/))/, /./],

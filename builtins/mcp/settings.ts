@@ -9,6 +9,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { nameOf } from '../../plugins-sdk/openapi/components.ts';
+import { detailsOf } from '../shared/discovery.ts';
 
 function names(description: string) {
   return Type.Optional(Type.Array(Type.String(), { minItems: 1, description }));
@@ -45,13 +46,6 @@ export const mcpKey = configKey(
   ),
 );
 
-/** Read only. */
-const openapiKey = configKey(
-  'settings',
-  'openapi',
-  Type.Optional(Type.Union([Type.Boolean(), Type.Object({ servers: Type.Optional(Type.Array(Type.String())) })])),
-);
-
 type Config = Readonly<Record<string, unknown>>;
 
 /** The settings, where the built-in is on. */
@@ -66,9 +60,7 @@ export function pathOf({ path = '/mcp' }: McpSettings): string {
 
 /** The URLs at which the service says that clients reach it. */
 export function serversIn(config: Config): readonly URL[] {
-  const openapi = openapiKey.in(config);
-  const servers = typeof openapi === 'object' ? (openapi.servers ?? []) : [];
-  return servers.flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
+  return detailsOf(config).servers.flatMap((url) => (URL.canParse(url) ? [new URL(url)] : []));
 }
 
 /** The names that a page of another site cannot have its browser ask for (DNS rebinding). */
