@@ -1,6 +1,6 @@
 import { definePlugin, type Endpoint, JsonText, objectSchema, type Route } from '../plugins-sdk/index.ts';
 import type { OpenApiObject } from '../plugins-sdk/openapi/part.ts';
-import { memberAt, operationOf } from './shared/described.ts';
+import { bodySchemaOf, memberAt, operationOf } from './shared/described.ts';
 import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from './shared/discovery.ts';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -30,15 +30,7 @@ function accessTo(operation: unknown): string {
 
 function lineOf(document: OpenApiObject, endpoint: Endpoint, config: Config): string {
   const operation = operationOf(document, endpoint);
-  const schema = memberAt(
-    operation,
-    'requestBody',
-    'content',
-    'application/json',
-    'schema',
-    'properties',
-    'parameters',
-  );
+  const schema = memberAt(bodySchemaOf(document, endpoint), 'properties', 'parameters');
   const required = memberAt(schema, 'required');
   const names = Object.keys(Object(memberAt(schema, 'properties')));
   const said = names.map((name) => (Array.isArray(required) && required.includes(name) ? `${name} (required)` : name));

@@ -2,7 +2,7 @@ import type { Endpoint } from '../../plugins-sdk/index.ts';
 import type { OpenApiObject } from '../../plugins-sdk/openapi/part.ts';
 import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { memberAt, operationOf } from '../shared/described.ts';
+import { bodySchemaOf, memberAt, operationOf } from '../shared/described.ts';
 
 /** What is said of a request, and of its answer. */
 interface Discovered {
@@ -52,7 +52,7 @@ export function bazaarExtension({ inputSchema, input, example }: Discovered) {
 /** What the OpenAPI document says of an endpoint, the most telling first: a header holds only so much. */
 export function bazaarExtensions(document: OpenApiObject, endpoint: Pick<Endpoint, 'id'>) {
   const operation = operationOf(document, endpoint);
-  const asked = askedOf(memberAt(operation, 'requestBody', 'content', 'application/json', 'schema'), document);
+  const asked = askedOf(bodySchemaOf(document, endpoint), document);
   const answered = memberAt(operation, 'responses');
   const content = memberAt(memberAt(answered, '200') ?? memberAt(answered, '202'), 'content');
   const [media] = isRecord(content) ? Object.values(content) : [];

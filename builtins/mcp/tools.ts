@@ -3,6 +3,7 @@ import type { Endpoint, Services } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { OpenApiObject, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { bodySchemaOf, memberAt } from '../shared/described.ts';
 import { labelOf, toolName } from './settings.ts';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
@@ -30,10 +31,6 @@ function whole(schema: unknown, schemas: unknown): unknown {
   return { ...Object(target), ...Object.fromEntries(members.filter(([name]) => name !== '$ref')) };
 }
 
-function memberAt(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce((inner, name) => (isRecord(inner) ? inner[name] : undefined), value);
-}
-
 /** Models read all of it, and few look into a proof. */
 function shortened([name, schema]: [string, unknown]): [string, unknown] {
   const { type, description, ...rest } = Object(schema);
@@ -53,9 +50,8 @@ function outputSchema(endpoint: Endpoint, { document, auth }: ServiceDescription
   return { $schema: DIALECT, type: 'object', anyOf: [signed, ...terms.map((schema) => whole(schema, schemas))] };
 }
 
-function inputSchema({ id }: Endpoint, { document }: ServiceDescription): Tool['inputSchema'] {
-  const body = memberAt(document, 'paths', `/endpoints/${id}`, 'post', 'requestBody', 'content', 'application/json');
-  const parameters = memberAt(body, 'schema', 'properties', 'parameters');
+function inputSchema(endpoint: Endpoint, { document }: ServiceDescription): Tool['inputSchema'] {
+  const parameters = memberAt(bodySchemaOf(document, endpoint), 'properties', 'parameters');
   const schemas = memberAt(document, 'components', 'schemas');
   return { $schema: DIALECT, ...Object(whole(parameters, schemas)), type: 'object' };
 }

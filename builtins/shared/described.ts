@@ -10,3 +10,8 @@ export function memberAt(value: unknown, ...path: readonly string[]): unknown {
 export function operationOf(document: OpenApiObject, { id }: { readonly id: string }): unknown {
   return memberAt(document, 'paths', `/endpoints/${id}`, 'post');
 }
+
+/** The schema of the body with which an endpoint is asked. */
+export function bodySchemaOf(document: OpenApiObject, endpoint: { readonly id: string }): unknown {
+  return memberAt(operationOf(document, endpoint), 'requestBody', 'content', 'application/json', 'schema');
+}
