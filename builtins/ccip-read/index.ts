@@ -20,8 +20,6 @@ const ccipReadKey = configKey(
   Type.Optional(Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' })),
 );
 
-/** What no endpoint has: whoever asks for it is let in like anybody else, and told that there is none. */
-const NO_ENDPOINT = `0x${'00'.repeat(32)}`;
 /** Bytes of a body, as of a request to an endpoint. */
 const BODY_LIMIT = 65_536;
 /** Refusals that every gateway would repeat. Clients try the next one after 5xx only, so that other refusals become 503. */
@@ -30,12 +28,22 @@ const WRONG = new Set([400, 404, 413, 422]);
 function responseTo({ status, headers, body }: AskedResponse): HttpResponse {
   const said = JSON.parse(body);
   if (status === 200) return { status, headers, body: JSON.stringify({ data: encodeAnswer(said) }) };
-  const isFinal = status >= 500 || WRONG.has(status);
-  return { status: isFinal ? status : 503, headers, body: JSON.stringify(refusalBody(String(said.error))) };
+  return { status: statusOf(status), headers, body: JSON.stringify(refusalBody(String(said.error))) };
+}
+
+function statusOf(status: number): number {
+  return status >= 500 || WRONG.has(status) ? status : 503;
+}
+
+/** A refusal to let a question in, in words and with a status that clients of gateways understand. */
+function notAdmitted(error: unknown): never {
+  if (!(error instanceof Refusal)) throw error;
+  const { status, message, headers, reason, failure } = error;
+  throw new Refusal(statusOf(status), message, { body: refusalBody(message), headers, reason, failure });
 }
 
 /** Asks as any client that has neither a key nor money. */
-function gateway({ endpoints, ask }: Pick<Services, 'endpoints' | 'ask'>) {
+function gateway({ endpoints, ask, admit }: Pick<Services, 'endpoints' | 'ask' | 'admit'>) {
   const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
   const asked = async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<AskedResponse> => {
     const endpoint = known.get(endpointId as `0x${string}`);
@@ -50,10 +58,8 @@ function gateway({ endpoints, ask }: Pick<Services, 'endpoints' | 'ask'>) {
       return responseTo(await asked(read(), exchange));
     } catch (error) {
       // A question that is wrong counts against the rate limit as well.
-      if (!(error instanceof Refusal)) throw error;
-      const counted = await ask(NO_ENDPOINT, {}, { as: exchange });
-      if (counted.status === 404) throw error;
-      return responseTo(counted);
+      if (error instanceof Refusal) await admit(exchange).catch(notAdmitted);
+      throw error;
     }
   };
 }
