@@ -8,7 +8,7 @@ import {
   StateKey,
   Type,
 } from '../plugins-sdk/index.ts';
-import type { Outcome } from '../plugins-sdk/kernel.ts';
+import type { RequestOutcome } from '../plugins-sdk/kernel.ts';
 
 /** Read only: without that port nobody can ask. */
 const metricsKey = configKey('settings', 'metrics', Type.Optional(Type.Unknown()));
@@ -99,7 +99,7 @@ export const status = definePlugin({
     for (const part of ['signers', 'breakers']) shown.show(part, () => []);
     shown.show('clients', () => recent.clients());
     shown.show('errors', () => recent.errors());
-    const concluded = (outcome: Outcome, exchange: Exchange) => {
+    const concluded = (outcome: RequestOutcome, exchange: Exchange) => {
       recent.count(clientName.get(exchange));
       if (outcome.kind !== 'refused') return;
       const reason = failureClassOf(outcome.refusal);

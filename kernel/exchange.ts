@@ -2,7 +2,7 @@ import { createAbortController } from './abort.ts';
 import type { Budget } from './budget.ts';
 import { type AbortSource, abort, ClientSignal, onAbort } from './client-signal.ts';
 import { ContextHolder } from './context-key.ts';
-import type { Endpoint, Hex, Outcome, Parameters } from './values.ts';
+import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
 export interface ExchangeInput {
   /** 32 random bytes. */
@@ -26,7 +26,7 @@ export class Exchange extends ContextHolder {
   /** Made when it is first asked for, or the client leaves. */
   #client: ClientSignal | undefined;
   #isDetached = false;
-  #outcome: Outcome | undefined;
+  #outcome: RequestOutcome | undefined;
   #budgets: Map<string, Budget> | undefined;
   #controller: AbortController | undefined;
 
@@ -96,7 +96,7 @@ export class Exchange extends ContextHolder {
   }
 
   /** How it ended, once that is certain; of a mode that answers first and works later, perhaps after its response. */
-  get outcome(): Outcome | undefined {
+  get outcome(): RequestOutcome | undefined {
     return this.#outcome;
   }
 
@@ -134,7 +134,7 @@ export class Exchange extends ContextHolder {
     },
 
     /** Its outcome becomes known. @returns whether it was not yet. */
-    conclude(exchange: Exchange, outcome: Outcome): boolean {
+    conclude(exchange: Exchange, outcome: RequestOutcome): boolean {
       const isFirst = exchange.#outcome === undefined;
       exchange.#outcome ??= Object.freeze(outcome);
       return isFirst;

@@ -10,8 +10,8 @@ import type {
   BodyStream,
   HttpRequest,
   HttpResponse,
-  Outcome,
   Question,
+  RequestOutcome,
   Run,
   SignedResponse,
 } from './values.ts';
@@ -223,7 +223,7 @@ export class RequestLifecycle {
     return refusal;
   }
 
-  #tellOutcome(outcome: Outcome): Awaitable<void> {
+  #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
     if (!control.conclude(this.#exchange, outcome)) return undefined;
     return this.#pipeline.hooks.ask('concluded', outcome, this.#exchange);
   }

@@ -153,7 +153,7 @@ export type Run = (options?: {
 }) => Promise<SignedResponse>;
 
 /** How a request ended; `abandoned`: the client left before there was an answer. */
-export type Outcome =
+export type RequestOutcome =
   | { readonly kind: 'signed'; readonly response: SignedResponse }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'abandoned' };
@@ -190,7 +190,7 @@ export interface Values {
   signed: Signed;
   proof: Proof;
   signedResponse: SignedResponse;
-  outcome: Outcome;
+  outcome: RequestOutcome;
   headers: Headers;
   status: number;
   refusal: Refusal;

@@ -16,7 +16,7 @@ import {
   type StateArea,
   StateKey,
 } from '../../plugins-sdk/index.ts';
-import type { Outcome } from '../../plugins-sdk/kernel.ts';
+import type { RequestOutcome } from '../../plugins-sdk/kernel.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../plugins-sdk/lib/http/json-rpc.ts';
 import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { Attempts } from '../shared/attempts.ts';
@@ -141,7 +141,7 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
     const given = await redemptions.refund(payment.ticket, !wantsRoom(refusal), payment.lost);
     await reports.end(payment.reported, exchange.endpoint, given ? 'refunded' : 'kept');
   };
-  return (outcome: Outcome, exchange: Exchange): Promise<void> | undefined => {
+  return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
     const take = attempts.drawn(exchange);
     // A request is counted once, however many payments its endpoint accepts.

@@ -1,6 +1,6 @@
 import { failureClasses, failureClassOf, upstreamClasses, upstreamClassOf } from '../../plugins-sdk/failure-class.ts';
 import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
-import type { Outcome, StageEvent } from '../../plugins-sdk/kernel.ts';
+import type { RequestOutcome, StageEvent } from '../../plugins-sdk/kernel.ts';
 import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
 
 /** Counts what failed by its class: requests, and answers that an upstream gave nothing for. */
@@ -28,7 +28,7 @@ export class Failures {
     );
   }
 
-  concluded(outcome: Outcome, { resolved }: Exchange): void {
+  concluded(outcome: RequestOutcome, { resolved }: Exchange): void {
     if (outcome.kind !== 'refused' || resolved === undefined) return;
     const reason = failureClassOf(outcome.refusal);
     if (reason !== undefined) this.#requests({ api: resolved.api, endpoint: resolved.name, reason }, 1);

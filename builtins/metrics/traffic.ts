@@ -1,5 +1,5 @@
 import type { Endpoint, Exchange } from '../../plugins-sdk/index.ts';
-import type { CallEvent, Outcome, StageEvent } from '../../plugins-sdk/kernel.ts';
+import type { CallEvent, RequestOutcome, StageEvent } from '../../plugins-sdk/kernel.ts';
 import type { Measure, Meters } from '../../plugins-sdk/meters.ts';
 
 /** Seconds of a stage: most do a few microseconds of work, some make a call. */
@@ -90,7 +90,7 @@ export class Traffic {
     if (exchange.resolved !== undefined) this.#requestSeconds(labels, seconds(exchange.elapsed()));
   }
 
-  concluded({ kind }: Outcome, exchange: Exchange): void {
+  concluded({ kind }: RequestOutcome, exchange: Exchange): void {
     if (exchange.resolved !== undefined) this.#outcomes({ ...endpointLabels(exchange), outcome: kind }, 1);
   }
 

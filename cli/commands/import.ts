@@ -34,7 +34,7 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const terminal = isAsked ? dialogue() : undefined;
   try {
     const imported = await imports(given, source, terminal);
-    const { text, summary } = await textOf(imported, file, before);
+    const { text, summary } = await configText(imported, file, before);
     await complain('note', [...imported.remarks, ...summary]);
     if (file === undefined) await print(text);
     else if (/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) await save(file, text, before);
@@ -102,7 +102,7 @@ function nothingIn(tree: Tree, leftOut: readonly string[]): string {
   return paths === 0 ? 'the document has no paths' : 'no operation of the document is wanted by --only and --include';
 }
 
-async function textOf(imported: Imported, file = '/config.yaml', before?: string) {
+async function configText(imported: Imported, file = '/config.yaml', before?: string) {
   const count = imported.apis.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
   const merged = before === undefined ? undefined : merge(before, imported);
   const text = merged?.text ?? fileText(imported);

@@ -23,7 +23,7 @@ interface LogEvent {
 export function lineWriter({ format, colour, worker }: LineForm): (event: LogEvent, fields: Fields) => string {
   const place = worker === undefined ? {} : { worker };
   const reserved = new Set([...RESERVED, ...Object.keys(place)]);
-  if (format === 'text') return (event, fields) => textOf(event, plain(fields, { ...place }, reserved), colour);
+  if (format === 'text') return (event, fields) => lineText(event, plain(fields, { ...place }, reserved), colour);
   const names = new FieldNames(reserved);
   const placeText = worker === undefined ? '' : `,"worker":${worker}`;
   return ({ level, time, message }, fields) => {
@@ -85,7 +85,7 @@ class FieldNames {
   }
 
   /** @returns nothing for a name that has to stand there in another form. */
-  textOf(name: string): string {
+  jsonPrefix(name: string): string {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const text = this.#reserved.has(name) || ODD_NAME.test(name) ? '' : `,"${name}":`;
@@ -107,7 +107,7 @@ function simpleMembersOf(
   for (const key in fields) {
     const value = fields[key];
     if (value === undefined) continue;
-    const name = names.textOf(key);
+    const name = names.jsonPrefix(key);
     if (name === '') return undefined;
     if (typeof value === 'string') {
       if (NEEDS_ESCAPE.test(value)) return undefined;
@@ -140,7 +140,7 @@ function jsonOf(members: Readonly<Record<string, unknown>>): string {
 
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 };
 
-function textOf(
+function lineText(
   { level, time, message }: LogEvent,
   fields: Readonly<Record<string, unknown>>,
   colour: boolean,

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../../kernel/exchange.ts';
 import { isRefusal } from '../../../kernel/refusal.ts';
 import type { StageName } from '../../../kernel/stages.ts';
-import type { HttpResponse, Outcome, SignedResponse } from '../../../kernel/values.ts';
+import type { HttpResponse, RequestOutcome, SignedResponse } from '../../../kernel/values.ts';
 import type { Plan } from './plan.ts';
 import { isSigned } from './sound.ts';
 
@@ -11,7 +11,7 @@ type RunState = 'pending' | 'answered' | 'refused' | 'not begun';
 export class Trace {
   readonly plan: Plan;
   readonly exchange: Exchange;
-  readonly settled = new Map<Exchange, Outcome['kind']>();
+  readonly settled = new Map<Exchange, RequestOutcome['kind']>();
   readonly runs: { state: RunState }[] = [];
   isServed = false;
   isOver = false;
@@ -35,7 +35,7 @@ export class Trace {
       this.blame(`${stage} was asked after concluded`);
   }
 
-  settle(outcome: Outcome, exchange: Exchange): void {
+  settle(outcome: RequestOutcome, exchange: Exchange): void {
     if (this.settled.has(exchange)) this.blame(`settled twice, as ${this.settled.get(exchange)} and ${outcome.kind}`);
     this.settled.set(exchange, outcome.kind);
   }

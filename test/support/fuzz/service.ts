@@ -2,7 +2,14 @@ import { control, Exchange } from '../../../kernel/exchange.ts';
 import { Pipeline } from '../../../kernel/pipeline.ts';
 import { type PluginSet, Registry } from '../../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
-import type { Endpoint, HttpRequest, HttpResponse, Outcome, Parameters, SignRequest } from '../../../kernel/values.ts';
+import type {
+  Endpoint,
+  HttpRequest,
+  HttpResponse,
+  Parameters,
+  RequestOutcome,
+  SignRequest,
+} from '../../../kernel/values.ts';
 import { contractsFor } from '../../../plugins-sdk/host/result-checks.ts';
 import type { CallEvent } from '../../../plugins-sdk/kernel.ts';
 import { randomId } from '../../../plugins-sdk/lib/eth/random-id.ts';
@@ -222,7 +229,7 @@ export class FuzzedService {
         await slowly('approve', exchange);
         this.#kept.keep(exchange.endpoint.id, answer);
       },
-      concluded: (outcome: Outcome, exchange: Exchange) => traceOf(exchange)?.settle(outcome, exchange),
+      concluded: (outcome: RequestOutcome, exchange: Exchange) => traceOf(exchange)?.settle(outcome, exchange),
       onResponseSent: (context: { readonly requestId: string }) => {
         const trace = traceOf(context);
         if (trace !== undefined) trace.sent += 1;
