@@ -17,7 +17,8 @@ import type { Core } from './installed.ts';
 import type { Offer } from './offer.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
-import { factsOf, type Purchase, type Purchases } from './purchases.ts';
+import { factsOf, type Purchase } from './purchase.ts';
+import type { Purchases } from './purchases.ts';
 import { type Terms, TYPE } from './terms.ts';
 
 const HEADER = 'payment-signature';

@@ -55,32 +55,33 @@ export function boundedFetch(client: HttpClient): typeof globalThis.fetch {
   };
 }
 
-/** Makes the headers of each request, by the last segment of its path. */
-type HeadersSource = NonNullable<FacilitatorConfig['createAuthHeaders']>;
+/** The headers of a request, by the last segment of its path. */
+type AuthHeaders = Awaited<ReturnType<NonNullable<FacilitatorConfig['createAuthHeaders']>>>;
 type Client = InstanceType<Core['HTTPFacilitatorClient']>;
 
 /** Who verifies payments and settles them on chain; nothing that it says is taken for granted. */
 export class Facilitator {
   readonly #verifying: Client;
   readonly #settling: Client;
+  readonly #describing: Client;
   readonly #timeouts: Timeouts;
   /** Of its URL. */
   readonly origin: string;
 
   constructor({ HTTPFacilitatorClient }: Core, terms: FacilitatorTerms, timeouts: Timeouts) {
     const { url, headers = {}, auth } = terms;
-    const headersFor = async (method: string, path: string) =>
-      auth === undefined
-        ? headers
-        : { ...headers, ...(await cdpHeaders(auth, method, `${url.replace(/\/+$/, '')}${path}`)) };
-    const clientWithTimeout = (milliseconds: number, createAuthHeaders: HeadersSource) => {
+    // Each has a client of its own, for which alone a token is signed.
+    const client = (path: 'verify' | 'settle' | 'supported', milliseconds: number) => {
+      const method = path === 'supported' ? 'GET' : 'POST';
+      const createAuthHeaders = async () => {
+        const token = auth && (await tokenFor(auth, method, `${url.replace(/\/+$/, '')}/${path}`));
+        return { [path]: { ...headers, ...token } } as AuthHeaders;
+      };
       return new HTTPFacilitatorClient({ url, timeoutMs: Math.max(Math.floor(milliseconds), 1), createAuthHeaders });
     };
-    this.#verifying = clientWithTimeout(timeouts.verify, async () => ({
-      verify: await headersFor('POST', '/verify'),
-      supported: await headersFor('GET', '/supported'),
-    }));
-    this.#settling = clientWithTimeout(timeouts.settle, async () => ({ settle: await headersFor('POST', '/settle') }));
+    this.#verifying = client('verify', timeouts.verify);
+    this.#settling = client('settle', timeouts.settle);
+    this.#describing = client('supported', timeouts.verify);
     this.#timeouts = timeouts;
     this.origin = new URL(url).origin;
   }
@@ -120,7 +121,7 @@ export class Facilitator {
   /** Networks of which it says that it settles exact payments of version 2 there. @throws FacilitatorFailure */
   async networks(): Promise<readonly string[]> {
     try {
-      const { kinds } = await this.#verifying.getSupported();
+      const { kinds } = await this.#describing.getSupported();
       return kinds
         .filter(({ x402Version, scheme }) => x402Version === 2 && scheme === 'exact')
         .map(({ network }) => network);
@@ -172,6 +173,16 @@ function stringOrEmpty(value: unknown): string {
 
 function codeOf(reason: unknown, otherwise: string): string {
   return typeof reason === 'string' && CODE.test(reason) ? reason : otherwise;
+}
+
+/** @throws FacilitatorFailure: the facilitator has heard nothing. */
+async function tokenFor(...asked: Parameters<typeof cdpHeaders>) {
+  try {
+    return await cdpHeaders(...asked);
+  } catch {
+    // What the library says of a key may quote it.
+    throw new FacilitatorFailure('no token could be signed with auth.keySecret', true);
+  }
 }
 
 function failureOf(what: string, error: unknown, timeout: number): FacilitatorFailure {

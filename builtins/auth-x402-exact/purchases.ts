@@ -1,32 +1,17 @@
-import { type PaymentFacts, payment as paidBy } from '../../plugins-sdk/context-keys.ts';
+import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import { addAnswerHeaders, type Exchange, type Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
 import type { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { Holds } from '../shared/payment-holds.ts';
 import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts';
-import { refusalOf, type Ticket, unavailable } from '../shared/payments.ts';
+import { refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
-import type { Asked, Facilitators } from './facilitators.ts';
+import type { Facilitators } from './facilitators.ts';
 import type { Identified } from './identifiers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
+import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
 import type { Sale } from './terms.ts';
-
-/** One request's hold on a payment that was verified. */
-export interface Purchase {
-  readonly ticket: Ticket;
-  readonly payment: Payment;
-  readonly facilitators: Facilitators;
-  /** The one that has found the payment good. */
-  readonly verifier: Facilitator;
-  readonly offer: Offer;
-  /** Where the client has given it an identifier. */
-  readonly identified: Identified | undefined;
-  /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
-  settlement?: Promise<void>;
-  /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */
-  isReleased?: true;
-}
 
 export interface PurchasesOptions {
   readonly holds: Holds;
@@ -166,6 +151,10 @@ export class Purchases {
       settlement = await facilitators.settle(verifier, () => !isTooLate(), ...askedOf(payment, offer));
     } catch (error) {
       if (!(error instanceof FacilitatorFailure)) throw error;
+      if (error.isUnsent) {
+        await this.#notSettled(purchase, exchange, record, error.message);
+        throw unavailable(error.message);
+      }
       this.#count(purchase, exchange, 'unknown');
       log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
       await records.open({ ...record, fate: 'unknown' });
@@ -187,14 +176,26 @@ export class Purchases {
         log.warn('a payment was settled whose client has left', saidOf(purchase, exchange, transaction));
       return;
     }
-    this.#count(purchase, exchange, 'unsettled');
     const { reason } = settlement;
+    await this.#notSettled(purchase, exchange, record, reason, transaction);
+    throw offer.refusal(reason, { headers });
+  }
+
+  /** Ends a purchase of which it is certain that it was not paid. @param transaction that failed, if one was sent. */
+  async #notSettled(
+    purchase: Purchase,
+    exchange: Exchange,
+    record: PaymentRecord,
+    reason: string,
+    transaction = '',
+  ): Promise<void> {
+    const { log, records } = this.#options;
+    this.#count(purchase, exchange, 'unsettled');
     const sent = transaction === '' ? {} : { transaction };
     log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
     await records.close({ ...record, fate: 'not settled', ...sent });
     await purchase.identified?.drop();
     await this.#giveBack(purchase);
-    throw offer.refusal(reason, { headers });
   }
 
   #count({ payment }: Purchase, { endpoint }: Exchange, outcome: 'settled' | 'unsettled' | 'unknown'): void {
@@ -216,41 +217,6 @@ export class Purchases {
       if (!(await holds.payments.refund(ticket, life, true))) await holds.payments.keep(ticket, life);
     });
   }
-}
-
-/** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
-function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
-  const { resource } = offer;
-  if (resource === undefined) throw new Error('an offer names its resource');
-  const echoed = offer.echoed(extensions);
-  const payload = { signature, authorization };
-  const sent = { x402Version: 2, resource, accepted: requirements, payload, ...(echoed && { extensions: echoed }) };
-  return [sent, requirements, authorization.from];
-}
-
-/** What is known of a payment before it is settled. */
-export function factsOf({ requirements, authorization }: Payment): PaymentFacts {
-  return { network: requirements.network, payer: authorization.from, nonce: authorization.nonce };
-}
-
-/** With which an operator finds the payment on the chain, and its request in the log. */
-function detailsOf({ payment }: Purchase, { requestId, endpoint }: Exchange) {
-  const { requirements, authorization } = payment;
-  const { network, asset, amount } = requirements;
-  const { from: payer, nonce } = authorization;
-  return { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
-}
-
-function recordOf(purchase: Purchase, exchange: Exchange, now: number): PaymentRecord {
-  const { authorization } = purchase.payment;
-  const { to: recipient, validBefore } = authorization;
-  const { payment, token } = purchase.ticket;
-  return { ...detailsOf(purchase, exchange), payment, token, recipient, validBefore, since: now, fate: 'settling' };
-}
-
-/** @param said by the facilitator, of a payment whose fate is not what it should be. */
-function saidOf(purchase: Purchase, exchange: Exchange, said: string) {
-  return { ...detailsOf(purchase, exchange), said };
 }
 
 /** What the state or the facilitator could not do, in a refusal. */

@@ -74,7 +74,8 @@ describe('x402-exact: facilitators', () => {
 
   describe('Coinbase’s', () => {
     for (const [name, [keySecret, alg, key]] of Object.entries(cdpKeys())) {
-      it(`gets a token with each request, made for it alone, by ${name}`, async () => {
+      it(`gets a token with each request, made for it alone, by ${name}`, async (t) => {
+        const signed = t.mock.method(crypto.subtle, 'sign');
         const tokens = new Set<string>();
         const checked =
           (path: '/verify' | '/settle' | '/supported'): Handler =>
@@ -96,6 +97,7 @@ describe('x402-exact: facilitators', () => {
         await assertSold(service);
         await first.untilRequested(`${BASE}/supported`);
         assert.equal(tokens.size, 5);
+        assert.equal(signed.mock.callCount(), 5);
         assert.doesNotMatch(JSON.stringify(service.logs), /facilitator/);
       });
     }
@@ -195,6 +197,24 @@ describe('x402-exact: facilitators', () => {
     await assertSold(service);
     assert.equal(asked(leaving, '/verify'), 1);
     assert.equal(asked(shop.facilitator, '/settle'), 1);
+    shop.upstream.json('/p', { price: 7 });
+  });
+
+  it('one for which no token can be signed has heard nothing: nothing was taken, and the payment is good yet', async () => {
+    const leaving = await startUpstream({ '/verify': shop.facilitator.true['/verify'] });
+    shop.upstream.on('/p', async (_, response) => {
+      await leaving.close();
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"price":7}');
+    });
+    // Of the right shape, and no key: its halves do not belong together.
+    const auth = { type: 'cdp', keyId: KEY_ID, keySecret: Buffer.alloc(64, 7).toString('base64') };
+    const service = await start([leaving.url, { url: first.url, auth }]);
+    const [had, headers] = [await shop.market.balance(alice.address), paidBy(await payloadFor(service, 'a/e', alice))];
+    await assertRefused(await service.post('a/e', {}, headers), 401, UNAVAILABLE);
+    assert.deepEqual([asked(first, '/settle'), await shop.market.balance(alice.address)], [0, had]);
+    const log = JSON.stringify(service.logs);
+    assert.match(log, /a payment was not settled.*no token could be signed with auth\.keySecret/);
+    assert.doesNotMatch(log, /it is not known whether a payment was settled/);
     shop.upstream.json('/p', { price: 7 });
   });
 
