@@ -1,9 +1,8 @@
 import type { Observer } from '../../kernel/observer.ts';
 import { type PluginSet, type Registration, Registry } from '../../kernel/registry.ts';
 import type { GuardOptions } from '../../kernel/tap.ts';
-import type { Vouchers } from '../results/answers.ts';
 import { observeAll } from './observe-all.ts';
-import { contractsFor } from './result-checks.ts';
+import { contractsFor, type ServiceFacts } from './result-checks.ts';
 
 /** Plugins that are ready to serve, and one observer that tells those of all of them. */
 export interface ObservedPlugins extends PluginSet {
@@ -13,16 +12,16 @@ export interface ObservedPlugins extends PluginSet {
 /**
  * Registers plugins whose behaviour was checked, the first first.
  * @param complain told of every failure after which a request goes on.
- * @param vouchers whose answers pass that no request of this process has made; default none.
+ * @param facts of the service; default one without signers, whose `resolve` may make endpoints.
  * @throws RegistrationError
  */
 export function createPluginSet(
   registrations: readonly Registration[],
   complain: GuardOptions['complain'],
-  vouchers: Vouchers = { signers: [], now: Date.now },
+  facts: ServiceFacts = { signers: [], now: Date.now },
 ): ObservedPlugins {
   const observer: Observer = {};
-  const registry = new Registry({ contracts: contractsFor(vouchers), complain, observer });
+  const registry = new Registry({ contracts: contractsFor(facts), complain, observer });
   for (const registration of registrations) registry.register(registration);
   const plugins = registry.seal();
   const complainOf = (plugin: string, error: unknown) => complain({ plugin, stage: 'observe', requestId: '', error });

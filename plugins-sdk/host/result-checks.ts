@@ -52,6 +52,15 @@ function endpointOf(value: unknown): Endpoint {
   return value as unknown as Endpoint;
 }
 
+/** Built-ins have prepared what they know of each of these. */
+function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
+  const known: ReadonlySet<unknown> = new Set(endpoints);
+  return (value) => {
+    ensure(known.has(value), 'it must be one of services.endpoints, and no copy of one');
+    return value as Endpoint;
+  };
+}
+
 /** Frozen ones are not looked through again. */
 function parametersOf(value: unknown): Parameters {
   ensure(isRecord(value), 'it must be an object of parameters');
@@ -194,8 +203,14 @@ function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestio
   return value;
 }
 
+/** What plugins return is checked against. */
+export interface ServiceFacts extends Vouchers {
+  /** What `resolve` chooses from; absent where any endpoint of the right shape will do. */
+  readonly endpoints?: readonly Endpoint[] | undefined;
+}
+
 /** How what plugins return is read, stage by stage: by the kind of value, or by the public hook. */
-export function contractsFor(vouchers: Vouchers): Contracts {
+export function contractsFor(facts: ServiceFacts): Contracts {
   return {
     contexts: publicHooks,
     // One that is parsed when it is looked at is frozen then.
@@ -207,7 +222,7 @@ export function contractsFor(vouchers: Vouchers): Contracts {
     results: {
       allowed: yes,
       approved: (value) => void yes(value),
-      endpoint: endpointOf,
+      endpoint: facts.endpoints === undefined ? endpointOf : oneOf(facts.endpoints),
       parameters: parametersOf,
       variation: variationOf,
       question: questionOf,
@@ -215,7 +230,7 @@ export function contractsFor(vouchers: Vouchers): Contracts {
       signedResponse: (value, [question, exchange]) => {
         const answer = signedResponseOf(value);
         const { requestHash } = question as Question;
-        requireAnswer(answer, { endpointId: (exchange as Exchange).endpoint.id, requestHash }, vouchers);
+        requireAnswer(answer, { endpointId: (exchange as Exchange).endpoint.id, requestHash }, facts);
         return answer;
       },
       response: (value, [given]) => readResponse(value, given),

@@ -66,7 +66,7 @@ export async function createHarness(
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget, credentials, repeats: repeatingModesOf(definition), plugin: behaviour }],
     ({ stage, requestId, error }) => complaints.push(complaint(stage, requestId, errorText(error))),
-    { signers: [services.node], now: () => services.now() },
+    { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
   );
   const subject = { hooks, observer, taps, requested, complaints, background };
   const { keys, budget: limit } = options;

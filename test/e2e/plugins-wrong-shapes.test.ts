@@ -9,6 +9,7 @@ import { startUpstream } from '../support/upstream.ts';
 describe('what an inner function of a plugin returns wrongly is a 500, and the log names the member', () => {
   const shape = (why: string) => `returned something of the wrong shape: ${why}`;
   const cases: readonly [hook: string, returned: string, why: string][] = [
+    ['resolve', '{ ...endpoints[0] }', shape('it must be one of services.endpoints, and no copy of one')],
     ['encode', "{ bytes: '01secret', field: 'data', value: 1 }", shape('bytes must be 0x hex')],
     ['encode', "{ byte: '0x01', field: 'data', value: 1 }", 'returned a member "byte", did you mean "bytes"?'],
     ['callApi', "{ status: 'secret', data: 1 }", shape('status must be an integer')],
@@ -27,7 +28,7 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
       const isTable = hook === 'authenticate' || hook === 'present';
       const made = isTable ? returned : `() => (${returned})`;
       const odd = `export default { name: 'odd', auth: { token: { type: 'object' } }, modes: ['mine'],
-        setup: () => ({ hooks: { ${hook}: ${made} } }) };`;
+        setup: ({ endpoints }) => ({ hooks: { ${hook}: ${made} } }) };`;
       const { files, plugins } = pluginFiles({ odd });
       const endpoint = {
         ...(hook === 'authenticate' && { auth: { type: 'token' } }),
