@@ -14,6 +14,7 @@ import {
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
 import { type Given, UsageError } from '../arguments.ts';
+import { printJson } from '../json-output.ts';
 import { definitions } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
@@ -27,6 +28,8 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const file = out === undefined ? undefined : userPath(out);
   const before = await existing(file, out, given);
   const isAsked = file !== undefined && !given.flag('yes');
+  const isJson = given.flag('json');
+  if (isAsked && isJson) throw new UsageError('option --json asks no question: add --yes to write the file');
   if (isAsked && !(process.stdin.isTTY && process.stderr.isTTY))
     throw new UsageError('there is no terminal to ask whether to write the file: add --yes');
   // Only for the proxies that it names: what the document becomes depends on the document alone.
@@ -34,15 +37,23 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const terminal = isAsked ? dialogue() : undefined;
   try {
     const imported = await imports(given, source, terminal);
-    const { text, summary } = await configText(imported, file, before);
-    await complain('note', [...imported.remarks, ...summary]);
-    if (file === undefined) await print(text);
+    const { text, added, kept } = await configText(imported, file, before);
+    const notes = [...imported.remarks, ...kept];
+    if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
+    if (file === undefined && !isJson) await print(text);
+    else if (file === undefined) await printJson({ ok: true, config: text, ...told(imported, added, notes) });
     else if (/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) await save(file, text, before);
     else return 1;
+    if (file !== undefined && isJson) await printJson({ ok: true, file, ...told(imported, added, notes) });
     return 0;
   } finally {
     terminal?.close();
   }
+}
+
+/** What programs read of an import, besides the config. */
+function told({ leftOut }: Imported, added: number, notes: readonly string[]) {
+  return { added, notes, leftOut: leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest })) };
 }
 
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
@@ -55,9 +66,10 @@ async function imports(given: Given, source: string, terminal?: Dialogue): Promi
   const options = { ...optionsOf(given, source, words ?? ''), neighbour, builtins: definitions() };
   const imported = await importDocument(tree, options);
   const lines = leftOutLines(imported.leftOut);
-  await complain('left out', lines);
-  if (imported.apis.length === 0) throw new Error(`${source}: ${nothingIn(tree, lines)}`);
-  return imported;
+  if (!given.flag('json')) await complain('left out', lines);
+  if (imported.apis.length > 0) return imported;
+  const error = new Error(`${source}: ${nothingIn(tree, lines)}`);
+  throw given.flag('json') ? Object.assign(error, { lines: [...lines, error.message] }) : error;
 }
 
 /** @param words methods and patterns that were asked for. @throws UsageError */
@@ -112,8 +124,7 @@ async function configText(imported: Imported, file = '/config.yaml', before?: st
     );
   // What was made is read as it will be read.
   await loadConfig({ file, tree: parseConfig(text, file), env: {}, builtins: definitions(), allowUnset: true });
-  const added = merged?.added ?? count;
-  return { text, summary: [...(merged?.kept ?? []), `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`] };
+  return { text, added: merged?.added ?? count, kept: merged?.kept ?? [] };
 }
 
 interface Dialogue {

@@ -144,14 +144,14 @@ export const commands: readonly CommandSpec[] = [
     name: 'import',
     argument: 'file|url',
     description: 'Make a config of an OpenAPI document',
-    options: [...importOptions, env],
+    options: [...importOptions, env, json],
     run: async (given, source) => (await import('./import.ts')).importOpenApi(given, source),
   },
   {
     name: 'try',
     argument: 'api/endpoint',
     description: 'Ask an upstream once, and print what could be signed of its answer',
-    options: [config, param, env],
+    options: [config, param, env, json],
     run: async (given, name) => (await import('./try.ts')).tryOnce(given, name),
   },
   {

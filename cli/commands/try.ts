@@ -1,6 +1,7 @@
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Given } from '../arguments.ts';
+import { printJson } from '../json-output.ts';
 import { type TriedValue, tryEndpoint } from '../service/trial.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
@@ -24,6 +25,10 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     (endpoint) => parametersFor(endpoint, texts),
     log,
   );
+  if (given.flag('json')) {
+    await printJson({ ok: true, data, values, ...(own && { own: { ...own, value: undefined } }) });
+    return 0;
+  }
   const lines = JSON.stringify(data, undefined, 2).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [

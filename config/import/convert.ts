@@ -33,6 +33,8 @@ export interface Imported {
   readonly suggestions: ReadonlyMap<ImportedEndpoint, readonly Block[]>;
   /** What operators should know beside. */
   readonly remarks: ReadonlySet<string>;
+  /** All operations of the document, wanted or not, such as `GET /pets`. */
+  readonly operations: ReadonlySet<string>;
   /** As it calls itself. */
   readonly title: string;
 }
@@ -59,6 +61,7 @@ export class Conversion implements Imported {
   readonly leftOut: LeftOut[] = [];
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
   readonly remarks = new Set<string>();
+  readonly operations = new Set<string>();
   readonly title: string;
   readonly #document: ApiDocument;
   readonly #options: ImportOptions;
@@ -85,6 +88,7 @@ export class Conversion implements Imported {
   #add(operation: Operation): void {
     const { method, path, block } = operation;
     const { operationId, deprecated } = block;
+    this.operations.add(`${method} ${literal(encoded(path))}`);
     const name = nameOf(
       typeof operationId === 'string' ? operationId : '',
       nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'),

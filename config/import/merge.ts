@@ -41,7 +41,7 @@ export function merge(text: string, imported: Imported): Merged {
     } else {
       const endpoints = seqOf(block.get('endpoints'), text, `endpoints of ${block.get('name')}`);
       const missing = withoutKnown(endpoints, api.endpoints);
-      kept.push(...differences(block, api));
+      kept.push(...differences(block, api), ...goneFrom(imported, api, block, endpoints));
       added += missing.length;
       if (missing.length > 0) insertions.push(insertion(text, endpoints, itemsText(missing, imported)));
     }
@@ -79,6 +79,16 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
   return Object.keys(api.headers)
     .filter((name) => !has.includes(name.toLowerCase()))
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
+}
+
+/** Endpoints of which the document says nothing; a path may have got a query. */
+function goneFrom({ operations }: Imported, api: ImportedApi, block: YAMLMap, endpoints: YAMLSeq): string[] {
+  const names = new Set(api.endpoints.map(({ name }) => name.toLowerCase()));
+  return endpoints.items.filter(isMap).flatMap((each) => {
+    const request = `${each.get('method') ?? 'GET'} ${String(each.get('path')).replace(/\?.*/s, '')}`;
+    const isKnown = operations.has(request) || names.has(String(each.get('name')).toLowerCase());
+    return isKnown ? [] : [`${block.get('name')}/${each.get('name')} (${request}) is not in the document, and stays`];
+  });
 }
 
 /** Names of variables come from titles, so that a document can have those of another one. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AbiCoder, getBytes, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
+import { faults, startUpstream } from '../support/upstream.ts';
 import { folderWith, runCli } from './run.ts';
 import { configText, endpointId, specifications } from './service-config.ts';
 
@@ -212,5 +214,77 @@ describe('plugins --json', () => {
     const text = configText().replace("version: '1.0'", '');
     const { code, stderr, result } = await runJson(t, { 'c.yaml': text }, 'plugins', '-c', 'c.yaml');
     assert.deepEqual([code, stderr, result.ok, result.errors[0].path], [1, '', false, 'version']);
+  });
+});
+
+describe('import --json', () => {
+  const document = {
+    openapi: '3.0.3',
+    info: { title: 'Coins', version: '1' },
+    servers: [{ url: 'https://coins.example' }],
+    paths: {
+      '/price': {
+        get: { parameters: [{ name: 'filter', in: 'query', schema: { type: 'object' } }], responses: {} },
+        head: { responses: {} },
+      },
+    },
+  };
+  const files = { 'api.json': JSON.stringify(document) };
+  const leftOut = [
+    {
+      ...{ what: 'query parameter "filter"', at: 'GET /price' },
+      reason: 'is an object, which only a body can carry',
+    },
+    { at: 'HEAD /price', reason: 'the method HEAD cannot be configured' },
+  ];
+
+  it('has the config, or where it is, and what was left out', async (t) => {
+    const { cwd, code, stderr, result } = await runJson(t, files, 'import', 'api.json');
+    assert.deepEqual([code, stderr], [0, '']);
+    const { config, ...told } = result;
+    assert.match(config, /\n {8}path: \/price\n$/);
+    assert.deepEqual(told, { ok: true, added: 1, notes: [], leftOut });
+    const { stdout } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--yes', '--json'], { cwd });
+    assert.deepEqual(JSON.parse(stdout), { ok: true, file: join(cwd, 'c.yaml'), added: 1, notes: [], leftOut });
+    assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), config);
+  });
+
+  it('asks no question, and has the reasons why there is nothing', async (t) => {
+    const asked = await runJson(t, files, 'import', 'api.json', '--out', 'c.yaml');
+    const question = { message: 'option --json asks no question: add --yes to write the file' };
+    assert.deepEqual([asked.code, asked.result], [1, { ok: false, errors: [question] }]);
+    const { code, stderr, result } = await runJson(t, files, 'import', 'api.json', '--only', 'HEAD');
+    assert.deepEqual([code, stderr], [1, '']);
+    assert.deepEqual(result.errors, [
+      { message: 'HEAD /price: the method HEAD cannot be configured' },
+      { message: 'api.json: no endpoint can be made of it, for the reasons above' },
+    ]);
+  });
+});
+
+describe('try --json', () => {
+  it('has the answer, its values, and what each would sign', async (t) => {
+    const upstream = await startUpstream({ '*': faults.json({ price: 12.5, at: null, name: 'ETH' }) });
+    t.after(() => upstream.close());
+    const endpoint = { name: 'eth', path: '/p', encoding: { type: 'int256', path: '$.name' } };
+    const apis = [{ name: 'p', url: upstream.url, auth: { type: 'free' }, endpoints: [endpoint] }];
+    const words = ['try', 'p/eth', '-c', 'c.yaml'];
+    const files = { 'c.yaml': JSON.stringify({ version: '1.0', apis }) };
+    const { code, stderr, result } = await runJson(t, files, ...words);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(result, {
+      ok: true,
+      data: { at: null, name: 'ETH', price: 12.5 },
+      values: [
+        { path: '$.name', value: 'ETH', type: 'string', signs: '"ETH"' },
+        { path: '$.price', value: 12.5, type: 'int256', times: '1e18', signs: '12500000000000000000' },
+      ],
+      own: { type: 'int256', path: '$.name', refused: result.own.refused },
+    });
+    assert.equal(typeof result.own.refused, 'string');
+    upstream.on('*', faults.serverError());
+    const failed = await runJson(t, files, ...words);
+    const message = 'p/eth: 502 API call failed (upstream status 500)';
+    assert.deepEqual([failed.code, failed.result], [1, { ok: false, errors: [{ message }] }]);
   });
 });

@@ -231,7 +231,7 @@ ${helpOption}`,
     ],
     [
       'import',
-      'import <file|url> [--out <file>] [--merge] [--only <methods>]… [--include <pattern>]… [--url <url>] [--refs] [--yes] [--env <path>]',
+      'import <file|url> [--out <file>] [--merge] [--only <methods>]… [--include <pattern>]… [--url <url>] [--refs] [--yes] [--env <path>] [--json]',
       `  --out <file>         Where to write it (default: stdout)
   --merge              Add to that file what it lacks, and leave the rest as it is
   --only <methods>     Such as GET or GET,POST
@@ -239,12 +239,12 @@ ${helpOption}`,
   --url <url>          The upstream, in place of its servers
   --refs               Read documents beside it that it refers to: below its folder, or of its server
   --yes                Write without a question
-${envOption}${helpOption}`,
+${envOption}${jsonOption}${helpOption}`,
     ],
     [
       'try',
-      'try <api/endpoint> -c <file> [--param <name=text>]… [--env <path>]',
-      `${configOption}  --param <name=text>  A parameter of the request\n${envOption}${helpOption}`,
+      'try <api/endpoint> -c <file> [--param <name=text>]… [--env <path>] [--json]',
+      `${configOption}  --param <name=text>  A parameter of the request\n${envOption}${jsonOption}${helpOption}`,
     ],
     ['openapi', 'openapi -c <file> [--env <path>]', `${configOption}${envOption}${helpOption}`],
     [

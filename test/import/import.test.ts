@@ -387,6 +387,27 @@ apis:
     assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), text);
   });
 
+  it('is merged with a word on each endpoint that the document does not have, chosen or not', async (t) => {
+    const symbol = { name: 'symbol', in: 'path', fixed: 'ETH' };
+    const endpoints = [
+      { name: 'eth', path: '/price/{symbol}?fresh=1', parameters: [symbol] },
+      { name: 'old', path: '/old', method: 'POST' },
+      { name: 'orders', path: '/orders', method: 'POST' },
+    ];
+    const auth = { type: 'free' };
+    const apis = [
+      { name: 'mine', url: 'https://eu.example.com/v1', auth, headers: { Authorization: 'a' }, endpoints },
+      { name: 'other', url: 'https://other.example', auth, endpoints },
+    ];
+    const cwd = await withFile(t, { 'c.yaml': stringify({ version: '1.0', apis }, { aliasDuplicateObjects: false }) });
+    const args = ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes', '--only', 'GET'];
+    const { stderr } = await runCli(t, args, { cwd });
+    assert.deepEqual(
+      stderr.split('\n').filter((line) => line.includes('is not in the document')),
+      ['note: mine/old (POST /old) is not in the document, and stays'],
+    );
+  });
+
   it('is not merged where another API has the name, or where there is no place', async (t) => {
     const api = (rest: string) =>
       `version: '1.0'\napis:\n  - name: coin-prices\n    auth: { type: free }\n    ${rest}\n`;
