@@ -16,8 +16,8 @@ import type { LogLine, Serve, ServedPlugin, ServiceConfig, TestService } from '.
 import { DRAIN_TIME_MS } from '../service/drain.ts';
 import { Generation } from '../service/generation.ts';
 import { definitions } from '../service/index.ts';
-import { openState } from '../service/shared-state.ts';
 import { Signers } from '../service/signers.ts';
+import { openState } from '../service/state-engine.ts';
 import { openIn, requestOf } from './in-process.ts';
 
 /** A whole service of a config that is no file, with a plugin that is no module, and with no port. */

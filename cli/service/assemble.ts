@@ -19,7 +19,7 @@ import type { ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { packageVersion } from '../surroundings.ts';
 import { messageOf } from '../text.ts';
-import { stateDependency } from './shared-state.ts';
+import { stateDependency } from './state-engine.ts';
 
 /** What a set of plugins needs besides its config. */
 export interface Surroundings

@@ -27,8 +27,9 @@ import { publicKeyWarning } from './public-keys.ts';
 import type { Environment, ReadVariables } from './reload-faults.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
-import { openState, type StateClient } from './shared-state.ts';
+import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
+import { openState } from './state-engine.ts';
 
 export interface ServiceOptions {
   /** Absolute path of the config file. */

@@ -6,8 +6,9 @@ import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
-import { isSameState, type StateClient } from './shared-state.ts';
+import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
+import { isSameState } from './state-engine.ts';
 
 /** What a reload changes and what it cannot change, a line each. */
 interface Differences {

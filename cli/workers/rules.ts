@@ -2,7 +2,7 @@ import { ConfigErrors, type LoadedConfig } from '../../config/index.ts';
 import { error, warning } from '../../plugins-sdk/checks.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { definitionNames } from '../../plugins-sdk/former-names.ts';
-import { engineTypeOf } from '../service/shared-state.ts';
+import { engineTypeOf } from '../service/state-engine.ts';
 
 /**
  * Whether several processes can serve a config.

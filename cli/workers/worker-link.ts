@@ -8,8 +8,8 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Workers } from '../../plugins-sdk/workers.ts';
 import { signerAddressOf } from '../service/assemble.ts';
 import type { ServiceLog } from '../service/log.ts';
-import { stateOf } from '../service/shared-state.ts';
 import { ENVIRONMENT } from '../service/signers.ts';
+import { stateOf } from '../service/state-engine.ts';
 
 /** What a service is told that is one of several processes. */
 export interface WorkerLink {

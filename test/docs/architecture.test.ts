@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type Kind, stageNames, stageOf } from '../../kernel/stages.ts';
-import { PUBLISHED } from '../../tools/scripts/vendor.ts';
+import { PUBLISHED } from '../../tools/scripts/packages.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
 import { importsOf, sources } from '../support/imports.ts';

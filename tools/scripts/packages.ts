@@ -1,6 +1,9 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+/** Folders of code that are published. */
+export const PUBLISHED = ['kernel', 'http', 'builtins', 'plugins-sdk', 'config', 'cli', 'verify'];
+
 /** Parts of the built package as packages of their own, in its folder `packages/`: what checks answers, and what plugins are written with. */
 
 type Conditions = Readonly<Record<string, string>>;
@@ -36,34 +39,11 @@ function reached(base: string, files: readonly string[]): string[] {
   return [...seen].toSorted();
 }
 
-/** The packages that files import. */
-export function packagesOf(base: string, files: readonly string[]): Set<string> {
+/** Those of the service's dependencies that modules import, or declarations refer to. */
+function dependenciesOf(base: string, files: readonly string[], { dependencies }: Manifest): Record<string, string> {
   const texts = files.map((file) => readFileSync(join(base, file), 'utf8'));
-  return new Set(texts.flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name = '']) => name)));
-}
-
-/** The packages with the types of what declarations refer to, where these do not come with the package that they describe. */
-export function typePackages(names: ReadonlySet<string>, { devDependencies }: Manifest): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(devDependencies).filter(([name]) => /^@types\//.test(name) && names.has(name.slice(7))),
-  );
-}
-
-/** Packages that modules import, and those that declarations refer to. */
-function dependenciesOf(base: string, files: readonly string[], manifest: Manifest): Record<string, string> {
-  const isTypes = (file: string) => file.endsWith('.d.ts');
-  const inTypes = packagesOf(base, files.filter(isTypes));
-  const types = typePackages(inTypes, manifest);
-  const typed = [...inTypes].filter((name) => types[`@types/${name}`] === undefined);
-  const modules = packagesOf(
-    base,
-    files.filter((file) => !isTypes(file)),
-  );
-  const needed = new Set([...modules, ...typed]);
-  return {
-    ...Object.fromEntries(Object.entries(manifest.dependencies).filter(([name]) => needed.has(name))),
-    ...types,
-  };
+  const named = new Set(texts.flatMap((text) => [...text.matchAll(PACKAGE)].map(([, name]) => name)));
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => named.has(name)));
 }
 
 /** What all of them have, and what each says of itself. */
