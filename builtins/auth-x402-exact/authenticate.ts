@@ -12,8 +12,9 @@ import {
 import { Attempts } from '../shared/attempts.ts';
 import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
-import { type Identified, identifierIn, type Sold } from './identifiers.ts';
+import { identifierIn } from './identifiers.ts';
 import type { Core } from './installed.ts';
+import type { Entry, Sold } from './kept-answers.ts';
 import type { Offer } from './offer.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
@@ -41,7 +42,7 @@ export interface Means {
   readonly now: () => number;
   methodOf(method: AuthMethod): Method;
   offer(endpoint: Endpoint): Offer;
-  identifiedBy(payment: Payment, id: string): Identified;
+  identifiedBy(payment: Payment, id: string): Entry;
 }
 
 /** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
@@ -113,7 +114,7 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
  * @param verify has it verified. @throws Refusal
  */
 async function soldBefore(
-  identified: Identified,
+  identified: Entry,
   payment: Payment,
   verify: () => Promise<unknown>,
 ): Promise<Sold | undefined> {

@@ -31,8 +31,9 @@ import { bazaarExtensions } from './bazaar.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { boundedFetch, Facilitator } from './facilitator.ts';
 import { Facilitators } from './facilitators.ts';
-import { fingerprintOf, Identified, soldAgain } from './identifiers.ts';
+import { keyOfIdentifier } from './identifiers.ts';
 import { type Core, loadCore, requireCdp } from './installed.ts';
+import { Entry, fingerprintOf, KeptAnswers, MOST_KEYS, soldAgain } from './kept-answers.ts';
 import { Offer, requirementsOf } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
@@ -56,9 +57,6 @@ const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].m
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
 const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
 const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
-
-/** Identifiers of payments, each with an answer, that a process keeps where no engine does. */
-const MOST_IDENTIFIED = 4096;
 
 function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
   return auth.some(({ type }) => type === TYPE);
@@ -115,8 +113,9 @@ function meansOf(services: Services, core: Core, budget: number): Means {
   });
   const area =
     stateEngine?.area(`${TYPE} identifiers`) ??
-    states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_IDENTIFIED }));
-  const identifiedBy = (payment: Payment, id: string) => new Identified(area, log, payment, id, now());
+    states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
+  const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
+  const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
   return { core, now, methodOf, offer, identifiedBy };
 }
 
@@ -157,18 +156,20 @@ function behaviour(services: Services): Behaviour {
       return client.close();
     },
     operations: operationsOn({ payments: holds.payments, records, log, now }, client),
-    hooks: hooksOn(means, bought, { budget, counted, draw: attempts.in(services) }),
+    hooks: hooksOn(means, bought, { budget, node: services.node, counted, draw: attempts.in(services) }),
   };
 }
 
 interface HookOptions {
   /** Milliseconds for a request. */
   readonly budget: number;
+  /** The signer's address. */
+  readonly node: string;
   readonly counted: Measure<'outcome'>;
   draw(exchange: Exchange): Promise<void>;
 }
 
-function hooksOn(means: Means, bought: Purchases, { budget, counted, draw }: HookOptions): Taps {
+function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw }: HookOptions): Taps {
   return {
     authenticate: { [TYPE]: authenticator(means, bought, draw) },
     answer: (question, exchange) => {
@@ -177,7 +178,7 @@ function hooksOn(means: Means, bought: Purchases, { budget, counted, draw }: Hoo
       if (purchase?.identified) purchase.identified.fingerprint = fingerprintOf(question);
       const sold = repeats.get(exchange);
       if (sold === undefined) return undefined;
-      const answer = soldAgain(sold, question);
+      const answer = soldAgain(sold, question, node);
       if (sold.settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
       return answer;
     },

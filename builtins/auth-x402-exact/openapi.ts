@@ -3,6 +3,7 @@ import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
+import { FORMER_SIGNER, NO_PLACE, NO_ROOM, TOO_LONG } from './kept-answers.ts';
 import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
@@ -59,7 +60,7 @@ const headers = {
     schema: textSchema('^[A-Za-z0-9+/]+={0,2}$', 'JSON as base64'),
   },
   PaymentInProgress: {
-    description: 'Seconds to wait, where another request has this payment',
+    description: 'Seconds to wait, where another request has this payment or its payer has sent too many',
     schema: { type: 'integer', minimum: 0 },
   },
 };
@@ -83,8 +84,9 @@ export const openApiPart: OpenApiPart = {
         400: { errors: ['Invalid payment identifier'] },
         409: {
           description: 'What was bought by this payment identifier is not given',
-          errors: ['Payment identifier was used for another request', 'The answer is too long to be given again'],
+          errors: ['Payment identifier was used for another request', TOO_LONG, NO_ROOM, FORMER_SIGNER],
         },
+        429: { errors: [NO_PLACE], headers: { 'Retry-After': refTo('headers', 'PaymentInProgress') } },
         401: {
           description: 'Whether the payment is good could not be found out',
           errors: ['Payment verification unavailable', 'Too many x402 verification attempts — slow down'],

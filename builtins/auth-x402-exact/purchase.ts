@@ -4,7 +4,7 @@ import type { PaymentRecord } from '../shared/payment-records.ts';
 import type { Ticket } from '../shared/payments.ts';
 import type { Facilitator } from './facilitator.ts';
 import type { Asked, Facilitators } from './facilitators.ts';
-import type { Identified } from './identifiers.ts';
+import type { Entry } from './kept-answers.ts';
 import type { Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
 
@@ -17,7 +17,7 @@ export interface Purchase {
   readonly verifier: Facilitator;
   readonly offer: Offer;
   /** Where the client has given it an identifier. */
-  readonly identified: Identified | undefined;
+  readonly identified: Entry | undefined;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */

@@ -7,7 +7,7 @@ import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts
 import { refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
-import type { Identified } from './identifiers.ts';
+import type { Entry } from './kept-answers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
 import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
@@ -55,7 +55,7 @@ export class Purchases {
     facilitators: Facilitators,
     offer: Offer,
     isOver: () => boolean,
-    identified?: Identified,
+    identified?: Entry,
   ): Promise<Purchase> {
     const { holds } = this.#options;
     const { requirements, authorization } = payment;

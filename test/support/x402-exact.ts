@@ -68,7 +68,11 @@ export async function openMarket(chain: Chain): Promise<Market> {
 }
 
 /** The auth object that sells at {@link PRICE}. */
-export function exactTerms({ network, asset }: Market, facilitator: string, more: object = {}) {
+export function exactTerms(
+  { network, asset }: Pick<Market, 'network' | 'asset'>,
+  facilitator: string,
+  more: object = {},
+) {
   const extra = { name: 'Pay Token', version: '1' };
   const accept = { network, asset, amount: String(PRICE), payTo: RECIPIENT, extra, ...more };
   return { type: 'x402-exact', facilitator, accepts: [accept] };

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { folderWith } from '../cli/run.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { askedFor, exactTerms, paidBy } from '../support/x402-exact.ts';
+
+const hex = (bytes: number) => `0x${randomBytes(bytes).toString('hex')}`;
+const PAYER = `0x${'a1'.repeat(20)}`;
+const OTHER = `0x${'b2'.repeat(20)}`;
+const ASSET = `0x${'c3'.repeat(20)}`;
+/** Requests at once. */
+const WIDTH = 32;
+
+/** A service whose facilitator, a stand-in, finds each payment good and settles it. */
+async function start(t: TestContext, settings: object = {}) {
+  const upstream = await startUpstream();
+  t.after(() => upstream.close());
+  upstream.json('/verify', { isValid: true });
+  upstream.json('/settle', { success: true, transaction: hex(32), network: 'eip155:31337' });
+  upstream.json('/p', { price: 7 });
+  upstream.json('/long', 'x'.repeat(32_000));
+  const service = await startTestService({
+    server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
+    settings,
+    apis: [
+      {
+        ...{ name: 'a', url: upstream.url },
+        auth: exactTerms({ network: 'eip155:31337', asset: ASSET }, upstream.url),
+        endpoints: [
+          { name: 'e', path: '/p' },
+          { name: 'long', path: '/long' },
+        ],
+      },
+    ],
+  });
+  t.after(() => service.stop());
+  return service;
+}
+
+async function buyer(service: RunningService, endpoint: string) {
+  const { accepts, resource } = await askedFor(await service.post(endpoint));
+  const [accepted] = accepts;
+  return (from: string, id: string) => {
+    const validBefore = String(Math.floor(Date.now() / 1000) + 600);
+    const { payTo: to, amount: value } = accepted;
+    const authorization = { from, to, value, validAfter: '0', validBefore, nonce: hex(32) };
+    const extensions = { 'payment-identifier': { info: { required: false, id } } };
+    const payload = { signature: hex(65), authorization };
+    return service.post(endpoint, {}, paidBy({ x402Version: 2, resource, accepted, payload, extensions }));
+  };
+}
+
+const ids = (count: number) =>
+  Array.from({ length: count }, (_, index) => `identifier-${String(index).padStart(6, '0')}`);
+
+/** @returns how many of each status. */
+async function all(work: readonly (() => Promise<Response>)[]): Promise<Readonly<Record<number, number>>> {
+  const counts: Record<number, number> = {};
+  const left = [...work];
+  const turn = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const response = await next();
+      await response.arrayBuffer();
+      counts[response.status] = (counts[response.status] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: WIDTH }, turn));
+  return counts;
+}
+
+describe('x402-exact: room for answers that are kept', () => {
+  it('a payer who takes all of his share keeps nobody else out', async (t) => {
+    const service = await start(t);
+    const buy = await buyer(service, 'a/e');
+    const counts = await all(ids(2300).map((id) => () => buy(PAYER, id)));
+    assert.deepEqual(Object.keys(counts), ['200', '429']);
+    assert.ok(Number(counts[200]) >= 2048, JSON.stringify(counts));
+    const more = await Promise.all(ids(50).map((id) => buy(PAYER, `${id}-more`)));
+    const refused = more.find(({ status }) => status === 429);
+    assert.ok(refused);
+    assert.match(refused.headers.get('retry-after') ?? '', /^[12]$/);
+    await assertRefused(refused, 429, 'Too many payments with an identifier — slow down');
+    const other = await buy(OTHER, 'one-of-another-payer');
+    assert.equal(other.status, 200);
+    assert.equal(await (await buy(OTHER, 'one-of-another-payer')).text(), await other.text());
+  });
+
+  it('with state, a payer has so many bytes kept, and buys on', async (t) => {
+    const state = { type: 'file', path: join(await folderWith(t), 'state') };
+    const service = await start(t, { state });
+    const buy = await buyer(service, 'a/long');
+    const twelveMiB = ids(400);
+    assert.deepEqual(await all(twelveMiB.map((id) => () => buy(PAYER, id))), { 200: 400 });
+    // The same again by another authorisation, which the stand-in of a facilitator finds to be the payer's.
+    const again = await all(twelveMiB.map((id) => () => buy(PAYER, id)));
+    assert.deepEqual(Object.keys(again), ['200', '409']);
+    assert.ok(Number(again[200]) >= 255 && Number(again[200]) <= 300, JSON.stringify(again));
+    const other = await buy(OTHER, 'one-of-another-payer');
+    assert.equal(other.status, 200);
+    assert.equal(await (await buy(OTHER, 'one-of-another-payer')).text(), await other.text());
+  });
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
+import { Wallet } from 'ethers';
+import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
+import { folderWith } from '../cli/run.ts';
+import { assertRefused } from '../support/http.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+const ENGINE = 'engine of x402-exact-kept';
+/** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there. */
+let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
+Reflect.set(globalThis, ENGINE, (name: string) => {
+  const area = new MemoryArea();
+  if (name !== 'x402-exact identifiers') return area;
+  return {
+    get: async (key: string) => engine.found ?? area.get(key),
+    compareAndSet: async (...args: Parameters<MemoryArea['compareAndSet']>) =>
+      engine.isOdd && args[2]?.includes('"sold"') ? null : area.compareAndSet(...args),
+    takeTokens: area.takeTokens.bind(area),
+  };
+});
+const engineFile = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
+    area: globalThis[${JSON.stringify(ENGINE)}] });
+  const schema = { type: 'object', properties: {} };
+  export default { name: 'odd-engine', engines: { odd: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
+
+describe('x402-exact: answers that are kept for their payers', () => {
+  let shop: Shop;
+  let alice: Account;
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+  });
+  after(() => shop?.close());
+
+  const identified = async (service: RunningService, id: string) => {
+    const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id } };
+    return { ...(await payloadFor(service, 'a/e', alice)), extensions: { 'payment-identifier': extension } };
+  };
+  const buy = async (service: RunningService, id: string) =>
+    service.post('a/e', {}, paidBy(await identified(service, id)));
+
+  it('are not given again by another signer, which is said', async (t) => {
+    const state = { type: 'file', path: join(await folderWith(t), 'state') };
+    const config = shop.config({ e: {} }, { settings: { state } });
+    const former = await startTestService(config);
+    await verifyEncoded(await buy(former, 'before-the-rotation'), TEST_ADDRESS);
+    await former.stop();
+    const { address, privateKey } = Wallet.createRandom();
+    const service = await startTestService(config, { env: { SERVICE_PRIVATE_KEY: privateKey } });
+    t.after(() => service.stop());
+    const had = await shop.market.balance(alice.address);
+    const again = await buy(service, 'before-the-rotation');
+    await assertRefused(again, 409, 'The answer is of a former signer and is not given again');
+    assert.equal(await shop.market.balance(alice.address), had);
+    await verifyEncoded(await buy(service, 'after-the-rotation'), address);
+  });
+
+  const odd = async (t: TestContext) => {
+    engine = {};
+    const settings = { plugins: [{ source: './engine.mjs' }], state: { type: 'odd' } };
+    const service = await startTestService(shop.config({ e: {} }, { settings }), {
+      files: { 'engine.mjs': engineFile },
+    });
+    t.after(() => service.stop());
+    return service;
+  };
+
+  it('are given to who has paid, whatever goes wrong while they are kept', async (t) => {
+    const service = await odd(t);
+    engine = { isOdd: true };
+    const had = await shop.market.balance(alice.address);
+    await verifyEncoded(await buy(service, 'an-engine-that-is-odd'), TEST_ADDRESS);
+    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  });
+
+  it('and cannot be read, are no answer and cost nothing', async (t) => {
+    const service = await odd(t);
+    const had = await shop.market.balance(alice.address);
+    for (const found of ['{"sold":', 'null', '7']) {
+      engine = { found };
+      await assertRefused(await buy(service, 'what-somebody-wrote'), 401, 'Payment verification unavailable');
+    }
+    assert.equal(await shop.market.balance(alice.address), had);
+  });
+});
