@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { Parse } from 'typebox/value';
 import { checkAddress, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
 import {
@@ -19,6 +18,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { addressSchema, keys } from '../../plugins-sdk/keys.ts';
 import { checksumAddress } from '../../plugins-sdk/lib/eth/hex.ts';
+import { ethers } from '../../plugins-sdk/lib/process/lazy.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
@@ -26,8 +26,6 @@ import { Pool } from './pool.ts';
 import type { Bits, Connection } from './protocol.ts';
 import { reasonOf } from './reason.ts';
 import { spawnWorker } from './spawn.ts';
-
-const require = createRequire(import.meta.url);
 
 const widths = {
   euint8: 8,
@@ -162,9 +160,7 @@ async function encrypt(pool: Pool | undefined, target: EncryptionTarget, data: H
   const value = integerOf(data, signed, bits);
   if (pool === undefined) throw new Error('settings.fhe is not configured');
   const { handle, inputProof } = await pool.encrypt({ value, bits, contract }, signal);
-  // Loaded only now that it is needed, since loading takes long.
-  const { AbiCoder }: typeof import('ethers') = require('ethers');
-  const encoded = AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
+  const encoded = ethers().AbiCoder.defaultAbiCoder().encode(['bytes32', 'bytes'], [handle, inputProof]);
   if (!isHex(encoded)) throw new Error('the ciphertext cannot be encoded');
   return encoded;
 }

@@ -103,12 +103,12 @@ describe('the node of the host chain', () => {
   it('says what went wrong without its path, and says it to whoever waits for something else', async () => {
     for (const [handler, why] of [
       [faults.html(), 'the answer is no JSON'],
-      [faults.json([1]), 'the answer has another id than the call'],
+      [faults.json([1]), 'the answer is not JSON-RPC 2.0'],
       [faults.json(null), 'the answer is no object'],
-      [faults.json({ id: 2, result: '0x1' }), 'the answer has another id than the call'],
-      [reply({ error: { code: -32_000, message: 'quota of key secret-path' } }), 'the answer is an error'],
+      [reply({ id: 2, result: '0x1' }), 'the answer belongs to another question'],
+      [reply({ error: { code: -32_000, message: 'quota of key secret-path' } }), 'error -32000'],
       [reply({}), 'the answer has no result'],
-      [faults.serverError(), 'status 500'],
+      [faults.serverError(), 'HTTP status 500'],
       [faults.big(300_000), /^too-large: /],
       [faults.reset(), /^network: /],
     ] satisfies [Handler, string | RegExp][]) {

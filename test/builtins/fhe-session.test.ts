@@ -35,6 +35,6 @@ describe('a session with the relayer', () => {
 
   it('does not begin with a node that fails, however often it would be asked again', async () => {
     relayer.upstream.on(paths.rpc, faults.serverError());
-    await assert.rejects(openSession(connection), new Error('settings.fhe.rpcUrl, eth_chainId: status 500'));
+    await assert.rejects(openSession(connection), new Error('settings.fhe.rpcUrl, eth_chainId: HTTP status 500'));
   });
 });

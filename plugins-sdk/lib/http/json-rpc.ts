@@ -23,10 +23,11 @@ export interface JsonRpcLimits {
 /** A node that is asked one question at a time, over JSON-RPC 2.0. */
 export interface JsonRpc {
   /**
+   * @param params a list, or an object of names.
    * @returns the `result`, whatever its shape.
    * @throws JsonRpcFailure naming the method.
    */
-  ask(method: string, params: readonly unknown[], limits: JsonRpcLimits): Promise<unknown>;
+  ask(method: string, params: object, limits: JsonRpcLimits): Promise<unknown>;
 }
 
 /** Bytes of an answer: a receipt of some thousand events, or a block of some ten thousand transactions by their hashes. */
