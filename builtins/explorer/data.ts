@@ -1,6 +1,8 @@
 import type { DescribedAuth, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import type { PublicEndpoint } from './endpoint.ts';
 
+export type { Trial, TriedValue } from '../../plugins-sdk/services.ts';
+
 /** A type of `auth`, as far as the page can help with it. */
 export interface Access {
   readonly title: string;
@@ -24,6 +26,8 @@ export interface PageData {
   readonly openapi: boolean;
   /** Others whom to ask, too. */
   readonly operators?: readonly { readonly url: string; readonly signer: string }[];
+  /** Whether the operator may ask upstreams; said on the operator's machine alone. */
+  readonly isOperated?: boolean;
   /** In the order of the config. */
   readonly endpoints: readonly PublicEndpoint[];
   /** The types of `auth` that endpoints have and a plugin describes. */

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { configKey, definePlugin, type HttpResponse, Type } from '../../plugins-sdk/index.ts';
+import { configKey, definePlugin, type HttpResponse, type Static, Type } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
+import { isLocal, operatorRoute } from './operator.ts';
 import { pageReply } from './reply.ts';
 
 /** The origin goes into the Content Security Policy, where nothing of it may end a directive. */
@@ -16,13 +17,21 @@ const Operator = Type.Object(
   },
   { additionalProperties: false },
 );
-const Operators = Type.Object(
+const Options = Type.Object(
   {
-    operators: Type.Array(Operator, {
-      minItems: 1,
-      maxItems: 20,
-      description: 'Others whom the page asks, too, to show how far the answers are apart',
-    }),
+    operators: Type.Optional(
+      Type.Array(Operator, {
+        minItems: 1,
+        maxItems: 20,
+        description: 'Others whom the page asks, too, to show how far the answers are apart',
+      }),
+    ),
+    operatorToken: Type.Optional(
+      Type.String({
+        minLength: 16,
+        description: 'Lets whoever has it ask upstreams on the page, on this machine alone, without keys of clients',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -31,7 +40,7 @@ const explorerKey = configKey(
   'settings',
   'explorer',
   Type.Optional(
-    Type.Union([Type.Boolean(), Operators], {
+    Type.Union([Type.Boolean(), Options], {
       description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
     }),
   ),
@@ -55,40 +64,47 @@ export const explorer = definePlugin({
   name: 'explorer',
   budget: 'none',
   keys: [explorerKey],
-  setup({ config, endpoints, node, describe }) {
+  setup(services) {
+    const { config, endpoints, node, describe } = services;
     const chosen = explorerKey.in(config) ?? false;
     if (chosen === false) return {};
-    const operators = chosen === true ? {} : chosen;
+    const { operators, operatorToken }: Static<typeof Options> = chosen === true ? {} : chosen;
     const { title, description } = detailsOf(config).info;
     const about = {
       node,
       openapi: (openapiKey.in(config) ?? false) !== false,
       ...(title && { title }),
       ...(description && { description }),
-      ...operators,
+      ...(operators && { operators }),
     };
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
     const data = pageData(about, shown, described);
-    let page: HttpResponse | undefined;
+    let pages: { readonly public: HttpResponse; readonly local: HttpResponse } | undefined;
     return {
       start: async () => {
         template ??= readTemplate().catch((error) => {
           template = undefined;
           throw error;
         });
-        page = pageReply(await template, data);
+        const page = await template;
+        const isOperated = operatorToken !== undefined;
+        pages = {
+          public: pageReply(page, data),
+          local: pageReply(page, isOperated ? { ...data, isOperated } : data),
+        };
       },
       routes: [
         {
           method: 'GET',
           path: '/',
           admit: true,
-          handle: () => {
-            if (page === undefined) throw new Error('the explorer was not started');
-            return page;
+          handle: (_request, exchange) => {
+            if (pages === undefined) throw new Error('the explorer was not started');
+            return isLocal(exchange) ? pages.local : pages.public;
           },
         },
+        ...(operatorToken === undefined ? [] : [operatorRoute(operatorToken, services)]),
       ],
     };
   },

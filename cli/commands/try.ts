@@ -1,8 +1,9 @@
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import type { TriedValue } from '../../plugins-sdk/services.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
-import { type TriedValue, tryEndpoint } from '../service/trial.ts';
+import { tryEndpoint } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
@@ -19,12 +20,9 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   const texts = given.all('param').map(parameterOf);
   const warn = (message: string) => void complain('warning', [message]);
   const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
-  const { data, values, own } = await tryEndpoint(
-    { file, env },
-    name,
-    (endpoint) => parametersFor(endpoint, texts),
-    log,
-  );
+  const {
+    trial: { data, values, own },
+  } = await tryEndpoint({ file, env }, name, (endpoint) => parametersFor(endpoint, texts), log);
   if (given.flag('json')) {
     await printJson({ ok: true, data, values, ...(own && { own: { ...own, value: undefined } }) });
     return 0;

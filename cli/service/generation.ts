@@ -32,9 +32,13 @@ const STOP_TIMEOUT_MS = 5000;
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
 
+type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'background' | 'stateEngine';
+
+/** A config, and how the upstreams of its file are asked for its operator. */
+export interface ServedConfig extends LoadedConfig, Pick<Surroundings, 'tryEndpoint'> {}
+
 /** What all generations of a service have in common. */
-interface Shared
-  extends Omit<Surroundings, 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'background' | 'stateEngine'> {
+interface Shared extends Omit<Surroundings, Own> {
   readonly log: ServiceLog;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;

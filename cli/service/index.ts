@@ -14,6 +14,7 @@ import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 import type { Signing } from '../../plugins-sdk/signing/signers.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
@@ -21,6 +22,7 @@ import { checkTogether } from '../workers/rules.ts';
 import type { Prepared, WorkerLink } from '../workers/worker-link.ts';
 import { type AssembledPlugins, assemble, signerAddressOf } from './assemble.ts';
 import { type AskedOperation, askControl, Control, controlPaths, runOperation } from './control.ts';
+import type { ServedConfig } from './generation.ts';
 import { listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { publicKeyWarning } from './public-keys.ts';
@@ -30,6 +32,7 @@ import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
 import { openState } from './state-engine.ts';
+import { runTrial } from './trial.ts';
 
 export interface ServiceOptions {
   /** Absolute path of the config file. */
@@ -88,10 +91,10 @@ export async function startService(
   const signers = Signers.beside(file, env, log);
   const requests = { isJson: log.format === 'json', isTraced: false };
   const loadAlone = configLoader(file, definitions(signers, requests, link), signers, log, link);
-  const load: typeof loadAlone = (variables, announces) => {
+  const load = async (variables: Environment, announces: boolean): Promise<ServedConfig> => {
     // The plugins of this config are set up next: loads come one after the other.
     requests.isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
-    return loadAlone(variables, announces);
+    return { ...(await loadAlone(variables, announces)), tryEndpoint: trials({ file, env: variables }) };
   };
   const announces = link?.announces ?? true;
   const loaded = await load(env, announces);
@@ -189,16 +192,33 @@ function warnOfVariables(env: Environment, log: Log): void {
     if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
 
+const nothing = () => undefined;
+const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** A trial by the plugins of this program, see {@link runTrial}. */
+export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Parameters<typeof runTrial>>) {
+  const program = { file, env, builtins: definitions(throwAwaySigning()), assemble: assembleAside };
+  return runTrial(program, ...how);
+}
+
+type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+
+/** The same for an operator who looks at the service by a page: without what comes from variables, which may be secrets. */
+function trials(options: ServiceOptions): Services['tryEndpoint'] {
+  return async (name, parameters) => {
+    const { trial, hide } = await tryEndpoint(options, name, () => parameters, silent);
+    return JSON.parse(JSON.stringify(trial), (_key, value) => (typeof value === 'string' ? hide(value) : value));
+  };
+}
+
 /** Every stage with its taps, the routes and who observes, as the service of this config would have them, and who is isolated. */
 export async function describeService({
   file,
   env,
 }: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
-  const nothing = () => undefined;
-  const log: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  return { ...assembleAside(loaded, log), isolated };
+  return { ...assembleAside(loaded, silent), isolated };
 }
 
 /** The plugins of a config that serves nothing here. */
@@ -216,6 +236,7 @@ export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: Stat
     status: new StatusParts(),
     ask: () => Promise.reject(new Error('the service has not started')),
     admit: () => Promise.reject(new Error('the service has not started')),
+    tryEndpoint: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',
   });

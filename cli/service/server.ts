@@ -1,4 +1,3 @@
-import type { LoadedConfig } from '../../config/index.ts';
 import { Connections } from '../../http/connections.ts';
 import { createHttpServer } from '../../http/server.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
@@ -11,7 +10,7 @@ import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { NOT_RELOADED } from '../workers/messages.ts';
 import { fingerprintOf, type Prepared, quiet, type WorkerLink } from '../workers/worker-link.ts';
 import { DRAIN_TIME_MS, drain, drained, LONGEST_DRAIN_MS } from './drain.ts';
-import { Generation } from './generation.ts';
+import { Generation, type ServedConfig } from './generation.ts';
 import { addressOf, drainDelayOf } from './listener.ts';
 import { logSettings, type ServiceLog } from './log.ts';
 import { type Environment, faultsOf, type ReadVariables, readNow } from './reload-faults.ts';
@@ -25,7 +24,7 @@ import type { LastReload } from './status.ts';
 /** Milliseconds in which clients of a worker that leaves learn that their connection ends. */
 const LEAVE_DELAY_MS = 250;
 
-type Load = (env: Environment, announces: boolean) => Promise<LoadedConfig>;
+type Load = (env: Environment, announces: boolean) => Promise<ServedConfig>;
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
@@ -42,7 +41,7 @@ export class Server {
   readonly #generations = new Set<Generation>();
   #generation: Generation | undefined;
   /** What it started with: where it listens, whatever later configs say. */
-  #first: LoadedConfig | undefined;
+  #first: ServedConfig | undefined;
   #phase: Phase = 'starting';
   #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
   readonly #reloads = new ReloadQueue(true);
@@ -74,7 +73,7 @@ export class Server {
   }
 
   /** @param listening runs before anybody is told. @returns the URL that it listens on. */
-  async start(loaded: LoadedConfig, listening: () => Promise<void>): Promise<string> {
+  async start(loaded: ServedConfig, listening: () => Promise<void>): Promise<string> {
     const announces = this.#link?.announces ?? true;
     const [generation, say] = this.#generationOf(loaded, announces);
     this.#first = loaded;
@@ -150,7 +149,7 @@ export class Server {
     }
   }
 
-  async #prepare(loaded: LoadedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
+  async #prepare(loaded: ServedConfig, env: Environment, announces: boolean): Promise<Prepared | undefined> {
     const [old, first, signers] = [this.#current, this.#first ?? loaded, this.#signers];
     const [next, say] = this.#generationOf(loaded, announces, old);
     try {
@@ -177,23 +176,23 @@ export class Server {
     return undefined;
   }
 
-  #listen(loaded: LoadedConfig): Promise<void> {
+  #listen(loaded: ServedConfig): Promise<void> {
     const address = addressOf(loaded.config);
     if (this.#link === undefined) return listen(this.#server, address);
     return this.#link.listen(this.#server, address, fingerprintOf(loaded, loaded));
   }
 
   /** @returns it, and what has it say what it does from now on, where others say the same until then. */
-  #generationOf(loaded: LoadedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
+  #generationOf(loaded: ServedConfig, announces: boolean, before?: Generation): [Generation, () => void] {
     const { log, say } = announces ? { log: this.#log, say: () => undefined } : quiet(this.#log);
     const [meters, stateEngine, debts, workers] = [this.#meters, this.#state, this.#debts, this.#link?.workers];
     const surroundings = {
       ...this.#signers.addressesIn(loaded),
       ...{ log, now: Date.now, meters, stateEngine, debts, workers, lastReload: () => this.#lastReload },
       ...{ status: () => this.#generation?.status.read(), phase: () => this.#phase },
+      tryEndpoint: loaded.tryEndpoint,
     };
-    const release = () => this.#signers.release(loaded.config);
-    return [new Generation(loaded, surroundings, release, before), say];
+    return [new Generation(loaded, surroundings, () => this.#signers.release(loaded.config), before), say];
   }
 
   #install(generation: Generation): void {

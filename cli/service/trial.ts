@@ -1,4 +1,4 @@
-import { loadConfig } from '../../config/index.ts';
+import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { readConfigFile, type Tree } from '../../config/yaml.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal } from '../../kernel/refusal.ts';
@@ -17,23 +17,18 @@ import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { Trial, TriedValue } from '../../plugins-sdk/services.ts';
 import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
-import type { ServiceOptions } from './index.ts';
-import { assembleAside, definitions } from './index.ts';
-import { throwAwaySigning } from './signers.ts';
+import type { AssembledPlugins } from './assemble.ts';
+import type { Environment } from './reload-faults.ts';
 
-/** A value of the answer, and what would be signed for it, or why nothing. */
-export interface TriedValue extends Leaf {
-  readonly signs?: string;
-  readonly refused?: string;
-}
-
-/** What an upstream answered, and what could be signed of it. */
-export interface Trial {
-  readonly data: Json;
-  readonly values: readonly TriedValue[];
-  /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
-  readonly own?: TriedValue;
+/** By which program it is made. */
+interface Program {
+  readonly file: string;
+  readonly env: Environment;
+  readonly builtins: readonly Definition[];
+  /** Sets the plugins of a config up, beside those of a service. */
+  assemble(loaded: LoadedConfig, log: Log): AssembledPlugins;
 }
 
 const MOST_VALUES = 40;
@@ -48,16 +43,16 @@ const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
  * @param name as in the log, `api/endpoint`.
  * @throws Error for an endpoint that is not there, and a refusal in words.
  */
-export async function tryEndpoint(
-  { file, env }: ServiceOptions,
+export async function runTrial(
+  { file, env, builtins, assemble }: Program,
   name: string,
   given: (endpoint: Endpoint) => Parameters,
   log: Log,
-): Promise<Trial> {
+): Promise<{ readonly trial: Trial; readonly hide: LoadedConfig['hide'] }> {
   const tree = variantsOf(await readConfigFile(file), name);
   if (tree === undefined) throw new Error(`${file}: there is no endpoint ${name}`);
-  const loaded = await loadConfig({ file, tree, env, builtins: [once(), ...definitions(throwAwaySigning())] });
-  const { hooks, plugins } = assembleAside(loaded, log);
+  const loaded = await loadConfig({ file, tree, env, builtins: [once(), ...builtins] });
+  const { hooks, plugins } = assemble(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
   const raw = of(RAW);
@@ -74,7 +69,8 @@ export async function tryEndpoint(
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(rawData, MOST_VALUES)) values.push(await tried(leaf, ask));
     const own = keys.encoding.of(of(OWN) ?? raw);
-    return { data: rawData, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    const trial = { data: rawData, values, ...(own && { own: await signed({ ...own, value: null }, () => ask(OWN)) }) };
+    return { trial, hide: loaded.hide };
   } finally {
     const stops = plugins.map(async ({ plugin }) => plugin.stop?.(STOP_TIMEOUT_MS));
     await withTimeout(STOP_TIMEOUT_MS, Promise.allSettled(stops));

@@ -57,6 +57,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     status: new StatusParts(),
     budget: 'none',
     ask: () => assert.fail('asked'),
+    tryEndpoint: () => assert.fail('asked'),
     admit: () => assert.fail('asked'),
     dependencies: () => [],
     background: () => undefined,

@@ -128,6 +128,7 @@ describe('GET /ready: whether the service takes requests', () => {
         status: new StatusParts(),
         budget: 'none',
         ask: () => assert.fail('asked'),
+        tryEndpoint: () => assert.fail('asked'),
         admit: () => assert.fail('asked'),
         dependencies: () => [],
         background: () => undefined,

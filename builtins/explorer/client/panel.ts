@@ -8,6 +8,7 @@ import { copyButton, element, newId, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Keys } from './keys.ts';
+import { operatorPart } from './operator.ts';
 import { operatorsPart } from './operators.ts';
 import type { Pin } from './pin.ts';
 
@@ -39,6 +40,14 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, da
     section('Request', form.element),
     answer.element,
     ...operatorsPart(endpoint, pin, data, () => form.current()).map((part) => section('All operators', part)),
+    ...(data.isOperated
+      ? [
+          section(
+            'For the operator',
+            operatorPart(endpoint, keys, () => form.current()),
+          ),
+        ]
+      : []),
   );
 }
 
