@@ -1,4 +1,3 @@
-import type { PaymentRequirements } from '@x402/core/types';
 import { payment as paidBy } from '../../plugins-sdk/context-keys.ts';
 import {
   type AuthMethod,
@@ -8,6 +7,7 @@ import {
   type Exchange,
   isRefusal,
   Refusal,
+  type Taps,
 } from '../../plugins-sdk/index.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { refusalOf } from '../shared/payments.ts';
@@ -15,11 +15,11 @@ import type { Facilitators } from './facilitators.ts';
 import { identifierIn } from './identifiers.ts';
 import type { Core } from './installed.ts';
 import type { Entry, Sold } from './kept-answers.ts';
-import type { Offer } from './offer.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { factsOf, type Purchase } from './purchase.ts';
 import type { Purchases } from './purchases.ts';
+import type { Quote, Quotes } from './quote.ts';
 import { type Terms, TYPE } from './terms.ts';
 
 const HEADER = 'payment-signature';
@@ -32,7 +32,6 @@ export const attempts = new Attempts({
 /** One auth object of this type. */
 export interface Method {
   readonly terms: Terms;
-  readonly offers: readonly PaymentRequirements[];
   readonly facilitators: Facilitators;
 }
 
@@ -41,7 +40,7 @@ export interface Means {
   readonly core: Core;
   readonly now: () => number;
   methodOf(method: AuthMethod): Method;
-  offer(endpoint: Endpoint): Offer;
+  quotesOf(exchange: Exchange): Quotes;
   identifiedBy(payment: Payment, id: string): Entry;
 }
 
@@ -53,29 +52,35 @@ const claims = new ContextKey<Claim>('x402-exact claim');
 export const purchases = new ContextKey<Purchase>('x402-exact purchase');
 /** What was sold before, and is given again. */
 export const repeats = new ContextKey<Sold>('x402-exact repeat');
+/** Whether a request has been let in for what it costs. */
+const granted = new ContextKey<boolean>('x402-exact granted');
 /** Milliseconds of the budget that it took to be let in. */
 export const spent = new ContextKey<number>('x402-exact time');
 
 /** Finds out which of its endpoint's methods a request pays for, if any. */
-function claimIn(text: string, { endpoint }: Exchange, { offer, methodOf, core, now }: Means): Claim {
-  const methods = endpoint.auth.filter(({ type }) => type === TYPE);
+function claimIn(text: string, { accepts, offer }: Quote, { core, now }: Means): Claim {
   try {
-    const offers = methods.flatMap((method) => methodOf(method).offers);
-    const payment = matchPayment(decodePayment(text, core), offers, now());
-    const method = methods.find((one) => methodOf(one).offers.includes(payment.requirements));
+    const payment = matchPayment(decodePayment(text, core), [...accepts.values()].flat(), now());
+    const [method] = [...accepts].find(([, offers]) => offers.includes(payment.requirements)) ?? [];
     if (method === undefined) throw new Error('what was matched is offered');
     return { payment, method };
   } catch (error) {
-    if (error instanceof PaymentFault) return { refusal: offer(endpoint).refusal(error.message) };
+    if (error instanceof PaymentFault) return { refusal: offer.refusal(error.message) };
     throw error;
   }
 }
 
 /** Lets a request in that pays, or has paid. */
 export function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
-  const buy = async (method: AuthMethod, claim: Claim, exchange: Exchange, call: CallContext): Promise<void> => {
+  const buy = async (
+    claim: Claim,
+    quote: Quote,
+    method: AuthMethod,
+    exchange: Exchange,
+    call: CallContext,
+  ): Promise<void> => {
     if ('refusal' in claim) throw claim.refusal;
-    const offer = means.offer(exchange.endpoint);
+    const { offer } = quote;
     // Another method of the endpoint has its turn.
     if (claim.method !== method) throw offer.refusal('invalid_payment_requirements');
     const { facilitators } = means.methodOf(method);
@@ -97,15 +102,30 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
   };
   return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
+    const quote = means.quotesOf(exchange).of(exchange);
+    granted.set(exchange, quote.isFree);
+    if (quote.isFree) return true;
     const text = exchange.headers[HEADER];
-    if (text === undefined)
-      throw means.offer(exchange.endpoint).refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+    if (text === undefined) throw quote.offer.refusal('PAYMENT-SIGNATURE header is required', { failure: false });
     await draw(exchange);
-    const claim = claims.get(exchange) ?? claimIn(text, exchange, means);
+    const claim = claims.get(exchange) ?? claimIn(text, quote, means);
     claims.set(exchange, claim);
-    await buy(method, claim, exchange, call);
+    await buy(claim, quote, method, exchange, call);
+    granted.set(exchange, true);
     spent.set(exchange, performance.now() - began);
     return true;
+  };
+}
+
+/** Has requests asked with what was paid for. Nobody needs to look where every price is fixed. */
+export function sameParameters(endpoints: readonly Endpoint[], { methodOf, quotesOf }: Means): Pick<Taps, 'validate'> {
+  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE));
+  const amounts = methods.flatMap((method) => methodOf(method).terms.accepts.map(({ amount }) => amount));
+  if (amounts.every((amount) => typeof amount === 'string')) return {};
+  return {
+    validate: (parameters, exchange) => {
+      if (granted.get(exchange)) quotesOf(exchange).requireSame(parameters, exchange);
+    },
   };
 }
 

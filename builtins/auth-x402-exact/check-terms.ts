@@ -4,6 +4,7 @@ import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/ind
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 import { isCdpSecret } from './cdp.ts';
+import { checkAmount } from './check-price.ts';
 import { dollarsOf, statedDollars } from './dollars.ts';
 import { encodedHeader, offered } from './offer.ts';
 import {
@@ -19,11 +20,9 @@ import {
 /** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
 const LONGEST_HEADER = 8192;
 
-const UINT256_BITS = 256n;
-
 /** What makes two of them the same to a client. */
 function nameOf({ network, asset, amount, payTo }: Accept): string {
-  return [network, asset, amount, payTo].join(' ').toLowerCase();
+  return [network, asset, JSON.stringify(amount), payTo].join(' ').toLowerCase();
 }
 
 /** @param place what the URL is for. */
@@ -75,20 +74,22 @@ function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: str
 /** A stated price that is not that of a known token would mislead whoever decides by it. */
 function checkPrice(at: string, terms: Terms): Finding[] {
   const stated = statedDollars(terms);
-  const others = terms.accepts.filter((accept) => stated !== (dollarsOf(accept) ?? stated));
-  return others.slice(0, 1).map((accept) => {
-    return error(
-      `${at}.price`,
-      `is not what is accepted: ${accept.amount} of ${accept.asset} are ${dollarsOf(accept)} USD`,
-    );
-  });
+  return terms.accepts
+    .flatMap(({ amount, ...token }) => {
+      if (typeof amount !== 'string')
+        return ['is of a fixed amount, and the amount depends on parameters: leave it out'];
+      const dollars = dollarsOf({ ...token, amount }) ?? stated;
+      return dollars === stated ? [] : `is not what is accepted: ${amount} of ${token.asset} are ${dollars} USD`;
+    })
+    .slice(0, 1)
+    .map((message) => error(`${at}.price`, message));
 }
 
 function isZero(address: string): boolean {
   return /^0x0{40}$/.test(address);
 }
 
-function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
+function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
   const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
   const short = secondsOf(accept) * 1000 <= timeout;
@@ -96,9 +97,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
   return [
     ...checkAddress(`${at}.asset`, asset),
     ...(isZero(asset) ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')] : []),
-    ...(BigInt(amount) >> UINT256_BITS === 0n
-      ? []
-      : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
+    ...checkAmount(`${at}.amount`, amount, endpoint, context),
     ...checkAddress(`${at}.payTo`, payTo),
     ...(isZero(payTo) ? [error(`${at}.payTo`, 'is the zero address: payments would be lost')] : []),
     ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
@@ -106,7 +105,7 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
 }
 
 /** The findings of one endpoint. */
-function check(endpoint: EndpointDraft, config: CheckContext['config']): Finding[] {
+function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const methods = endpoint.auth.flatMap(({ type, ...terms }, index) =>
     type === TYPE && Check(TermsSchema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
   );
@@ -120,12 +119,12 @@ function check(endpoint: EndpointDraft, config: CheckContext['config']): Finding
       const path = `${at}.accepts[${i}]`;
       const twice = seen.has(nameOf(accept)) ? [error(path, 'is accepted already: leave it out')] : [];
       seen.add(nameOf(accept));
-      return [...checkAccept(path, accept, endpoint), ...twice];
+      return [...checkAccept(path, accept, endpoint, context), ...twice];
     }),
   ]);
   const all = methods.map(({ terms }) => terms);
   const [{ at } = { at: endpoint.path }] = methods;
-  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, config)).length;
+  const length = encodedHeader(offered({ ...endpoint, id: `0x${'0'.repeat(64)}` }, all, context.config)).length;
   if (length > LONGEST_HEADER - ROOM_FOR_ERROR)
     findings.push(error(`${at}.accepts`, `is too much for a header of ${LONGEST_HEADER} characters: leave some out`));
   if (endpoint.auth.at(-1)?.type !== TYPE)
@@ -139,6 +138,6 @@ function check(endpoint: EndpointDraft, config: CheckContext['config']): Finding
 const ROOM_FOR_ERROR = 200;
 
 /** What the schema cannot say. Endpoints share the terms of their API; the same finding may come up several times. */
-export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
-  return endpoints.flatMap((endpoint) => check(endpoint, config));
+export function checkAllTerms(context: CheckContext): Finding[] {
+  return context.endpoints.flatMap((endpoint) => check(endpoint, context));
 }

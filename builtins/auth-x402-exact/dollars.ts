@@ -1,3 +1,4 @@
+import { boundsOf } from './price.ts';
 import type { Accept, Terms } from './terms.ts';
 
 /** Tokens with EIP-3009 that are worth a dollar, lower-case, all of 6 decimals: those that the public libraries know, too. */
@@ -32,7 +33,7 @@ export function dollarsOf({
   network,
   asset,
   amount,
-}: Pick<Accept, 'network' | 'asset' | 'amount'>): string | undefined {
+}: Pick<Accept, 'network' | 'asset'> & { readonly amount: string }): string | undefined {
   if (!DOLLARS.has(`${network} ${asset.toLowerCase()}`)) return undefined;
   const digits = amount.padStart(DECIMALS + 1, '0');
   return plain(`${digits.slice(0, -DECIMALS)}.${digits.slice(-DECIMALS)}`);
@@ -53,7 +54,10 @@ function plain(decimal: string): string {
 /** `x-payment-info` of an operation, as crawlers of paid APIs read it; the 402 says the rest. */
 export function paymentInfo(all: readonly Terms[]) {
   const offers = all.flatMap((terms) => terms.accepts.map((accept) => ({ ...accept, terms })));
-  const dollars = offers.map(({ terms, ...accept }) => dollarsOf(accept) ?? statedDollars(terms));
+  const dollars = offers.flatMap(({ terms, ...accept }) => {
+    const { min, max } = boundsOf(accept.amount);
+    return [min, max].map((amount) => dollarsOf({ ...accept, amount }) ?? statedDollars(terms));
+  });
   const known = [...new Set(dollars.flatMap((price) => price ?? []))].sort((a, b) => Number(a) - Number(b));
   const [min] = known;
   const max = known.at(-1);

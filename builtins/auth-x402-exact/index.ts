@@ -25,6 +25,7 @@ import {
   purchases,
   refusedAs,
   repeats,
+  sameParameters,
   spent,
 } from './authenticate.ts';
 import { bazaarExtensions } from './bazaar.ts';
@@ -34,11 +35,12 @@ import { Facilitators } from './facilitators.ts';
 import { keyOfIdentifier } from './identifiers.ts';
 import { type Core, loadCore, requireCdp } from './installed.ts';
 import { Entry, fingerprintOf, KeptAnswers, MOST_KEYS, soldAgain } from './kept-answers.ts';
-import { Offer, requirementsOf } from './offer.ts';
+import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
 import { Purchases } from './purchases.ts';
+import { Quotes } from './quote.ts';
 import { facilitatorsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
@@ -81,11 +83,11 @@ export const authX402Exact = definePlugin({
 });
 
 /** Tells operators of a facilitator that does not do what they count on. It may be away: that is no reason not to start. */
-async function inspect(facilitator: Facilitator, { offers }: Method, { log }: Services, isOver: () => boolean) {
+async function inspect(facilitator: Facilitator, { terms }: Method, { log }: Services, isOver: () => boolean) {
   const { origin } = facilitator;
   try {
     const networks = new Set(await facilitator.networks());
-    for (const network of new Set(offers.map((offer) => offer.network)))
+    for (const network of new Set(terms.accepts.map((accept) => accept.network)))
       if (!networks.has(network) && !networks.has('eip155:*'))
         log.warn(`the facilitator at ${origin} does not say that it settles exact payments on ${network}`);
   } catch (error) {
@@ -104,25 +106,26 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     // Each may be asked whether a payment is good, one after the other; the settlement is one's alone.
     const timeouts = { verify: (budget * VERIFY_PART) / named.length, settle: budget * SETTLE_PART };
     const all = named.map((one) => new Facilitator(core, one, timeouts));
-    return { terms, offers: requirementsOf(terms), facilitators: new Facilitators(all, log) };
+    return { terms, facilitators: new Facilitators(all, log) };
   });
-  const offer = perEndpoint(endpoints, (endpoint) => {
+  const quotes = perEndpoint(endpoints, (endpoint) => {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);
-    const terms = methods.map((method) => methodOf(method).terms);
-    return new Offer(endpoint, terms, config, document === undefined ? [] : bazaarExtensions(document, endpoint));
+    const terms = new Map(methods.map((method) => [method, methodOf(method).terms]));
+    const bazaar = document === undefined ? [] : bazaarExtensions(document, endpoint);
+    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar));
   });
   const area =
     stateEngine?.area(`${TYPE} identifiers`) ??
     states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
   const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
   const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
-  return { core, now, methodOf, offer, identifiedBy };
+  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
 }
 
 /** All that can be sold. */
 function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
   return endpoints.flatMap(({ auth, api, name }) => {
-    const offers = auth.filter(({ type }) => type === TYPE).flatMap((method) => methodOf(method).offers);
+    const offers = auth.filter(({ type }) => type === TYPE).flatMap((method) => methodOf(method).terms.accepts);
     return offers.map(({ network, asset }) => ({ api, endpoint: name, network, asset }));
   });
 }
@@ -156,7 +159,10 @@ function behaviour(services: Services): Behaviour {
       return client.close();
     },
     operations: operationsOn({ payments: holds.payments, records, log, now }, client),
-    hooks: hooksOn(means, bought, { budget, node: services.node, counted, draw: attempts.in(services) }),
+    hooks: {
+      ...hooksOn(means, bought, { budget, node: services.node, counted, draw: attempts.in(services) }),
+      ...sameParameters(endpoints, means),
+    },
   };
 }
 

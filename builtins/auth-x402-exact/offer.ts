@@ -4,7 +4,8 @@ import { type Endpoint, Refusal } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
-import { secondsOf, type Terms } from './terms.ts';
+import { boundsOf } from './price.ts';
+import { type Accept, secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -24,7 +25,7 @@ export function offered(endpoint: Endpoint, all: readonly Terms[], config: Confi
       ...(CATALOGUE_NAME.test(serviceName) && { serviceName }),
       ...(tags && { tags: [...tags] }),
     },
-    accepts: all.flatMap(requirementsOf),
+    accepts: all.flatMap((terms) => requirementsOf(terms)),
   };
 }
 
@@ -41,11 +42,15 @@ function extended(required: PaymentRequired, bazaar: readonly object[]): Payment
   return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
 }
 
-/** What an auth object accepts, in the words of the protocol. */
-export function requirementsOf({ accepts }: Terms): PaymentRequirements[] {
+/** What an auth object accepts, in the words of the protocol. @param amountOf each; without it what it costs at most. */
+export function requirementsOf(
+  { accepts }: Terms,
+  amountOf = ({ amount }: Accept) => boundsOf(amount).max,
+): PaymentRequirements[] {
   return accepts.map((accept) => {
-    const { asset, amount, payTo, extra } = accept;
+    const { asset, payTo, extra } = accept;
     const network = accept.network as PaymentRequirements['network'];
+    const amount = amountOf(accept);
     return { scheme: 'exact', network, asset, amount, payTo, maxTimeoutSeconds: secondsOf(accept), extra };
   });
 }
@@ -67,9 +72,18 @@ export interface PaymentRefusal {
 export class Offer {
   readonly #offered: PaymentRequired;
 
+  constructor(offered: PaymentRequired) {
+    this.#offered = offered;
+  }
+
   /** @param bazaar what catalogues may be told of it, the most telling first. */
-  constructor(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: readonly object[]) {
-    this.#offered = extended(offered(endpoint, all, config), bazaar);
+  static of(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: readonly object[]): Offer {
+    return new Offer(extended(offered(endpoint, all, config), bazaar));
+  }
+
+  /** The same for other amounts, none of which is longer. */
+  asking(accepts: readonly PaymentRequirements[]): Offer {
+    return new Offer({ ...this.#offered, accepts: [...accepts] });
   }
 
   /** Of what a client has sent, the extensions that are as they were offered. */

@@ -4,6 +4,7 @@ import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_PLACE, NO_ROOM, TOO_LONG } from './kept-answers.ts';
+import { boundsOf, TOO_DEAR } from './price.ts';
 import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
@@ -81,7 +82,7 @@ export const openApiPart: OpenApiPart = {
     'x402-exact': {
       scheme,
       responses: {
-        400: { errors: ['Invalid payment identifier'] },
+        400: { errors: ['Invalid payment identifier', TOO_DEAR] },
         409: {
           description: 'What was bought by this payment identifier is not given',
           errors: ['Payment identifier was used for another request', TOO_LONG, NO_ROOM, FORMER_SIGNER],
@@ -109,7 +110,10 @@ export const openApiPart: OpenApiPart = {
       }),
       prices: ({ type: _, ...terms }) =>
         Check(TermsSchema, terms)
-          ? terms.accepts.map(({ amount, asset, network }) => ({ amount, token: asset, network }))
+          ? terms.accepts.map(({ amount, asset, network }) => {
+              const { min, max } = boundsOf(amount);
+              return { amount: min, ...(max !== min && { max }), token: asset, network };
+            })
           : [],
       title: 'payment by wallet (x402, version 2)',
       hints: [

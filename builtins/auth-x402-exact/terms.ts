@@ -1,6 +1,30 @@
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
 
+const whole = (description: string) => Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$', description });
+const some = (description: string) => Type.String({ pattern: '^[1-9][0-9]{0,77}$', description });
+const member = { additionalProperties: false };
+
+const RuleSchema = Type.Union(
+  [
+    whole('Times the number that the parameter is'),
+    Type.Object({ each: whole('Times the items of its list, or of its text with commas') }, member),
+    Type.Object({ values: Type.Record(Type.String(), whole('For this value')) }, member),
+  ],
+  { description: 'What one parameter adds' },
+);
+const TariffSchema = Type.Object(
+  {
+    base: whole('What every request costs'),
+    per: Type.Record(Type.String(), RuleSchema, {
+      minProperties: 1,
+      description: 'What parameters add, by name: a text, {each} or {values}',
+    }),
+    max: some('What a request may cost at most: one that would cost more is refused'),
+  },
+  { additionalProperties: false, description: 'By parameters' },
+);
+
 const AcceptSchema = Type.Object(
   {
     network: Type.String({
@@ -8,7 +32,9 @@ const AcceptSchema = Type.Object(
       description: 'Chain as CAIP-2 names it, such as eip155:8453',
     }),
     asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
-    amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
+    amount: Type.Union([some('The same for every request'), TariffSchema], {
+      description: 'Price in the smallest unit of the token: an integer, or {base, per, max} by parameters',
+    }),
     payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
     extra: Type.Object(
       {

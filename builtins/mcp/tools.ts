@@ -68,7 +68,10 @@ function encodingText(endpoint: Endpoint): string {
 function accessText(endpoint: Endpoint, { auth }: ServiceDescription): string {
   const ways = endpoint.auth.map((method) => {
     const { scheme, title = method.type, prices } = auth.get(method.type) ?? { scheme: {} };
-    const costs = (prices?.(method) ?? []).map(({ amount, token, network }) => `${amount} of ${token} on ${network}`);
+    const costs = (prices?.(method) ?? []).map(
+      ({ amount, max, token, network }) =>
+        `${amount}${max === undefined ? '' : ` to ${max}`} of ${token} on ${network}`,
+    );
     return { isOpen: scheme === undefined, text: costs.length > 0 ? `${title}: ${costs.join(' or ')}` : title };
   });
   if (ways.some(({ isOpen }) => isOpen)) return '';

@@ -7,8 +7,8 @@ import {
 } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type EndpointDraft, type Finding, isRefusal, type Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { parameterSchema } from '../shared/parameter-schema.ts';
 import { compilePlacement } from './placement.ts';
-import { parameterSchema } from './schema.ts';
 
 const RESERVED = /^_(type|path|times)$/;
 

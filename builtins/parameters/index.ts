@@ -19,13 +19,13 @@ import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-s
 import { rememberingTexts } from '../../plugins-sdk/lib/bounded/text-memo.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compileRequest } from './outgoing.ts';
 import type { Values } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
 import { requestHashOf } from './request-hash.ts';
-import { type Misfit, parameterSchema } from './schema.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {

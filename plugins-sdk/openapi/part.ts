@@ -47,8 +47,10 @@ export interface DescribedOperation {
 
 /** What a request costs. */
 export interface Price {
-  /** In the smallest unit of the token. */
+  /** In the smallest unit of the token. Where it depends on the request, the least. */
   readonly amount: string;
+  /** The most, where that is another. */
+  readonly max?: string;
   /** Its address; the zero address is the chain's own coin. */
   readonly token: string;
   readonly network: string | number;

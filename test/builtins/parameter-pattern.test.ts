@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { LinearPattern } from '../../builtins/parameters/pattern.ts';
+import { LinearPattern } from '../../builtins/shared/linear-pattern.ts';
 
 const matches = (source: string, text: string, left = 1e6) => new LinearPattern(source).test(text, { left });
 

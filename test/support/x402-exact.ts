@@ -143,11 +143,11 @@ export async function startFacilitator({ chain, network }: Market): Promise<Test
   });
 }
 
-/** A client of the public library, which knows nothing of this service: `fetch` that pays when it is asked to. */
-export function payingFetch(account: Account, { network, asset }: Market): typeof globalThis.fetch {
+/** A client of the public library, which knows nothing of this service: `fetch` that pays when it is asked to. @param most at once. */
+export function payingFetch(account: Account, { network, asset }: Market, most = PRICE): typeof globalThis.fetch {
   const client = x402Client.fromConfig({
     schemes: [{ network, client: new ExactClient(account) }],
-    spendControls: { allowedAssets: [{ network, asset, maxAmountPerPayment: String(PRICE) }] },
+    spendControls: { allowedAssets: [{ network, asset, maxAmountPerPayment: String(most) }] },
   });
   return wrapFetchWithPayment(fetch, client);
 }
@@ -164,12 +164,17 @@ export function settledAs({ headers }: Pick<Response, 'headers'>) {
 }
 
 /** A payload as the public client library makes it for what an endpoint asks for. */
-export async function payloadFor(service: RunningService, endpoint: string, account: Account): Promise<PaymentPayload> {
+export async function payloadFor(
+  service: RunningService,
+  endpoint: string,
+  account: Account,
+  parameters?: object,
+): Promise<PaymentPayload> {
   const client = x402Client.fromConfig({
     schemes: [{ network: 'eip155:*', client: new ExactClient(account) }],
     spendControls: false,
   });
-  return client.createPaymentPayload(await askedFor(await service.post(endpoint)));
+  return client.createPaymentPayload(await askedFor(await service.post(endpoint, parameters)));
 }
 
 /** The header that carries it. */

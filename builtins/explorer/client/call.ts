@@ -137,9 +137,11 @@ function priceOf(terms: unknown): string {
 }
 
 /** An amount with its unit. */
-export function priceText({ amount, token, network }: Price): string {
-  if (!/^0x0{40}$/.test(token)) return `${amount} in the smallest unit of the token ${token} on chain ${network}`;
-  return `${amount} wei, which are ${quotient(amount, COIN)} of the own coin of chain ${network}`;
+export function priceText({ amount, max, token, network }: Price): string {
+  const range = max === undefined ? amount : `${amount} to ${max}`;
+  if (!/^0x0{40}$/.test(token)) return `${range} in the smallest unit of the token ${token} on chain ${network}`;
+  const coins = [amount, max].flatMap((one) => (one === undefined ? [] : quotient(one, COIN)));
+  return `${range} wei, which are ${coins.join(' to ')} of the own coin of chain ${network}`;
 }
 
 async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {

@@ -6,7 +6,7 @@ import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { errorAt } from '../../plugins-sdk/schema/finding.ts';
 import { childPath, isRecord, printable } from '../../plugins-sdk/schema/path.ts';
-import { LinearPattern, LONGEST_PATTERN, type Work } from './pattern.ts';
+import { LinearPattern, LONGEST_PATTERN, type Work } from './linear-pattern.ts';
 
 /** Steps of patterns that the check of one value may take: some milliseconds. */
 const MOST_WORK = 200_000;
