@@ -17,11 +17,11 @@ function blocks(list: unknown, path: string): Named[] {
   return items.flatMap((block, index) => (isRecord(block) ? [{ block, path: childPath(path, index) }] : []));
 }
 
-export function apiBlocks(config: Block): Named[] {
+function apiBlocks(config: Block): Named[] {
   return blocks(config.apis, 'apis');
 }
 
-export function endpointBlocks({ block, path }: Named): Named[] {
+function endpointBlocks({ block, path }: Named): Named[] {
   return blocks(block.endpoints, `${path}.endpoints`);
 }
 

@@ -10,7 +10,7 @@ interface Member {
  * Members by the names that they had before, which plugins may use for one release. The first use of each is a
  * `DeprecationWarning` of Node.js that names the present one.
  */
-export class FormerNames {
+class FormerNames {
   readonly #members: readonly Member[];
 
   /** @param owner what has the members, for the warning. @param names present names by former ones. */

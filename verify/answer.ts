@@ -3,9 +3,7 @@ import { type Hex, isHex, isSame } from './ethereum.ts';
 import { malformed, Refusal } from './refusal.ts';
 
 /** What is signed of an encoded answer, or of a raw one. */
-export type Content =
-  | { readonly kind: 'encoded'; readonly data: Hex }
-  | { readonly kind: 'raw'; readonly json: string };
+type Content = { readonly kind: 'encoded'; readonly data: Hex } | { readonly kind: 'raw'; readonly json: string };
 
 /** One node's word for an answer. */
 export interface Voucher {

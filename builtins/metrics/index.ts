@@ -11,7 +11,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
-import { Recording } from './recording.ts';
+import type { Recorder } from './recorder.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';
 
@@ -68,7 +68,22 @@ async function processes({ status, workers }: Services): Promise<HttpResponse> {
   return { status: 200, body: JSON.stringify({ processes: shown }) };
 }
 
-const keptRecording = new StateKey<Recording>('metrics');
+/** What is counted, from the first start of the metrics until a config without them. */
+function recording({ log, version }: Services) {
+  let begun: Promise<Recorder> | undefined;
+  // The library takes time and memory that a service without metrics should not pay for.
+  const begin = async () => new (await import('./recorder.ts')).Recorder(log, version);
+  return {
+    /** Begins to observe the process; what has begun goes on as it is. */
+    start: () => {
+      begun ??= begin();
+      return begun;
+    },
+    close: async () => (await begun)?.close(),
+  };
+}
+
+const keptRecording = new StateKey<ReturnType<typeof recording>>('metrics');
 const keptServer = new StateKey<MetricsServer>('metrics server');
 
 /**
@@ -85,19 +100,19 @@ export const metrics = definePlugin({
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);
     // Without an address too: names that other plugins cannot have do not depend on it.
-    const counted = address === undefined ? [] : endpoints;
-    const [traffic, failures] = [new Traffic(meters, counted), new Failures(meters, counted)];
+    const shown = address === undefined ? [] : endpoints;
+    const [traffic, failures] = [new Traffic(meters, shown), new Failures(meters, shown)];
     if (address === undefined) return {};
     const { port, host = LOOPBACK } = address;
     // Apart from the server: counters go on when the port changes.
-    const recording = states.keep(keptRecording, '', () => new Recording(log, services.version));
+    const counted = states.keep(keptRecording, '', () => recording(services));
     const server = states.keep(keptServer, `${host}:${port}`, () => new MetricsServer({ host, port }, log));
-    const text = async () => (await recording.start()).text(workers);
+    const text = async () => (await counted.start()).text(workers);
     const metrics = async () => ({ status: 200, headers: TEXT, body: await text() });
     const pages = { '/metrics': metrics, '/status': () => processes(services), ...probes(services) };
     return {
       start: async () => {
-        const recorder = await recording.start();
+        const recorder = await counted.start();
         if (workers !== undefined) recorder.offerTo(workers);
         workers?.offer(STATUS, async () => services.status.read());
         await server.start(pages);

@@ -47,8 +47,8 @@ export interface PaymentRecord {
 }
 
 /** Milliseconds for which a payment is remembered at least, and where its end is not known. */
-const FINISHED = 3_600_000;
-const UNFINISHED = 30 * 86_400_000;
+const FINISHED_TTL_MS = 3_600_000;
+const UNFINISHED_TTL_MS = 30 * 86_400_000;
 /** Payments that are remembered under one nonce, which each payer chooses, and open ones whose nonces begin alike. */
 const MOST_ALIKE = 20;
 const MOST_OPEN = 1000;
@@ -87,8 +87,8 @@ export class PaymentRecords {
   /** Remembers a payment whose end is not known. What fails is told and costs nobody an answer. */
   open(record: PaymentRecord): Promise<void> {
     return this.#telling(record, [
-      this.#put(record, UNFINISHED),
-      this.#change(openKey(idOf(record)), (list) => withRecord(list, record, MOST_OPEN), UNFINISHED),
+      this.#put(record, UNFINISHED_TTL_MS),
+      this.#change(openKey(idOf(record)), (list) => withRecord(list, record, MOST_OPEN), UNFINISHED_TTL_MS),
     ]);
   }
 
@@ -96,14 +96,14 @@ export class PaymentRecords {
   close(record: PaymentRecord): Promise<void> {
     const others = (list: readonly PaymentRecord[]) => list.filter(({ payment }) => payment !== record.payment);
     return this.#telling(record, [
-      this.#put(record, FINISHED),
-      this.#change(openKey(idOf(record)), others, UNFINISHED),
+      this.#put(record, FINISHED_TTL_MS),
+      this.#change(openKey(idOf(record)), others, UNFINISHED_TTL_MS),
     ]);
   }
 
   /** Remembers a payment that can have no open end on the chain. */
   note(record: PaymentRecord): Promise<void> {
-    return this.#telling(record, [this.#put(record, record.fate === 'redeemed' ? UNFINISHED : FINISHED)]);
+    return this.#telling(record, [this.#put(record, record.fate === 'redeemed' ? UNFINISHED_TTL_MS : FINISHED_TTL_MS)]);
   }
 
   async #put(record: PaymentRecord, life: number): Promise<void> {

@@ -12,7 +12,7 @@ const MISSING = 'needs a package that is not installed, or not built: npm instal
 /** Milliseconds for signatures under way when the signer is closed. */
 const CLOSE_TIMEOUT_MS = 2000;
 /** Milliseconds before each further look for the token: while one process logs in, others may see no token of SoftHSM's. */
-const PAUSES = [100, 200, 400];
+const PAUSES_MS = [100, 200, 400];
 
 /** Before anybody logs in. */
 function reach(library: Library, config: Config, path: string) {
@@ -28,7 +28,7 @@ function reach(library: Library, config: Config, path: string) {
 }
 
 async function reachPatiently(library: Library, config: Config, path: string) {
-  for (const pause of PAUSES) {
+  for (const pause of PAUSES_MS) {
     try {
       return reach(library, config, path);
     } catch (error) {

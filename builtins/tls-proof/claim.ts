@@ -4,7 +4,7 @@ import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 
 /** What an attestor vouches for, in the names of Reclaim's protocol. */
-export type Claim = {
+type Claim = {
   readonly provider: 'http';
   /** JSON text: the request and the patterns. */
   readonly parameters: string;

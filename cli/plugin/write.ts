@@ -9,7 +9,7 @@ const STAND_IN = 'my-plugin';
 const SUFFIXES = ['.ts', '.test.ts'];
 
 /** Why nothing was written, in one line. */
-export class UnwritablePlugin extends Error {}
+class UnwritablePlugin extends Error {}
 
 export async function kinds(): Promise<string[]> {
   return (await readdir(TEMPLATES)).toSorted();

@@ -6,7 +6,7 @@ import { endsWithinLine, LogSink } from './log-sink.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const FORMATS: readonly LogFormat[] = ['text', 'json'];
 
-export type LogLevel = (typeof LEVELS)[number];
+type LogLevel = (typeof LEVELS)[number];
 type LogFormat = LineForm['format'];
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -78,7 +78,7 @@ export interface ErrorContext extends Pick<HookContext, 'signal' | 'memo'> {
   readonly status: number;
 }
 
-export interface Rejection {
+interface Rejection {
   readonly reject: boolean;
   /** 400 to 599, default 403. */
   readonly status?: number;

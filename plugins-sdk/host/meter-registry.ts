@@ -21,10 +21,10 @@ const unheard: Measure = () => undefined;
 const nothing = () => 0;
 
 /** Combinations of label values that an operator's plugin may have for one instrument. */
-export const MOST_SERIES = 1000;
+const MOST_SERIES = 1000;
 
 /** Instruments that an operator's plugin may have. */
-export const MOST_INSTRUMENTS = 100;
+const MOST_INSTRUMENTS = 100;
 
 /** Told when a sink fails: once for each of its instruments. */
 export type SinkFailed = (instrument: Instrument, error: unknown) => void;

@@ -96,7 +96,7 @@ interface Tag {
 }
 
 /** The member that has one fixed value in every option. */
-export function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
+function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
   for (const name of nodes[0]?.properties.keys() ?? []) {
     const values = nodes.map(({ properties }) => readSchema(properties.get(name) ?? {}).choices);
     if (values.every((choices) => choices?.length === 1))

@@ -4,7 +4,7 @@ import { toBytes, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
 
 /** The JSON of `eth_signTypedData_v4` (EIP-712). */
-export interface TypedData {
+interface TypedData {
   readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
   readonly primaryType: string;
   readonly domain: Readonly<Record<string, string>>;

@@ -1,6 +1,5 @@
 import { type HttpClient, type HttpClientOptions, PooledClient } from './client.ts';
 
-export type { ClientTls } from './client-tls.ts';
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 export type { HttpClient, HttpClientOptions };
 

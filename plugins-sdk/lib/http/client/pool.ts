@@ -13,8 +13,8 @@ interface Borrower {
 /**
  * The connections to one origin, each lent to one call at a time.
  *
- * undici's own pools hide which connection a call is on. Then a call that gives up while connecting leaves its request
- * and the socket behind. They pile up where an upstream accepts no connections.
+ * undici's own pools hide which connection a call is on. A call that gives up while connecting ends with the connection's
+ * timeout there, which all calls share. With 5 s for that, a call of 200 ms to a server that accepts nothing took 5.6 s.
  */
 export class Pool {
   readonly connections = new Set<Connection>();
