@@ -4,15 +4,16 @@ import type { Context, Middleware } from 'koa';
 import { inexactParameters } from '../plugins-sdk/context-keys.ts';
 import {
   definePlugin,
-  type Exchange,
   isRefusal,
   type Parameters,
+  perEndpoint,
   Refusal,
   rawBody,
   withoutRoundedNumbers,
 } from '../plugins-sdk/index.ts';
 import type { HttpRequest } from '../plugins-sdk/kernel.ts';
 import { strictKey } from '../plugins-sdk/keys.ts';
+import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { isFiniteJson } from '../plugins-sdk/lib/json/numbers.ts';
 import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
@@ -95,7 +96,8 @@ async function readChunked(httpRequest: HttpRequest): Promise<Buffer> {
   // The kernel, which hands it on, knows nothing of koa.
   const ctx = httpRequest.ctx as Context;
   // The only coding that gets here is "identity", which the reader accepts in lower case only.
-  delete ctx.req.headers['content-encoding'];
+  const { 'content-encoding': _, ...headers } = ctx.req.headers;
+  ctx.req.headers = headers;
   try {
     await (await countingReader())(ctx, async () => undefined);
   } catch (error) {
@@ -124,26 +126,33 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function parametersOf(text: string, exchange: Exchange): Parameters {
-  const isStrict = exchange.resolved !== undefined && strictKey.of(exchange.resolved) === true;
-  if (text === '' && !isStrict) return Object.freeze({});
+/** What a body says, the same for all who send it: nobody can change it. */
+interface Said {
+  readonly parameters: Parameters;
+  /** Whether it names parameters at all. */
+  readonly hasParameters: boolean;
+  readonly inexact: ReadonlySet<string> | undefined;
+}
+
+/** @throws Refusal */
+function read(bytes: Buffer): Said {
+  const text = decode(bytes);
   const body = text === '' ? {} : parse(text);
   if (!isObject(body)) throw answers.bodyNotObject();
-  if (isStrict && !Object.hasOwn(body, 'parameters')) throw answers.noParameters();
   const { parameters = {} } = body;
   if (!isObject(parameters)) throw answers.parametersNotObject();
   const given = frozen(parameters as Parameters);
-  if (MAY_BE_INEXACT.test(text)) markInexact(text, exchange);
-  return given;
+  const inexact = MAY_BE_INEXACT.test(text) ? inexactIn(text) : undefined;
+  return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), inexact };
 }
 
 /** Matches, among others, every number that a double may round: it has 16 digits, or a negative exponent of three. */
 const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
-function markInexact(text: string, exchange: Exchange): void {
+function inexactIn(text: string): ReadonlySet<string> | undefined {
   const { parameters = {} }: { parameters?: Parameters } = JSON.parse(withoutRoundedNumbers(text));
   const inexact = Object.keys(parameters).filter((name) => !isFiniteJson(parameters[name] ?? null));
-  if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
+  return inexact.length > 0 ? new Set(inexact) : undefined;
 }
 
 /** Refuses on the way what could not be sent on: deep nesting, and a number such as 1e999 that no double can hold. */
@@ -160,21 +169,29 @@ export const requestBody = definePlugin({
   name: 'request-body',
   budget: 'none',
   openapi: () => ({ operation: () => ({ responses: described }) }),
-  setup: () => ({
-    start: () => warmUp(countingReader),
-    hooks: {
-      parseBody: (httpRequest, exchange) => {
-        const { headers } = httpRequest.request;
-        if (!announcesJson(headers)) throw answers.contentType();
-        const take = (bytes: Buffer) => {
-          rawBody.set(exchange, bytes);
-          return parametersOf(decode(bytes), exchange);
-        };
-        // Node reads no more bytes than the header announced.
-        return headers['content-length'] === undefined
-          ? readChunked(httpRequest).then(take)
-          : httpRequest.readBody(BODY_LIMIT).then(take, unread);
+  setup({ endpoints }) {
+    const isStrict = perEndpoint(endpoints, (endpoint) => strictKey.of(endpoint) === true);
+    // Clients ask the same again and again.
+    const known = new TextMemo<Said>();
+    return {
+      start: () => warmUp(countingReader),
+      hooks: {
+        parseBody: (httpRequest, exchange) => {
+          const { headers } = httpRequest.request;
+          if (!announcesJson(headers)) throw answers.contentType();
+          const take = (bytes: Buffer) => {
+            rawBody.set(exchange, bytes);
+            const { parameters, hasParameters, inexact } = known.of(bytes.toString('latin1'), () => read(bytes));
+            if (!hasParameters && isStrict(exchange.endpoint)) throw answers.noParameters();
+            if (inexact !== undefined) inexactParameters.set(exchange, inexact);
+            return parameters;
+          };
+          // Node reads no more bytes than the header announced.
+          return headers['content-length'] === undefined
+            ? readChunked(httpRequest).then(take)
+            : httpRequest.readBody(BODY_LIMIT).then(take, unread);
+        },
       },
-    },
-  }),
+    };
+  },
 });

@@ -202,6 +202,8 @@ function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
 }
 
 /** Of the headers of requests, node keeps the values of this one alone apart (`message.headers`). */
-function flatten({ 'set-cookie': cookies, ...headers }: IncomingHttpHeaders): Headers {
+function flatten(headers: IncomingHttpHeaders): Headers {
+  const cookies = headers['set-cookie'];
+  // What nobody may change need not be copied, either.
   return cookies === undefined ? (headers as Headers) : { ...(headers as Headers), 'set-cookie': cookies.join(', ') };
 }

@@ -16,8 +16,8 @@ import {
   Refusal,
 } from '../../plugins-sdk/index.ts';
 import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
-import { rememberingTexts } from '../../plugins-sdk/lib/bounded/text-memo.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
 import { checkEndpoint } from './checks.ts';
@@ -148,9 +148,6 @@ interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
   readonly variation: string;
 }
 
-/** Clients ask the same again and again: to find a key takes a quarter of the time that the hash does. */
-const keyOfText = rememberingTexts((text) => hash('sha256', text, 'base64url'));
-
 /**
  * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
  * of base64url.
@@ -161,7 +158,7 @@ function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved,
   const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
   // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
   const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n') + variation;
-  return keyOfText(text);
+  return hash('sha256', text, 'base64url');
 }
 
 /** @throws Refusal 400 */
@@ -195,6 +192,20 @@ function questionOf(prepared: Prepared, given: Parameters, variation: string, ex
       return requestOf(prepared, merged);
     },
   });
+}
+
+/** The question that the same parameters came to last: those of the same body are one frozen object. */
+const asked = privateNotes<{ readonly prepared: Prepared; readonly question: Question }>();
+
+/** @throws Refusal 400 */
+function sameQuestionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
+  if (variation !== '' || inexactParameters.get(exchange) !== undefined)
+    return questionOf(prepared, given, variation, exchange);
+  const before = asked.get(given);
+  if (before?.prepared === prepared) return before.question;
+  const question = questionOf(prepared, given, variation, exchange);
+  asked.set(given, { prepared, question });
+  return question;
 }
 
 /** Makes the question of a request's parameters: resolves, checks and places them. */
@@ -237,7 +248,7 @@ export const parameters = definePlugin({
           if (known.reserved.length > 0) requestOf(known, valuesOf(known, given, exchange));
         },
         prepare: (parameters, variation, exchange) =>
-          questionOf(prepared(exchange.endpoint), parameters, variation, exchange),
+          sameQuestionOf(prepared(exchange.endpoint), parameters, variation, exchange),
       },
     };
   },

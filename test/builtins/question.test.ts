@@ -111,4 +111,15 @@ describe('the question of a request', () => {
     ];
     assert.equal(new Set([first, ...others]).size, 10);
   });
+
+  it('is the same one for the very same parameters, and another where anything else differs', async () => {
+    const [prepare, elsewhere] = [await prepareFor(ENDPOINT), await prepareFor(ENDPOINT, `0x${'22'.repeat(32)}`)];
+    const given = Object.freeze({ pair: 'a', n: 1 });
+    const first = asked(await prepare(given));
+    assert.equal(await prepare(given), first);
+    assert.notEqual(asked(await elsewhere(given)).key, first.key);
+    assert.notEqual(asked(await prepare(given, '\n["p","t"]')).key, first.key);
+    assert.equal(await prepare(given, '', given, ['n']), 'Invalid parameter: n (send this number as a string)');
+    assert.equal(asked(await prepare(given)).key, first.key);
+  });
 });

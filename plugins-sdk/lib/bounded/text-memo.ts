@@ -2,16 +2,18 @@
 const MOST_TEXTS = 1000;
 const MOST_CHARACTERS = 512;
 
-/** The same function of a text, which works the results of short ones out once, as long as few others come in between. */
-export function rememberingTexts(work: (text: string) => string): (text: string) => string {
-  const results = new Map<string, string>();
-  return (text) => {
-    if (text.length > MOST_CHARACTERS) return work(text);
-    const known = results.get(text);
+/** What short texts come to, worked out once as long as few others come in between. */
+export class TextMemo<T> {
+  readonly #results = new Map<string, T>();
+
+  /** @param work makes the result, which others get as well; what it throws is not remembered. */
+  of(text: string, work: () => T): T {
+    if (text.length > MOST_CHARACTERS) return work();
+    const known = this.#results.get(text);
     if (known !== undefined) return known;
-    const result = work(text);
-    if (results.size === MOST_TEXTS) results.clear();
-    results.set(text, result);
+    const result = work();
+    if (this.#results.size === MOST_TEXTS) this.#results.clear();
+    this.#results.set(text, result);
     return result;
-  };
+  }
 }
