@@ -20,7 +20,7 @@ export function explain(schema: TSchema, value: unknown, path: string): Finding[
   return reasons.length > 0 ? reasons : [errorAt(path, lastResort(schema, value))];
 }
 
-/** {@link explain} for the whole config: once compiled, the schema tells in no time that there is nothing to explain. */
+/** {@link explain} for a large config: once compiled, the schema tells in no time that there is nothing to explain. */
 export function explainAll(schema: TSchema, value: unknown): Finding[] {
   return compileSchema(schema)?.Check(value) === true ? [] : explain(schema, value, '');
 }

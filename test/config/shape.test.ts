@@ -44,6 +44,24 @@ test('an unknown key names its path and the nearest known key of its level', asy
   ]);
 });
 
+test('the same in a file of hundreds of endpoints, and none without a mistake', async (t) => {
+  const many = (last: object) =>
+    config({
+      apis: [
+        api({
+          endpoints: [
+            ...Array.from({ length: 299 }, (_, i) => endpoint({ name: `e${i}`, path: `/${i}` })),
+            endpoint(last),
+          ],
+        }),
+      ],
+    });
+  assert.deepEqual(await errorsOf(t, many({})), []);
+  assert.deepEqual(await errorsOf(t, many({ METHOD: 'GET' })), [
+    'apis[0].endpoints[299].METHOD: unknown key, did you mean "method"?',
+  ]);
+});
+
 test('required keys that are missing', async (t) => {
   assert.deepEqual(await errorsOf(t, '{}'), ['version: required key is missing', 'apis: required key is missing']);
   assert.deepEqual(await errorsOf(t, config({ apis: [{ endpoints: [{}] }] })), [
