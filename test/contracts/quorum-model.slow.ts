@@ -1,4 +1,4 @@
-/** `SignedDataQuorum` says of 10,000 sets of answers what a model of a few lines says. */
+/** `SignedDataQuorum` says of 2,000 sets of answers, others in each run, what a model of a few lines says. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { BaseContract } from 'ethers';
@@ -15,7 +15,7 @@ import {
   signer,
 } from '../support/quorum.ts';
 
-const CASES = 10_000;
+const CASES = 2000;
 const THRESHOLD = 3;
 const KNOWN = 5;
 const MAX_AGE = 180;
@@ -134,7 +134,7 @@ async function found(sent: readonly Answer[], now: number): Promise<string> {
 }
 
 describe('the median of a quorum', () => {
-  it(`is that of the model, ${CASES} times`, { timeout: 1_200_000 }, async () => {
+  it(`is that of the model, ${CASES} times`, async () => {
     const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
     const outcomes = new Map<string, number>();
     await fc.assert(

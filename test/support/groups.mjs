@@ -9,14 +9,21 @@ import { program } from '../../cli/program.js';
  * Also makes the program that tests start, lest many of them make it at once.
  */
 
-/** They change what node, or the process, has. */
-const ALONE = ['e2e/spans.test.ts', 'sdk/host-names.test.ts'];
+/** They change what node, or the process, has; or they take a minute and more of a processor. They begin. */
+const ALONE = [
+  'fhe/encryption.slow.ts',
+  'import/corpus.slow.ts',
+  'kernel/pipeline-fuzz.slow.ts',
+  'contracts/quorum-model.slow.ts',
+  'e2e/spans.test.ts',
+  'sdk/host-names.test.ts',
+];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */
 const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };
 
 /** Files of one process; folders with few files share one. */
-const MOST = 24;
+const MOST = { test: 24, slow: 5 };
 const FEW = 8;
 
 const [, , kind = 'test'] = process.argv;
@@ -45,7 +52,7 @@ function groups() {
   const small = folders().filter(isSmall);
   const shared = ['others', small.flatMap(([, members]) => members)];
   return [...folders().filter((entry) => !isSmall(entry)), shared].flatMap(([name, members]) => {
-    const count = Math.ceil(members.length / MOST);
+    const count = Math.ceil(members.length / MOST[kind]);
     return Array.from({ length: count }, (_, i) => [name, members.filter((__, place) => place % count === i)]);
   });
 }
@@ -64,18 +71,11 @@ function again() {
   return [...names].map((name, i) => (name.startsWith('test/') ? write(byItself(name.slice(5)), i) : name));
 }
 
-const KINDS = {
-  test: () => [...groups(), ...ALONE.map(byItself)].map(write),
-  slow: () =>
-    folders()
-      .flatMap(([, members]) => members.map(byItself))
-      .map(write),
-  again,
-};
+const all = () => [...ALONE.filter((file) => files.includes(file)).map(byItself), ...groups()].map(write);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 await program();
-const paths = KINDS[kind]();
+const paths = kind === 'again' ? again() : all();
 if (kind !== 'again') rmSync(failed, { force: true });
 console.log(paths.join('\n'));
