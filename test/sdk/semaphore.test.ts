@@ -316,7 +316,7 @@ describe('Semaphore against its model', () => {
         }, sequence);
         for (const controller of made?.real.controllers.values() ?? []) controller.abort();
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

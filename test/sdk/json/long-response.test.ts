@@ -167,7 +167,7 @@ describe('LongResponse', () => {
         const at = position % (text.length + 1);
         return assertSame(text.slice(0, at) + character + text.slice(at + (replaces ? 1 : 0)));
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
@@ -256,7 +256,7 @@ describe('the canonical form of JSON text', () => {
       .map((parts) => parts.join(''));
     await fc.assert(
       fc.asyncProperty(number, async (text) => assert.equal(await canonical(text), JSON.stringify(JSON.parse(text)))),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 
