@@ -10,6 +10,7 @@ import { describeServers, freePort, RedisServer } from '../state/redis-server.ts
 import { type Chain, startChain } from '../support/chain.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { randomFrom, seed } from '../support/seed.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -82,10 +83,7 @@ describeServers('rolling restarts behind nginx', (program) => {
   /** Two replicas that sell at one price, the second of them with workers. */
   async function open(t: TestContext, chain: Chain) {
     const [upstream, redis] = await Promise.all([startUpstream(), RedisServer.start(program)]);
-    t.after(async () => {
-      await upstream.close();
-      await redis.stop();
-    });
+    t.after(() => stopAll(upstream, redis));
     // Some take longer than a service waits before it closes its port.
     upstream.on('*', async (_req, res) => {
       await setTimeout(random() < 0.05 ? 1000 : random() * 50);

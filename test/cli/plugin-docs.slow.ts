@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { Described } from '../openapi/document.ts';
 import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
@@ -167,10 +168,7 @@ describe('docs/plugins.md, a full plugin', () => {
       env: { UPSTREAM: upstream.url, ADA_TOKEN: token },
     });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('checks credentials, counts signed answers and serves a route', async () => {
     const ask = (sent: string) => service.post('prices/eth-usd', {}, { 'X-Tenant-Token': sent });

@@ -6,6 +6,7 @@ import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } fro
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { type Ended, folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
 
@@ -57,10 +58,7 @@ describe('verify, with what the service sends', () => {
       }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const hash = keccak256(toUtf8Bytes('{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}'));

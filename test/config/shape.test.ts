@@ -45,7 +45,7 @@ test('an unknown key names its path and the nearest known key of its level', asy
 });
 
 test('the same in a file of hundreds of endpoints, and none without a mistake', async (t) => {
-  const many = (last: object) =>
+  const many = (last: Readonly<Record<string, unknown>>) =>
     config({
       apis: [
         api({

@@ -11,6 +11,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -66,10 +67,7 @@ before(async () => {
   };
   service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 });
-after(async () => {
-  await service.stop();
-  await upstream.close();
-});
+after(() => stopAll(service, upstream));
 beforeEach(() => {
   acts.clear();
   held.length = 0;

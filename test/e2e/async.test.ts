@@ -7,6 +7,7 @@ import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -40,10 +41,7 @@ describe('async mode (specification, Async request record; decisions, Async)', (
     const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const poll = ({ pollUrl }: Pick<Submitted, 'pollUrl'>) => fetch(service.url + pollUrl);
   const release = () => {

@@ -6,6 +6,7 @@ import { describeServers, eventually, RedisServer } from '../state/redis-server.
 import { oneApi } from '../support/answers.ts';
 import { auditLines } from '../support/audit.ts';
 import { startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 describeServers('The audit records of replicas', (program) => {
@@ -23,10 +24,7 @@ describeServers('The audit records of replicas', (program) => {
       );
     };
     const services = [await start('maker'), await start('other')];
-    t.after(async () => {
-      await upstream.close();
-      await redis.stop();
-    });
+    t.after(() => stopAll(upstream, redis));
     const [maker, other] = services;
     assert.equal((await maker?.post('api/e'))?.status, 200);
     await eventually(async () => assert.match(String(await redis.command('KEYS', '*cache*')), /cache/));

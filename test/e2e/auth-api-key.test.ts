@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
@@ -39,10 +40,7 @@ describe('auth free and apiKey (specification: Authentication 1–3)', () => {
       ],
     });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const post = (endpoint: string, key?: string) =>
     postText(

@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
@@ -60,10 +61,7 @@ describe('auth arrays (specification: Authentication 1: "any single success auth
     );
   });
   beforeEach(() => notes.clear());
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const post = (endpoint: string, headers: Record<string, string> = {}) =>
     postText(endpointUrl(service, `a/${endpoint}`), '{}', { ...JSON_HEADERS, ...headers });

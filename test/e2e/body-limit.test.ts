@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -48,10 +49,7 @@ describe('413 Request body too large (limits: "Request body | 64 KB"; decisions:
     url = endpointUrl(service, 'prices/get');
     post = `POST ${new URL(url).pathname}`;
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const headers = { ...JSON_HEADERS, 'X-Api-Key': 'k' };
 

@@ -5,6 +5,7 @@ import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/h
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -61,10 +62,7 @@ describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', 
     notes.clear();
     upstream.requests.length = 0;
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const answered = async (body: Body | undefined, headers?: Record<string, string>) => {
     await verifyEncoded(await postText(url, body, headers), TEST_ADDRESS);

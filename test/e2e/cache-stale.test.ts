@@ -6,6 +6,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const MAX_AGE = 100;
@@ -25,10 +26,7 @@ describe('cache.staleIfError', () => {
     service = await startTestService(oneApi(upstream.url, endpoints, { api: { timeout: 400 }, settings }));
   });
   beforeEach(() => upstream.json('*', 7));
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const answer = async (parameters: object = {}, name = 'e') => {
     const response = await service.post(`api/${name}`, parameters);

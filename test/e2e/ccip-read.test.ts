@@ -9,6 +9,7 @@ import { eventually } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -46,10 +47,7 @@ describe('CCIP-Read', () => {
     const env = { LOG_FORMAT: 'json' };
     service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }), { files, env });
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const get = (data: string, { sender = SENDER, headers = {} } = {}) =>
     fetch(`${service.url}/ccip/${sender}/${data}.json`, { headers });

@@ -6,6 +6,7 @@ import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -15,10 +16,7 @@ async function start(t: TestContext, server: object = {}) {
   upstream.json('/price', { price: 7 });
   const endpoints = { price: { encoding }, hang: { encoding }, raw: { path: '/price' } };
   const service = await startTestService(oneApi(upstream.url, endpoints, { server, settings: { ccipRead: true } }));
-  t.after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  t.after(() => stopAll(service, upstream));
   return { service, upstream };
 }
 

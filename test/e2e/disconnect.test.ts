@@ -5,6 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -30,10 +31,7 @@ describe('a client that disconnects ends its sync or stream request (decisions, 
       { files },
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.on('/held', faults.hang());
     upstream.json('/quick', { price: 3 });

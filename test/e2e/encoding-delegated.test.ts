@@ -4,6 +4,7 @@ import { AbiCoder, encodeBytes32String } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -39,10 +40,7 @@ describe('delegated encodings (specification: Encoding object, rules 4 to 7; dec
       }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -4,6 +4,7 @@ import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -28,10 +29,7 @@ describe('an endpoint with `encrypt`, whose relayer cannot be reached', () => {
       }),
     });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('signs nothing that is not encrypted: 502 `FHE encryption failed`', async () => {
     await assertRefused(await service.post('api/encrypted'), 502, 'FHE encryption failed');

@@ -5,6 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -30,10 +31,7 @@ describe('encodings with `exact: true` refuse what their type would cut', () => 
     const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
     service = await startTestService(oneApi(upstream.url, endpoints));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const signed = async (endpoint: string, text: string, types: string[], parameters?: object) => {
     answer = text;

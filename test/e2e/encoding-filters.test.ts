@@ -5,6 +5,7 @@ import { folderWith, runCli } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -43,10 +44,7 @@ describe('filters of operators (decisions, Encoding)', () => {
     const endpoints = accepted.map(([path], i) => [`e${i}`, { encoding: { type: 'int256', path } }]);
     service = await startTestService(oneApi(upstream.url, Object.fromEntries(endpoints)));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('those that a config may hold find their values', async () => {
     for (const [i, [path, value]] of accepted.entries()) {

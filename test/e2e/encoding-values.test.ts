@@ -5,6 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -61,10 +62,7 @@ describe('pinned encodings (specification: Encoding object; decisions, Encoding 
     const replaced = apis.map((api) => ({ ...api, name: 'replaced', url: `${upstream.url}/replaced` }));
     service = await startTestService({ settings: { plugins }, apis: [...apis, ...replaced] }, { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   /** The values that ethers decodes from the signed data. */
   const decoded = async (endpoint: string, text: string, types: string[], api = 'api', parameters: unknown = {}) => {

@@ -7,6 +7,7 @@ import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -249,10 +250,7 @@ describe('endpoint IDs over HTTP', () => {
     const encoding = { type: 'int256', path: '$.v' };
     service = await startTestService(oneApi(upstream.url, { a: { encoding }, b: { encoding, method: 'POST' } }));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const post = (id: string) =>
     fetch(`${service.url}/endpoints/${id}`, {

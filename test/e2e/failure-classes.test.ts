@@ -9,6 +9,7 @@ import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
 import { signerPlugin } from '../support/signer-plugin.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const metrics = { port: 0 };
@@ -166,10 +167,7 @@ describe('a failure is counted by its class', () => {
         oneApi(upstream.url, { later: { mode: 'async' } }, { settings: { metrics, state } }),
         { env },
       );
-      t.after(async () => {
-        await service.stop();
-        await redis.stop();
-      });
+      t.after(() => stopAll(service, redis));
       await redis.kill();
       await assertRefused(await service.post('api/later'), 503, 'Service Unavailable');
       const found = await scrapeAfter(service, 1);

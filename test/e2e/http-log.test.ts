@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 describe('the request log (specification: "Each request is logged with endpoint ID, response status and processing time")', () => {
@@ -43,10 +44,7 @@ describe('the request log (specification: "Each request is logged with endpoint 
       ],
     });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   /** The line of a response, found by its request id. */
   const lineOf = async (response: Response) => {

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { JSON_HEADERS } from '../support/http.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const BARE_400 = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
@@ -21,10 +22,7 @@ describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP pars
     });
     post = `POST /endpoints/${service.ids['a/e']}`;
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   /** All connections are kept alive by the request: it is the error that closes them. */
   const head = (line: string, headers: Record<string, string> = {}) =>

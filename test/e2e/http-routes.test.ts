@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -31,10 +32,7 @@ describe('routes (decisions, HTTP: checks in their order; every response of a ro
     });
     id = service.ids['prices/sync'] ?? '';
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   describe('unknown path is 404 Not Found', () => {
     const paths = [

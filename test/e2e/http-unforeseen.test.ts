@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -98,10 +99,7 @@ describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', (
       { files: { 'broken.mjs': broken } },
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const post = (endpoint: string, headers: Record<string, string>) =>
     postText(endpointUrl(service, endpoint), '{}', { ...JSON_HEADERS, ...headers });

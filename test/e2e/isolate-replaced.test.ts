@@ -4,6 +4,7 @@ import { oneApi } from '../support/answers.ts';
 import { recovered } from '../support/isolated.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -14,10 +15,7 @@ async function startWith(t: TestContext, hooks: string) {
   const { files, plugins } = pluginFiles({ p: pluginFile('p', hooks) }, { p: { isolate: true, timeout: 5000 } });
   const endpoints = { price: { encoding: { type: 'uint256', path: '$.price' } } };
   const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  t.after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  t.after(() => stopAll(service, upstream));
   const price = (headers = {}) => service.post('api/price', {}, headers);
   const pid = async () => Number(Object(await (await price({ 'x-pid': '1' })).json()).error);
   return { service, price, pid };

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -36,10 +37,7 @@ describe('200 requests at once all verify', () => {
       ),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const many = <T>(count: number, one: (i: number) => Promise<T>) =>
     Promise.all(Array.from({ length: count }, (_, i) => one(i)));

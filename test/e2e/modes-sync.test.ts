@@ -4,6 +4,7 @@ import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -37,10 +38,7 @@ describe('sync mode (specification, Signed response; pipeline rows 12 and 13)', 
       ),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('an encoded answer has just its members, and verifies', async () => {
     const before = Math.floor(Date.now() / 1000);

@@ -7,6 +7,7 @@ import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -83,10 +84,7 @@ describe('numbers in requests (decisions, Since the first release: Numbers in re
     const { files, plugins } = pluginFiles({ changer });
     service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

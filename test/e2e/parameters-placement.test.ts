@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const path = (name: string) => ({ name, in: 'path', required: true });
@@ -71,10 +72,7 @@ describe('parameter placement (specification: Parameter definition, rules 4 to 6
     upstream.on('*', faults.json({ value: 7 }));
     service = await startTestService(oneApi(upstream.url, endpoints));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -4,6 +4,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Notes the parameters that hooks get; answers what the test left for `onBeforeApiCall`. */
@@ -94,10 +95,7 @@ describe('parameter resolution (specification: Parameter definition, rules 1 and
     const { files, plugins } = pluginFiles({ spy });
     service = await startTestService({ settings: { plugins }, ...oneApi(upstream.url, endpoints) }, { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
     notes.clear();

@@ -7,6 +7,7 @@ import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
@@ -52,10 +53,7 @@ describe('schemas of parameters', () => {
     const { files, plugins } = pluginFiles({ changing });
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
     for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);
@@ -244,10 +242,7 @@ describe('strictParameters', () => {
       ),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const send = (endpoint: string, text: string) =>
     fetch(`${service.url}/endpoints/${service.ids[`api/${endpoint}`]}`, {

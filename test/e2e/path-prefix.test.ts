@@ -12,6 +12,7 @@ import { errorsOf } from '../support/config.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const PREFIX = '/api/items/';
@@ -92,10 +93,7 @@ describe('a path value stays in its place (decisions, Since the first release: P
     const { files, plugins } = pluginFiles({ changer });
     service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { type Account, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
@@ -21,10 +22,7 @@ before(async () => {
     shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } }),
   );
 });
-after(async () => {
-  await service?.stop();
-  await shop?.close();
-});
+after(() => stopAll(service, shop));
 
 /** The lines about payments since then, as `[level, message, fields]`. */
 const linesFrom = (from: number) =>

@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { isolatedFiles } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -100,10 +101,7 @@ for (const isolate of [false, true]) {
           { files },
         );
       });
-      after(async () => {
-        await service.stop();
-        await upstream.close();
-      });
+      after(() => stopAll(service, upstream));
       beforeEach(() => notes.clear());
 
       const post = (endpoint: string, parameters?: unknown, headers: Record<string, string> = {}) =>
@@ -289,10 +287,7 @@ for (const isolate of [false, true]) {
           { files },
         );
       });
-      after(async () => {
-        await service.stop();
-        await upstream.close();
-      });
+      after(() => stopAll(service, upstream));
       beforeEach(() => notes.clear());
 
       it('each hook sees what the one before it returned', async () => {

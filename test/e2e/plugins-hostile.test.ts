@@ -4,6 +4,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -72,10 +73,7 @@ describe('whatever a plugin throws ends in a response', () => {
     };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const cases = () => notes.of('cases').flat().map(String);
 
@@ -202,10 +200,7 @@ describe('what plugins see of a request', () => {
     const endpoints = { own: { encoding, parameters }, other: { parameters } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('cannot change what is asked, whose budget is spent or whether anybody waits', async () => {
     await assertRefused(await service.post('api/own', { symbol: 'ETH' }), 403, 'Plugin "slow" budget exhausted');
@@ -312,10 +307,7 @@ describe('what plugins return is JSON, or no answer', () => {
     const endpoints = { raw: {}, stream: { path: '/stream', mode: 'stream' } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const ask = (value: string) => service.post('api/raw', {}, { 'x-value': value });
 

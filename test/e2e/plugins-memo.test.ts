@@ -4,6 +4,7 @@ import { oneApi } from '../support/answers.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -23,10 +24,7 @@ async function startWith(t: TestContext, sources: Sources, isolate: boolean, ups
     kept: { cache: { maxAge: 60_000 } },
   };
   const service = await startTestService(oneApi(api.url, endpoints, { settings: { plugins } }), { files });
-  t.after(async () => {
-    await service.stop();
-    await api.close();
-  });
+  t.after(() => stopAll(service, api));
   return service;
 }
 

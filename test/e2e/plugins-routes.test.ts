@@ -5,6 +5,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const everything = `
@@ -49,10 +50,7 @@ describe('routes of plugins', () => {
     const endpoints = { price: {}, later: { path: '/price', mode: 'async', parameters: [{ name: 'a' }] } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('one for any path serves what nobody else does', async () => {
     assert.deepEqual(await (await get('/health')).json(), { status: 'ok', node: TEST_ADDRESS });

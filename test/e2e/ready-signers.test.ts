@@ -8,6 +8,7 @@ import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { createSoftHsm } from '../support/softhsm.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
@@ -129,10 +130,7 @@ describe('GET /ready while a signer outside the process fails', () => {
     const apis = [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: blocks }];
     const config = { settings: { signer, metrics: { port: 0 } }, apis };
     const service = await startTestService(config);
-    t.after(async () => {
-      await service.stop();
-      await upstream.close();
-    });
+    t.after(() => stopAll(service, upstream));
     return { service, config };
   }
 

@@ -18,6 +18,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { type AnswerWithReceipt, type Asked, answerBy, verifyReceipt } from '../support/receipts.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
@@ -88,11 +89,7 @@ describe('the example consumer of one request, and answers of a running service'
     deliverer = await chain.provider.getSigner(1);
     verifier = await deploy('SignedDataVerifier', deliverer);
   });
-  after(async () => {
-    await chain?.stop();
-    await service?.stop();
-    await upstream?.close();
-  });
+  after(() => stopAll(chain, service, upstream));
   beforeEach(async () => {
     const pinned = [verifier, TEST_ADDRESS, endpointId, requestHashOf(BTC)];
     consumer = await deploy('PinnedPriceConsumer', deliverer, ...pinned);

@@ -8,6 +8,7 @@ import { assertRefused, endpointUrl, postText } from '../support/http.ts';
 import { type AnswerWithReceipt, type Asked, requestHash, verifyReceipt } from '../support/receipts.ts';
 import { honest } from '../support/reclaim.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const NEXT_KEY = `0x${'22'.repeat(32)}`;
@@ -67,11 +68,7 @@ describe('receipts: an answer tells what was asked', () => {
     const config = oneApi(upstream.url, endpoints, { settings, api: { receipt: true } });
     service = await startTestService(config, { env: { SERVICE_NEXT_PRIVATE_KEY: NEXT_KEY } });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-    await gateway.close();
-  });
+  after(() => stopAll(service, upstream, gateway));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

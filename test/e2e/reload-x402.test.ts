@@ -5,6 +5,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
@@ -24,10 +25,7 @@ describe('payments outlive a reload: none is redeemed twice', () => {
     upstream = await startUpstream();
     upstream.json('/p', { price: 7 });
   });
-  after(async () => {
-    await upstream?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(upstream, chain));
 
   type Block = Readonly<Record<string, unknown>>;
   const encoding = { type: 'uint256', path: '$.price' };

@@ -8,6 +8,7 @@ import { finished, submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -32,11 +33,7 @@ describeServers('two replicas that share their state', (program) => {
     upstream.json('/p', { price: 7 });
     upstream.on('/held', (_req, res) => void held.push(res));
   });
-  after(async () => {
-    await upstream?.close();
-    await chain?.stop();
-    await redis?.stop();
-  });
+  after(() => stopAll(upstream, chain, redis));
 
   type Block = Readonly<Record<string, unknown>>;
   let prefixes = 0;

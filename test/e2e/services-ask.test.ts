@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** `GET /ask/<what>` asks with one of these, and tells what came of it. */
@@ -43,10 +44,7 @@ describe('services.ask', () => {
     const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   for (const [what, message] of Object.entries({
     nothing: 'parameters: "parameters" is no object',

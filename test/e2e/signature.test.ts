@@ -5,6 +5,7 @@ import { getBytes, keccak256, recoverAddress, solidityPackedKeccak256, toUtf8Byt
 import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -23,10 +24,7 @@ describe('signed answers (specification: Signed response, Signature)', () => {
       oneApi(upstream.url, { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const bodyOf = async (endpoint: string, text: string) => {
     answer = text;

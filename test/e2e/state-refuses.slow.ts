@@ -6,6 +6,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -19,19 +20,13 @@ describeServers('an engine that can be read and refuses to write', (program) => 
     [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
     upstream.json('/p', { price: 7 });
   });
-  after(async () => {
-    await upstream?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(upstream, chain));
 
   async function shop(t: TestContext) {
     const redis = await RedisServer.start(program);
     let service: RunningService | undefined;
     // In this order: a service whose engine is gone waits for it, to give back what requests have held.
-    t.after(async () => {
-      await service?.stop();
-      await redis.stop();
-    });
+    t.after(() => stopAll(service, redis));
     const auth = termsOn(chain, 1_000_000n);
     service = await startTestService({
       server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },

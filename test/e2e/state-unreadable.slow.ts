@@ -5,6 +5,7 @@ import { finished, submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -21,11 +22,7 @@ describeServers('what somebody else wrote into the engine', (program) => {
     [chain, upstream, redis] = await Promise.all([startChain(), startUpstream(), RedisServer.start(program)]);
     upstream.json('/p', { price: 7 });
   });
-  after(async () => {
-    await upstream?.close();
-    await chain?.stop();
-    await redis?.stop();
-  });
+  after(() => stopAll(upstream, chain, redis));
 
   async function start(t: TestContext): Promise<RunningService> {
     await redis.command('FLUSHALL');

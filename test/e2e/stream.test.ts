@@ -4,6 +4,7 @@ import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -30,10 +31,7 @@ describe('stream mode (specification, SSE frame; Endpoints, stream)', () => {
       }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   /** The one event of a response. */
   async function frame(response: Response): Promise<Record<string, unknown>> {

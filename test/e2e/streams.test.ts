@@ -5,6 +5,7 @@ import { assertRefused } from '../support/http.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw, parseResponse } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** `GET /<name>` streams with one of these, and notes what is asked of the body. */
@@ -91,10 +92,7 @@ describe('a body that streams', () => {
     upstream = await startUpstream({ '*': faults.json(7) });
     service = await start();
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('is sent in chunks, texts and bytes, and its connection goes on', async () => {
     const client = openRaw(service.url);

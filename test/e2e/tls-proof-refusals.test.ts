@@ -12,6 +12,7 @@ import {
   type TestProof,
 } from '../support/reclaim.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
@@ -168,11 +169,7 @@ describe('whatever the gateway does, the answer goes out (decisions: dropped, lo
     const endpoints = { price: { ...common, parameters }, body: { ...common, ...body } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings }));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-    await gateway.close();
-  });
+  after(() => stopAll(service, upstream, gateway));
   beforeEach(() => {
     gateway.requests.length = 0;
     service.logs.length = 0;

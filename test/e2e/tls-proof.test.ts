@@ -8,6 +8,7 @@ import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type Asked, attestor, honest, type TestProof } from '../support/reclaim.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -90,11 +91,7 @@ describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs
       { files },
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-    await gateway.close();
-  });
+  after(() => stopAll(service, upstream, gateway));
   beforeEach(() => {
     upstream.on('*', faults.json({ price: 3 }));
     gateway.on('/prove', honest);

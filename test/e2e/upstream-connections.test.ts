@@ -6,6 +6,7 @@ import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
@@ -28,10 +29,7 @@ describe('connections that upstreams close', () => {
     const endpoints = Object.fromEntries(METHODS.map((method) => [method, { method }]));
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     acts.clear();
     sockets.length = 0;

@@ -7,6 +7,7 @@ import { urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, jsonOfSize, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -156,10 +157,7 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
       ),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const ask = (endpoint: 'raw' | 'encoded', name: string) => service.post(`api/${endpoint}`, { p: name });
 

@@ -9,6 +9,7 @@ import { inTurn } from '../support/in-turn.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const ID = 'me:too';
@@ -43,11 +44,7 @@ describe('oauth2', () => {
     upstream.on('*', faults.json(7));
     return start();
   });
-  after(async () => {
-    await service?.stop();
-    await upstream.close();
-    await login.close();
-  });
+  after(() => stopAll(service, upstream, login));
 
   const tokens = (...handlers: Handler[]) => login.on('/token', inTurn(...handlers));
   const token = (text: string, seconds?: number) =>

@@ -6,6 +6,7 @@ import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const TIMEOUT = 3000;
@@ -26,10 +27,7 @@ describe('retry', () => {
     service = await startTestService(oneApi(upstream.url, endpoints, { api: { retry, timeout: TIMEOUT } }));
   });
   beforeEach(() => upstream.requests.splice(0));
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
   const asked = () => upstream.requests.length;

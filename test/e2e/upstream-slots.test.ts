@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
@@ -59,10 +60,7 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
       ],
     });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
     held.length = 0;

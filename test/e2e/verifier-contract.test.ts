@@ -19,6 +19,7 @@ import { oneApi } from '../support/answers.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { type Compiled, compile } from '../support/solidity.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { type SignedBody, stable } from '../support/verify.ts';
 
@@ -156,11 +157,7 @@ describe('the verifier contract and answers of a running service', () => {
     recorder = await deploy('Recorder', deliverer);
     recording = await target(recorder, 'receiveAnswer');
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(service, upstream, chain));
 
   const price = async (endpoint = 'price') => encodedAnswer(await bodyOf(await service.post(`api/${endpoint}`)));
 

@@ -6,6 +6,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { payer, payNative, proofHeader, type Question, relay, termsOn } from '../support/x402.ts';
@@ -34,12 +35,7 @@ describe('x402: `confirmations`, against reorganisations of the chain', () => {
     const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
     service = await startTestService({ server, apis: [{ name: 'a', url: upstream.url, endpoints }] });
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-    await rpc?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(service, upstream, rpc, chain));
   beforeEach(() => {
     rpc.on('*', relay(chain.url));
     rpc.requests.length = 0;

@@ -4,6 +4,7 @@ import { type HDNodeWallet, Signature, solidityPackedKeccak256 } from 'ethers';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import {
@@ -80,13 +81,7 @@ describe('x402: payments on a real chain (specification: Authentication 4; decis
       ],
     });
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-    await rpc?.close();
-    await chain?.stop();
-    await late?.stop();
-  });
+  after(() => stopAll(service, upstream, rpc, chain, late));
 
   const send = (endpoint: string, proof: object) =>
     service.post(`a/${endpoint}`, {}, { 'X-Payment-Proof': JSON.stringify(proof) });

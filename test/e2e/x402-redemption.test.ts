@@ -6,6 +6,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { NATIVE, payer, payNative, proofHeader, relay, termsOn } from '../support/x402.ts';
@@ -52,12 +53,7 @@ describe('x402: a client never pays for nothing, and no failing request is free 
       { files },
     );
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-    await rpc?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(service, upstream, rpc, chain));
   beforeEach(() => {
     upstream.json('/p', { price: 7 });
     rpc.on('/', relay(chain.url));

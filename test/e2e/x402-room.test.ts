@@ -7,6 +7,7 @@ import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -40,10 +41,7 @@ describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)',
     upstream.json('/p', { price: 7 });
     upstream.on('/held', (_req, res) => void held.push(res));
   });
-  after(async () => {
-    await upstream?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(upstream, chain));
 
   const answerAll = async () => {
     for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');

@@ -4,6 +4,7 @@ import type { HDNodeWallet } from 'ethers';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import {
@@ -68,13 +69,7 @@ describe('x402: a node that misbehaves ends in a clear 401 in bounded time, and 
     [service, limited] = await Promise.all([start(1_000_000), start(2)]);
     paid = await payNative(alice, PRICE);
   });
-  after(async () => {
-    await service?.stop();
-    await limited?.stop();
-    await upstream?.close();
-    await rpc?.close();
-    await chain?.stop();
-  });
+  after(() => stopAll(service, limited, upstream, rpc, chain));
   beforeEach(() => {
     rpc.on('*', relay(chain.url));
     rpc.requests.length = 0;

@@ -5,6 +5,7 @@ import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { bundle } from '../support/bundle.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
@@ -28,10 +29,7 @@ describe('the example client that pays with the public library', () => {
       shop.config({ sync: { path: '/p', parameters }, stream: { mode: 'stream' }, async: { mode: 'async' }, free }),
     );
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
   afterEach(() => shop.upstream.json('/p', { price: 7 }));
 
   const run = async (t: TestContext, endpoint: string, limits: object = {}, args: string[] = []) => {

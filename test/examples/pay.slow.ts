@@ -8,6 +8,7 @@ import { launch } from '../cli/run.ts';
 import { bundle } from '../support/bundle.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 import { deployToken, NATIVE, payer, RECIPIENT, relay, type Token } from '../support/x402.ts';
@@ -51,13 +52,7 @@ describe('the example client of a paid endpoint', () => {
     ];
     service = await startTestService({ apis: [{ name: 'a', url: upstream.url, auth: terms, endpoints }] });
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-    await rpc?.close();
-    await chain?.stop();
-    await elsewhere?.stop();
-  });
+  after(() => stopAll(service, upstream, rpc, chain, elsewhere));
   beforeEach(() => {
     upstream.json('/p', { price: 7, b: [1, { d: null, c: 'x' }], a: 0.5 });
     rpc.on('/', relay(chain.url));

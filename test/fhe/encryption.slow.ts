@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../support/http.ts';
 import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
@@ -38,11 +39,7 @@ describe('encrypted answers with the parameters of the real networks', () => {
     // A test takes longer than the default where the machine has other things to do.
     service = await startFheService(relayer, upstream, { fhe: { timeout: 900_000 } });
   });
-  after(async () => {
-    await service.stop();
-    await relayer.close();
-    await upstream.close();
-  });
+  after(() => stopAll(service, relayer, upstream));
 
   // Each takes long: 256 bits here, 64 below, and 8 in `encryption.test.ts`, whose toy keys decrypt no more.
   it('decrypt to the value that was encoded, and leave other endpoints alone while they are made', async (t) => {

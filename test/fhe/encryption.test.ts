@@ -4,6 +4,7 @@ import { submitted as accepted, finished } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { verifyReceipt } from '../support/receipts.ts';
 import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
@@ -23,11 +24,7 @@ describe('an encrypted answer, with the real SDK on a lattice that is too small 
     upstream = await startUpstream();
     service = await startFheService(relayer, upstream);
   });
-  after(async () => {
-    await service.stop();
-    await relayer.close();
-    await upstream.close();
-  });
+  after(() => stopAll(service, relayer, upstream));
 
   const submitted = () => {
     const last = relayer.submissions.at(-1);

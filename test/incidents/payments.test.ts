@@ -4,6 +4,7 @@ import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
@@ -19,10 +20,7 @@ before(async () => {
     shop.config({ exact: {}, native: { auth: termsOn(shop.chain, PRICE) } }, { settings: { metrics: { port: 0 } } }),
   );
 });
-after(async () => {
-  await service?.stop();
-  await shop?.close();
-});
+after(() => stopAll(service, shop));
 
 /** The log as the service's JSON log has it. */
 const logText = () =>

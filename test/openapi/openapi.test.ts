@@ -12,6 +12,7 @@ import { loadObject } from '../support/config.ts';
 import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { honest } from '../support/reclaim.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 import { Described } from './document.ts';
 
@@ -126,10 +127,7 @@ describe('the OpenAPI document of a running service', () => {
     assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json']);
     described = new Described(await response.json());
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('is valid OpenAPI 3.1', async () => {
     assert.equal(described.at('openapi'), '3.1.0');

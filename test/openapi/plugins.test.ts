@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { assertValid, Described } from './document.ts';
 
@@ -116,10 +117,7 @@ describe('an operator’s plugin in the OpenAPI document', () => {
     described = await documentOf(service);
     path = `/endpoints/${service.ids['a/pushed']}`;
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('is valid, and has its auth type, its schema and its route', async () => {
     await assertValid(described);

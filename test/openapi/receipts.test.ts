@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { oneApi } from '../support/answers.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { Described } from './document.ts';
 
@@ -31,10 +32,7 @@ describe('the OpenAPI document and receipts', () => {
     document = await documentOf(service);
     described = new Described(document);
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('is valid, and describes the member that answers have', async () => {
     const { valid, errors } = await new Validator().validate(document);

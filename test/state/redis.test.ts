@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
 import type { StateEngine } from '../../plugins-sdk/state/area.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { contract } from './contract.ts';
 import { describeServers, openEngine, RedisServer } from './redis-server.ts';
 
@@ -30,10 +31,7 @@ describeServers('what an engine does to its server', (program) => {
     ({ engine } = openEngine({ url: `${server.url}/3`, prefix: 'p:' }));
     await engine.start();
   });
-  after(async () => {
-    await engine.close();
-    await server.stop();
-  });
+  after(() => stopAll(engine, server));
 
   /** What an operator asks of the engine's database. */
   const ask = (...words: string[]) => server.commandIn(3, ...words);

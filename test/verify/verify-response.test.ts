@@ -6,6 +6,7 @@ import { CLOCK_SKEW, type Reason, type Verification, type VerifyOptions, verifyR
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { stable } from '../support/verify.ts';
 
@@ -55,10 +56,7 @@ describe('verifyResponse, with what the service sends', () => {
     };
     service = await startTestService(oneApi(upstream.url, endpoints));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const json = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';

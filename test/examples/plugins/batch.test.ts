@@ -5,6 +5,7 @@ import { example } from '../../support/examples.ts';
 import { assertRefused, postText } from '../../support/http.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const KEY = 'a key of sixteen characters';
@@ -48,10 +49,7 @@ describe('batch', () => {
     });
     service = await start({ max: 8 });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('answers in the order of the requests, each as if it came by itself', async () => {
     const response = await batch([

@@ -6,6 +6,7 @@ import { example } from '../../support/examples.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../../support/http.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../../support/raw-http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';
@@ -28,10 +29,7 @@ describe('hmac-auth', () => {
     const endpoints = { e: { auth, parameters: [{ name: 'q' }] } };
     service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }));
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('lets in who signed the bytes of the body, with any of the secrets', async () => {
     for (const signature of [sign(body), sign(body).toUpperCase(), sign(body, 'another secret of theirs')])

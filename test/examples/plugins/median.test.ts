@@ -5,6 +5,7 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 describe('median', () => {
@@ -32,10 +33,7 @@ describe('median', () => {
       oneApi(upstream.url, endpoints, { api, settings: { plugins: [example('median')] } }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('signs the number in the middle of three, encoded as configured', async () => {
     upstream.json('/a', { price: 12.5 });

@@ -5,6 +5,7 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 describe('mode-jsonp', () => {
@@ -18,10 +19,7 @@ describe('mode-jsonp', () => {
       oneApi(upstream.url, endpoints, { settings: { plugins: [example('mode-jsonp')] } }),
     );
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('answers with a script that hands the signed answer to the function', async () => {
     for (const callback of ['show', 'app.onPrice', '$_1']) {

@@ -4,6 +4,7 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 describe('prices', () => {
@@ -20,10 +21,7 @@ describe('prices', () => {
     upstream = await startUpstream({ '/eth': faults.text('2064.10'), '/broken': faults.serverError() });
     service = await start({ endpoints: ['api/eth', 'api/broken'] });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('shows the signed answers of the endpoints by their names', async () => {
     const alone = await (await service.post('api/eth')).text();

@@ -9,6 +9,7 @@ import { assertRefused } from '../../support/http.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
 import { assertSigns, openSigner } from '../../support/statements.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
@@ -55,11 +56,7 @@ describe('remote-signer', () => {
     signer = await startUpstream({ '/sign': signing(wallet) });
     service = await start({ url: `${signer.url}/sign`, address: wallet.address.toLowerCase(), timeout: 1500, headers });
   });
-  after(async () => {
-    await service.stop();
-    await signer.close();
-    await upstream.close();
-  });
+  after(() => stopAll(service, signer, upstream));
 
   it('has answers signed by a key that the service does not have', async () => {
     const response = await service.post('api/e');

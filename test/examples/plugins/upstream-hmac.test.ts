@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
+import { stopAll } from '../../support/stop-all.ts';
 import { faults, type RecordedRequest, startUpstream, type Upstream } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';
@@ -33,10 +34,7 @@ describe('upstream-hmac', () => {
     const plugins = [example('upstream-hmac')];
     service = await startTestService({ settings: { plugins }, apis: [...apis, ...others] });
   });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+  after(() => stopAll(service, upstream));
 
   it('signs the method, the URL and the time', async () => {
     const began = Math.floor(Date.now() / 1000);
