@@ -182,7 +182,7 @@ function sizeOf(value: bigint): bigint {
 }
 
 /** Division of bigints rounds towards zero, and has room for any sum. */
-function medianOf(answers: readonly AskedAnswer[]): bigint {
+export function medianOf(answers: readonly AskedAnswer[]): bigint {
   const values = answers.map(({ value }) => value).sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
   const [low = 0n, high = low] = values.slice(Math.ceil(values.length / 2) - 1, Math.floor(values.length / 2) + 1);
   return (low + high) / 2n;
