@@ -76,10 +76,16 @@ export class Control {
     try {
       await makeFolder(this.#path);
       this.#server = await listenAt(this.#path, (socket) => void this.#answer(socket));
+      // Later, too: without a file descriptor left it cannot accept a connection.
+      this.#server?.on('error', (error) => this.#unreachable(error));
     } catch (error) {
-      const reason = messageOf(error);
-      this.#log.warn('operators cannot reach this service by commands', { path: this.#path, reason });
+      this.#unreachable(error);
     }
+  }
+
+  #unreachable(error: unknown): void {
+    const reason = messageOf(error);
+    this.#log.warn('operators cannot reach this service by commands', { path: this.#path, reason });
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { askControl, Control, controlPaths } from '../../cli/service/control.ts';
@@ -77,6 +77,22 @@ describe('the socket that commands ask', () => {
     assert.equal(dirname(path), join(temporary, `signed-data-proxy-${uid}`));
     assert.equal(await askControl(path, ASKED), undefined);
     assert.deepEqual(await serve(t, path, 'one'), []);
+    assert.deepEqual(await askControl(path, ASKED), [{ result: 'one' }]);
+  });
+
+  it('a connection that the system refuses ends neither the service nor the socket', async (t) => {
+    await ownTemporary(t);
+    const { path } = await configIn(t);
+    const servers: Server[] = [];
+    const { unref } = Server.prototype;
+    t.mock.method(Server.prototype, 'unref', function (this: Server) {
+      servers.push(this);
+      return unref.call(this);
+    });
+    const warned = await serve(t, path, 'one');
+    // What Node emits where a connection cannot be accepted, such as without memory for it.
+    servers[0]?.emit('error', new Error('accept ENOMEM'));
+    assert.deepEqual(warned, [{ path, reason: 'accept ENOMEM' }]);
     assert.deepEqual(await askControl(path, ASKED), [{ result: 'one' }]);
   });
 
