@@ -1,3 +1,4 @@
+import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { type Hex, isHex, type Parameters, toBytes, toHex, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
 import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
@@ -37,13 +38,10 @@ export function lookupOf(sender: unknown, data: unknown): Lookup {
 function parametersOf(text: string): Parameters {
   try {
     // A rounded number would ask, and have signed, something else.
-    const parameters: unknown = JSON.parse(withoutRoundedNumbers(text));
-    if (typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters))
-      return parameters as Parameters;
+    return takeParameters({ parameters: JSON.parse(withoutRoundedNumbers(text)) });
   } catch {
-    // As an object that is none.
+    throw refusals.parameters();
   }
-  throw refusals.parameters();
 }
 
 /** `abi.encode` of the members; the last is empty where the answer has no receipt. */

@@ -49,9 +49,7 @@ function gateway({ endpoints, ask, admit }: Pick<Services, 'endpoints' | 'ask' |
     const endpoint = known.get(endpointId as `0x${string}`);
     if (endpoint !== undefined && !isOpen(endpoint)) throw refusals.closed();
     if (endpoint !== undefined && !isFit(endpoint)) throw refusals.unfit();
-    // Parameters that are nested too deep, or hold what no double holds, are a TypeError.
-    const unasked = (error: unknown) => Promise.reject(error instanceof TypeError ? refusals.parameters() : error);
-    return ask(endpointId, parameters, { as: exchange }).catch(unasked);
+    return ask(endpointId, parameters, { as: exchange });
   };
   return async (read: () => Lookup, exchange: Exchange): Promise<HttpResponse> => {
     try {

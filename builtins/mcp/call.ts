@@ -1,4 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
+import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import {
   type AskedResponse,
   type Exchange,
@@ -7,6 +8,7 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';
 
 /** What a client calls a tool with. */
@@ -25,17 +27,22 @@ function refusal(status: number, error: string): AskedResponse {
   return { status, headers: {}, body: JSON.stringify({ error }) };
 }
 
-/** MCP clients have keys of services as bearer tokens. A token that no plugin of the service looks for goes no further. */
+/**
+ * MCP clients have keys of services as bearer tokens. A token that no plugin of the service looks for goes no further. Nothing is made
+ * of a payment that is nested too deep.
+ */
 function headersOf({ headers }: Exchange, { _meta }: ToolCall, credentials: Services['credentials']) {
   const [, token] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
   const isWanted = credentials.some((name) => name.toLowerCase() === 'authorization');
   const key = token === undefined ? {} : { 'x-api-key': headers['x-api-key'] ?? token };
   const payment = _meta?.[PAYMENT];
-  return {
-    ...key,
-    ...(!isWanted && { authorization: undefined }),
-    ...(payment !== undefined && { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') }),
-  };
+  const common = { ...key, ...(!isWanted && { authorization: undefined }) };
+  if (payment === undefined) return common;
+  try {
+    return { ...common, 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
+  } catch {
+    return undefined;
+  }
 }
 
 function objectIn(json: string): Readonly<Record<string, unknown>> {
@@ -51,15 +58,16 @@ function headerOf({ headers }: AskedResponse, name: string): string | undefined 
 }
 
 /** A signed answer, or why there is none: the terms of a payment as an object, other refusals as their text. */
-function resultOf(response: AskedResponse, { verification }: EndpointTool): CallToolResult {
+function resultOf(response: AskedResponse, { verification }: EndpointTool, answer: AnswerText): CallToolResult {
   const { status, body } = response;
-  const said = objectIn(body);
   const settlement = headerOf(response, 'payment-response');
   const paid = settlement !== undefined && { [SETTLEMENT]: objectIn(Buffer.from(settlement, 'base64').toString()) };
   if (status === 200) {
     const _meta = { [`${META}/verification`]: verification, ...paid };
-    return { content: [{ type: 'text', text: body }], structuredContent: { ...said }, _meta };
+    const { text, structuredContent } = answer.put(body);
+    return { content: [{ type: 'text', text }], structuredContent, _meta };
   }
+  const said = objectIn(body);
   const retryAfter = Number(headerOf(response, 'retry-after'));
   const refused = { status, ...(retryAfter >= 0 && { retryAfter }) };
   const isTerms = status === 402;
@@ -75,7 +83,9 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool): Call
 function faultIn(parameters: Parameters): string | undefined {
   try {
     const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
-    return inexact && `Invalid parameter: ${inexact} (send this number as a string)`;
+    if (inexact !== undefined) return `Invalid parameter: ${inexact} (send this number as a string)`;
+    takeParameters({ parameters });
+    return undefined;
   } catch {
     return TOO_DEEP;
   }
@@ -92,21 +102,16 @@ export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 
     const parameters = (call.arguments ?? {}) as Parameters;
     const fault = faultIn(parameters);
     if (fault !== undefined) return unasked(fault, exchange);
-    try {
-      const headers = headersOf(exchange, call, credentials);
-      return await ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
-    } catch (error) {
-      // A payment may be nested too deep, too: there the stack ends.
-      if (error instanceof TypeError || error instanceof RangeError) return unasked(TOO_DEEP, exchange);
-      throw error;
-    }
+    const headers = headersOf(exchange, call, credentials);
+    if (headers === undefined) return unasked(TOO_DEEP, exchange);
+    return ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
   };
-  return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
+  return async (tool: EndpointTool, call: ToolCall, exchange: Exchange, text: AnswerText): Promise<CallToolResult> => {
     const failed = (error: unknown): AskedResponse => {
       if (isRefusal(error)) return { ...refusal(error.status, error.message), headers: error.headers };
       log.error('a tool could not be called', { tool: tool.tool.name, error: String(error) });
       return refusal(500, 'Internal server error');
     };
-    return resultOf(await answer(tool, call, exchange).catch(failed), tool);
+    return resultOf(await answer(tool, call, exchange).catch(failed), tool, text);
   };
 }

@@ -8,6 +8,7 @@ import {
 import { trustedJson } from '../../plugins-sdk/lib/json/json-text.ts';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { AnswerText } from './answer-text.ts';
 import { caller } from './call.ts';
 import { refusals } from './refusals.ts';
 import { allowedHosts, chosenOf, type McpSettings, VERIFY_TOOL } from './settings.ts';
@@ -39,7 +40,7 @@ function serverMaker(library: Library, tools: Tools, settings: McpSettings, serv
   const { InvalidParams } = library.ProtocolErrorCode;
   const unknown = (name: string) =>
     new library.ProtocolError(InvalidParams, `Unknown tool: ${name.slice(0, LONGEST_ECHO)}`);
-  return (exchange: Exchange, asked: () => void) => {
+  return (exchange: Exchange, asked: () => void, answer: AnswerText) => {
     const server = new library.Server(about, options);
     server.setRequestHandler('tools/list', () => ({ tools: listed }));
     server.setRequestHandler('tools/call', ({ params }) => {
@@ -48,7 +49,7 @@ function serverMaker(library: Library, tools: Tools, settings: McpSettings, serv
       const tool = tools.get(name);
       if (tool === undefined) throw unknown(name);
       asked();
-      return call(tool, params, exchange);
+      return call(tool, params, exchange, answer);
     });
     return server;
   };
@@ -87,7 +88,10 @@ export async function openMcp(services: Services, settings: McpSettings) {
   return async ({ body }: RouteRequest, exchange: Exchange): Promise<HttpResponse> => {
     const { host, origin } = exchange.headers;
     const isHere = library.validateHostHeader(host, hosts).ok && library.validateOriginHeader(origin, hosts).ok;
-    if (!isHere) throw refusals.host();
+    if (!isHere) {
+      await admit(exchange);
+      throw refusals.host();
+    }
     const { text: sent, message } = messageIn(body);
     let isCounted = !asksEndpoint(message, tools);
     if (isCounted) await admit(exchange);
@@ -97,9 +101,10 @@ export async function openMcp(services: Services, settings: McpSettings) {
     const asked = () => {
       isCounted = true;
     };
-    const handler = library.createMcpHandler(() => serverFor(exchange, asked));
+    const answer = new AnswerText();
+    const handler = library.createMcpHandler(() => serverFor(exchange, asked, answer));
     const response = await handler.fetch(request, message === undefined ? {} : { parsedBody: message });
-    const text = await response.text();
+    const text = answer.fillIn(await response.text());
     // A call that the library refused.
     if (!isCounted) await admit(exchange);
     const type = response.headers.get('content-type') ?? 'text/plain';

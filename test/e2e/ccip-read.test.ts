@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
+import { ccipRead } from '../../builtins/ccip-read/index.ts';
+import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { eventually } from '../support/http.ts';
@@ -294,4 +296,14 @@ describe('CCIP-Read', () => {
       await off.stop();
     }
   });
+});
+
+it('a fault of the service is none of the client, whatever its kind', async () => {
+  const [endpoint] = [testEndpoint({ block: { encoding } })];
+  const ask = () => Promise.reject(new TypeError('a fault of the service'));
+  const services = { config: { settings: { ccipRead: true } }, endpoints: [endpoint], ask };
+  const harness = await testPlugin(ccipRead, { services });
+  const body = JSON.stringify({ sender: SENDER, data: callOf(endpoint.id) });
+  const outcome = await harness.route('POST', '/ccip', { body });
+  assert.deepEqual(outcome, { refused: { status: 500, message: 'Internal server error' } });
 });

@@ -1,10 +1,12 @@
 /** Who may reach the tools, which there are, what they count as, and what a stop, a reload and replicas do. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
+import { scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -99,6 +101,21 @@ describe('MCP and its surroundings', () => {
     }
   });
 
+  it('a message to another host counts like any other, for the limit and in the metrics', async (t) => {
+    const more = { server: { rateLimit: { max: 2, window: 600_000 } } };
+    const service = await startTestService(configOf(true, more, { metrics: { port: 0 } }));
+    t.after(() => service.stop());
+    const statuses: number[] = [];
+    for (const Host of ['evil.example', 'evil.example', 'evil.example', 'localhost'])
+      statuses.push((await postMcp(service, PING, { Host })).status);
+    assert.deepEqual(statuses, [403, 403, 429, 429]);
+    const counted = (await scrapeAfter(service, 4)).table('requests_total');
+    assert.deepEqual(
+      Object.entries(counted).flatMap(([labels, value]) => (labels.includes('/mcp') ? [value] : [])),
+      [2, 2],
+    );
+  });
+
   it('registries are told of it where the config says at which URL', async (t) => {
     const openapi = {
       servers: ['https://api.example.com/prices/', 'https://b.example'],
@@ -178,6 +195,22 @@ export default { name: 'seen', setup: () => ({
       assert.deepEqual((structuredContent as { rawData: unknown }).rawData, JSON.parse(text));
     }
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
+  });
+
+  it('the answer is in the message letter by letter, whatever the library would make of its keys', async (t) => {
+    upstream.text('/a', '{"9":"nine","10":"ten","price":1e21}');
+    t.after(() => upstream.json('/a', { price: 7 }));
+    const service = await startTestService(configOf(true));
+    t.after(() => service.stop());
+    const { body } = await request(`${service.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(callOf('api_a')),
+    });
+    const message = await body.text();
+    const { result } = JSON.parse(message.replace(/^event: message\ndata: /, ''));
+    assert.match(textIn(result), /"rawData":\{"10":"ten","9":"nine","price":1e\+21\}/);
+    assert.ok(message.includes(`"structuredContent":${textIn(result)}`), message);
   });
 
   it('one client goes from replica to replica, and a stop waits for the call that is under way', async (t) => {

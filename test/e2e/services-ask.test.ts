@@ -159,4 +159,57 @@ export default {
     assert.deepEqual([status, headers], [200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' }]);
     assert.match(body, /^data: \{.*"rawData":7.*\}\n\n$/);
   });
+
+  it('other headers, and another mode, take the place of the client’s and of the endpoint’s', async (t) => {
+    const files = pluginFiles({
+      teller: `${pluginTools}
+const options = { headers: { 'x-mine': 'other', 'x-gone': undefined, 'x-api-key': 'right' }, mode: 'sync' };
+export default {
+  name: 'teller',
+  setup: ({ ask, endpoints }) => ({
+    hooks: { onHttpRequest: ({ headers }) => note('teller', ['x-mine', 'x-gone', 'x-kept'].map((name) => headers[name] ?? null)) },
+    routes: [{ method: 'GET', path: '/tell/:how', admit: 'asked', handle: async ({ params: { how } }, exchange) => {
+      const { status, body } = await ask(endpoints[0].id, {}, { as: exchange, ...(how === 'as-it-is' ? {} : options) });
+      return { status, body };
+    } }],
+  }),
+};`,
+    });
+    const endpoint = { mode: 'stream', auth: { type: 'apiKey', keys: ['right'] } };
+    const config = oneApi(upstream.url, { e: endpoint }, { settings: { plugins: files.plugins } });
+    const told = await startTestService(config, { files: files.files });
+    t.after(() => told.stop());
+    const headers = { 'X-Mine': 'yes', 'X-Gone': 'yes', 'X-Kept': 'yes' };
+    const asked = await fetch(`${told.url}/tell/otherwise`, { headers });
+    assert.deepEqual([asked.status, JSON.parse(await asked.text()).rawData], [200, 7]);
+    const refused = await fetch(`${told.url}/tell/as-it-is`, { headers });
+    assert.deepEqual([refused.status, await refused.json()], [401, { error: 'Missing X-Api-Key header' }]);
+    assert.deepEqual(notes.of('teller'), [
+      ['other', null, 'yes'],
+      ['yes', 'yes', 'yes'],
+    ]);
+  });
+
+  it('a route that is admitted by what it asks counts once, and by services.admit where it asks nothing', async (t) => {
+    const files = pluginFiles({
+      door: `export default {
+  name: 'door',
+  setup: ({ ask, admit, endpoints }) => ({
+    routes: [{ method: 'GET', path: '/door/:what', admit: 'asked', handle: async ({ params: { what } }, exchange) => {
+      if (what === 'open') return { status: 200, body: '1' };
+      if (what === 'admit') await admit(exchange);
+      else await ask(endpoints[0].id, {}, { as: exchange });
+      return { status: 200, body: '2' };
+    } }],
+  }),
+};`,
+    });
+    const more = { settings: { plugins: files.plugins }, server: { rateLimit: { max: 2, window: 600_000 } } };
+    const door = await startTestService(oneApi(upstream.url, { e: {} }, more), { files: files.files });
+    t.after(() => door.stop());
+    const statuses: number[] = [];
+    for (const what of ['open', 'ask', 'open', 'admit', 'admit', 'open'])
+      statuses.push((await fetch(`${door.url}/door/${what}`)).status);
+    assert.deepEqual(statuses, [200, 200, 200, 200, 429, 200]);
+  });
 });
