@@ -14,12 +14,15 @@ import { refusalOf } from '../shared/payments.ts';
 import type { Facilitators } from './facilitators.ts';
 import { identifierIn } from './identifiers.ts';
 import type { Core } from './installed.ts';
-import type { Entry, Sold } from './kept-answers.ts';
+import type { Entry, Repeat, Sold } from './kept-answers.ts';
+import type { Offer } from './offer.ts';
 import { isSignedByPayer } from './payer.ts';
 import { decodePayment, matchPayment, type Payment, PaymentFault } from './payload.ts';
 import { factsOf, type Purchase } from './purchase.ts';
 import type { Purchases } from './purchases.ts';
 import type { Quote, Quotes } from './quote.ts';
+import { SIGN_IN } from './sign-in.ts';
+import type { SignIns } from './sign-ins.ts';
 import { type Terms, TYPE } from './terms.ts';
 
 const HEADER = 'payment-signature';
@@ -42,6 +45,7 @@ export interface Means {
   methodOf(method: AuthMethod): Method;
   quotesOf(exchange: Exchange): Quotes;
   identifiedBy(payment: Payment, id: string): Entry;
+  readonly signIns: SignIns;
 }
 
 /** What a request has come with: a payment for one of its endpoint's methods, or what is wrong with it. */
@@ -51,7 +55,7 @@ const claims = new ContextKey<Claim>('x402-exact claim');
 /** The payment that a request has been let in for. */
 export const purchases = new ContextKey<Purchase>('x402-exact purchase');
 /** What was sold before, and is given again. */
-export const repeats = new ContextKey<Sold>('x402-exact repeat');
+export const repeats = new ContextKey<Repeat>('x402-exact repeat');
 /** Whether a request has been let in for what it costs. */
 const granted = new ContextKey<boolean>('x402-exact granted');
 /** Milliseconds of the budget that it took to be let in. */
@@ -70,9 +74,31 @@ function claimIn(text: string, { accepts, offer }: Quote, { core, now }: Means):
   }
 }
 
-/** Lets a request in that pays, or has paid. */
-export function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
-  const buy = async (
+/** Lets a request in whose payer has signed in instead of paying. @throws Refusal */
+async function readAgain(
+  offer: Offer,
+  { signIns }: Means,
+  exchange: Exchange,
+  draw: (exchange: Exchange) => Promise<void>,
+) {
+  const header = exchange.headers[SIGN_IN];
+  if (header === undefined || offer.signIn === undefined)
+    throw offer.refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+  await draw(exchange);
+  const claim = claims.get(exchange);
+  // Another method of the endpoint has used the challenge.
+  if (claim !== undefined && 'refusal' in claim) throw claim.refusal;
+  try {
+    repeats.set(exchange, await signIns.find(header, offer.signIn, exchange, offer));
+  } catch (error) {
+    if (isRefusal(error)) claims.set(exchange, { refusal: error });
+    throw error;
+  }
+}
+
+/** @returns what takes a request's payment, or finds what it has paid for. */
+function buyer(means: Means, bought: Purchases) {
+  return async (
     claim: Claim,
     quote: Quote,
     method: AuthMethod,
@@ -90,8 +116,10 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
       const identified = id === undefined ? undefined : means.identifiedBy(payment, id);
       const sold =
         identified && (await soldBefore(identified, payment, () => bought.verify(payment, facilitators, offer)));
-      if (sold !== undefined) return repeats.set(exchange, sold);
-      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, identified);
+      if (sold !== undefined) return repeats.set(exchange, { sold, refuse: conflict });
+      const readable = offer.signIn && means.signIns.entryFor(payment, exchange);
+      const entries = { identified, readable };
+      const purchase = await bought.hold(payment, facilitators, offer, () => call.signal.aborted, entries);
       purchases.set(exchange, purchase);
       paidBy.set(exchange, factsOf(payment));
     } catch (error) {
@@ -100,13 +128,21 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
       throw error;
     }
   };
+}
+
+/** Lets a request in that pays, or has paid. */
+export function authenticator(means: Means, bought: Purchases, draw: (exchange: Exchange) => Promise<void>) {
+  const buy = buyer(means, bought);
   return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
     const quote = means.quotesOf(exchange).of(exchange);
     granted.set(exchange, quote.isFree);
     if (quote.isFree) return true;
     const text = exchange.headers[HEADER];
-    if (text === undefined) throw quote.offer.refusal('PAYMENT-SIGNATURE header is required', { failure: false });
+    if (text === undefined) {
+      await readAgain(quote.offer, means, exchange, draw);
+      return true;
+    }
     await draw(exchange);
     const claim = claims.get(exchange) ?? claimIn(text, quote, means);
     claims.set(exchange, claim);
@@ -147,11 +183,17 @@ async function soldBefore(
   }
 }
 
+function conflict(message: string): Refusal {
+  return new Refusal(409, message, { failure: false });
+}
+
 /** How a request ended whose payment was not taken; nothing for one that came without. */
 export function refusedAs(exchange: Exchange): string | undefined {
   const take = attempts.drawn(exchange);
   if (take === undefined) return undefined;
   if (!take.allowed) return 'limited';
+  // Who only signs in pays nothing.
+  if (exchange.headers[HEADER] === undefined) return undefined;
   const claim = claims.get(exchange);
   return claim !== undefined && 'refusal' in claim && claim.refusal.fault ? 'unavailable' : 'refused';
 }

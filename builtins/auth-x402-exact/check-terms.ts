@@ -3,6 +3,7 @@ import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning 
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
+import { publicUrlOf } from '../shared/discovery.ts';
 import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';
 import { dollarsOf, statedDollars } from './dollars.ts';
@@ -19,6 +20,9 @@ import {
 
 /** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
 const LONGEST_HEADER = 8192;
+
+const NO_PUBLIC_URL =
+  'needs "publicUrl", or settings.openapi.servers: a wallet signs for which service it is, which the service must know';
 
 /** What makes two of them the same to a client. */
 function nameOf({ network, asset, amount, payTo }: Accept): string {
@@ -111,9 +115,11 @@ function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
   );
   if (methods.length === 0) return [];
   const seen = new Set<string>();
+  const isKnown = URL.canParse(publicUrlOf(endpoint, context.config));
   const findings = methods.flatMap(({ terms, at }) => [
     ...checkFacilitators(at, terms),
     ...(terms.publicUrl === undefined ? [] : checkUrl(`${at}.publicUrl`, terms.publicUrl, 'paths are appended to it')),
+    ...(terms.signIn === true && !isKnown ? [error(`${at}.signIn`, NO_PUBLIC_URL)] : []),
     ...(terms.price === undefined ? [] : checkPrice(at, terms)),
     ...terms.accepts.flatMap((accept, i) => {
       const path = `${at}.accepts[${i}]`;

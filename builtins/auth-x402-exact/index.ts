@@ -39,8 +39,10 @@ import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
+import type { Purchase } from './purchase.ts';
 import { Purchases } from './purchases.ts';
 import { Quotes } from './quote.ts';
+import { SignIns } from './sign-ins.ts';
 import { facilitatorsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
@@ -59,6 +61,7 @@ const initial = [...OUTCOMES, 'refused', 'unavailable', 'limited', 'released'].m
 const remembered = new StateKey<MemoryArea>('x402-exact payments', { lasting: true });
 const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lasting: true });
 const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
+const challenges = new StateKey<MemoryArea>('x402-exact sign-ins', { lasting: true });
 
 function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
   return auth.some(({ type }) => type === TYPE);
@@ -71,7 +74,7 @@ export const authX402Exact = definePlugin({
   auth: { [TYPE]: TermsSchema },
   keys: attempts.keys,
   // The public client libraries send the second one by mistake: without leave a browser would not send the request.
-  credentials: ['PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
+  credentials: ['SIGN-IN-WITH-X', 'PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
   isAnnounced: (endpoints) => endpoints.some(isPaid),
   requiresSharedState: { auth: [TYPE] },
@@ -112,14 +115,16 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);
     const terms = new Map(methods.map((method) => [method, methodOf(method).terms]));
     const bazaar = document === undefined ? [] : bazaarExtensions(document, endpoint);
-    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar));
+    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now));
   });
   const area =
     stateEngine?.area(`${TYPE} identifiers`) ??
     states.keep(identified, '', () => new MemoryArea({ now, capacity: MOST_KEYS }));
   const kept = new KeptAnswers({ area, isInMemory: stateEngine === undefined, log });
   const identifiedBy = (payment: Payment, id: string) => new Entry(kept, payment, keyOfIdentifier(payment, id), now());
-  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy };
+  const used = stateEngine?.area(`${TYPE} sign-ins`) ?? states.keep(challenges, '', () => new MemoryArea({ now }));
+  const signIns = new SignIns({ kept, used, now, node: services.node });
+  return { core, now, methodOf, quotesOf: (exchange) => quotes(exchange.endpoint), identifiedBy, signIns };
 }
 
 /** All that can be sold. */
@@ -175,28 +180,33 @@ interface HookOptions {
   draw(exchange: Exchange): Promise<void>;
 }
 
+function entriesOf(purchase: Purchase | undefined): Entry[] {
+  return [purchase?.identified, purchase?.readable].flatMap((entry) => entry ?? []);
+}
+
 function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw }: HookOptions): Taps {
   return {
     authenticate: { [TYPE]: authenticator(means, bought, draw) },
     answer: (question, exchange) => {
       const purchase = purchases.get(exchange);
       if (purchase?.isReleased) throw givenBack();
-      if (purchase?.identified) purchase.identified.fingerprint = fingerprintOf(question);
-      const sold = repeats.get(exchange);
-      if (sold === undefined) return undefined;
-      const answer = soldAgain(sold, question, node);
-      if (sold.settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
+      for (const entry of entriesOf(purchase)) entry.fingerprint = fingerprintOf(question);
+      const repeat = repeats.get(exchange);
+      if (repeat === undefined) return undefined;
+      const answer = soldAgain(repeat, question, node);
+      const { settled } = repeat.sold;
+      if (settled !== '') addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': settled });
       return answer;
     },
     approve: async (answer, exchange, { signal }) => {
       const purchase = purchases.get(exchange);
-      const sold = repeats.get(exchange);
+      const repeat = repeats.get(exchange);
       // Nobody pays for anything else in its place.
-      if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
+      if (repeat !== undefined && repeat.sold.answer !== answer.json) throw givenBack();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - (spent.get(exchange) ?? 0);
       await bought.settle(purchase, exchange, () => signal.aborted || performance.now() > latest);
-      await purchase.identified?.keep(answer, exchange);
+      await Promise.all(entriesOf(purchase).map((entry) => entry.keep(answer, exchange)));
     },
     concluded: (outcome, exchange) => {
       const purchase = purchases.get(exchange);

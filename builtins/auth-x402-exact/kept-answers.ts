@@ -30,12 +30,17 @@ export interface Sold {
 
 /** Milliseconds for which an answer is given again. */
 export const KEPT_MS = 3_600_000;
+/** Milliseconds for which a payer who signs in is told that an answer is on its way: its process may have died. */
+const MOST_ON_THE_WAY_MS = 600_000;
 /** Milliseconds after the end of an authorisation in which it may be settled yet: clocks differ. */
 const MARGIN_MS = 60_000;
+/** Tries to keep an answer among others of its payer. */
+const TRIES = 3;
 /** Characters of an answer that is kept. */
 const LONGEST = 32_768;
 
 /** What clients are told of answers that are not there, or of what cannot be bought. */
+export const OTHER_REQUEST = 'Payment identifier was used for another request';
 export const TOO_LONG = 'The answer is too long to be given again';
 export const NO_ROOM = 'The answer was not kept: too much was sold within an hour';
 export const FORMER_SIGNER = 'The answer is of a former signer and is not given again';
@@ -105,6 +110,10 @@ function boughtIn(text: string, key: string): Bought {
 
 /** One purchase under one key, until it is certain what became of its payment. */
 export class Entry {
+  /** Whether any purchase of the payer may put its answer there. */
+  readonly #isShared: boolean;
+  /** Whether it may take room. */
+  #isClaimed = false;
   readonly #kept: KeptAnswers;
   readonly #key: string;
   readonly #payer: string;
@@ -114,7 +123,7 @@ export class Entry {
   fingerprint: string | undefined;
 
   /** @param key one payer's: nobody gets by it what another one has paid. @param now epoch milliseconds. */
-  constructor(kept: KeptAnswers, payment: Payment, key: string, now: number) {
+  constructor(kept: KeptAnswers, payment: Payment, key: string, now: number, isShared = false) {
     const { requirements, authorization, signature } = payment;
     const { from, nonce } = authorization;
     const paid = [requirements.network, requirements.asset, from, nonce].join(' ').toLowerCase();
@@ -122,7 +131,9 @@ export class Entry {
     this.#key = key;
     this.#payer = from.toLowerCase();
     this.#bought = { payment: paid, signature: hash('sha256', signature) };
-    this.#life = payment.endsAt - now + MARGIN_MS;
+    const life = payment.endsAt - now + MARGIN_MS;
+    this.#life = isShared ? Math.min(life, MOST_ON_THE_WAY_MS) : life;
+    this.#isShared = isShared;
   }
 
   /** What was bought under its key. @throws StateUnavailable */
@@ -137,15 +148,15 @@ export class Entry {
    * @throws Refusal 429 where the payer has had his share. @throws StateUnavailable
    */
   async claim(): Promise<boolean> {
-    const { granted, retryAfter } = await this.#kept.takePlace(this.#payer);
-    if (granted === 0)
-      throw new Refusal(429, NO_PLACE, {
-        headers: { 'Retry-After': String(Math.ceil(retryAfter / 1000)) },
-      });
     const text = JSON.stringify(this.#bought);
-    const options = { ttl: this.#life, durable: true };
+    const options = { ttl: this.#life, durable: !this.#isShared };
     const other = await this.#kept.area.compareAndSet(this.#key, undefined, text, options);
-    return other === undefined || other.value === text;
+    const isThere = other?.value !== undefined;
+    const { granted, retryAfter } = isThere ? { granted: 1, retryAfter: 0 } : await this.#kept.takePlace(this.#payer);
+    this.#isClaimed = granted > 0;
+    if (this.#isClaimed) return !isThere || other.value === text;
+    await this.drop();
+    throw new Refusal(429, NO_PLACE, { headers: { 'Retry-After': String(Math.ceil(retryAfter / 1000)) } });
   }
 
   /** Gives it back: the payment was not taken, and will not be by this request. */
@@ -169,11 +180,16 @@ export class Entry {
     const { fingerprint = '' } = this;
     const { area } = this.#kept;
     const sold: Sold = { fingerprint, settled, ...(await this.#keepable(json)) };
+    if (this.#isShared && (sold.answer === undefined || !this.#isClaimed)) return this.drop();
     const options = { ttl: KEPT_MS, keepLonger: true, durable: true };
     const text = JSON.stringify({ ...this.#bought, sold });
-    const other = await area.compareAndSet(this.#key, JSON.stringify(this.#bought), text, options);
-    // What it was claimed by may have ended meanwhile.
-    if (other !== undefined && other.value === undefined) await area.compareAndSet(this.#key, undefined, text, options);
+    let expected: string | undefined = JSON.stringify(this.#bought);
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const other = await area.compareAndSet(this.#key, expected, text, options);
+      // What it was claimed by may have ended meanwhile; another payment's claim is not this one's to take.
+      if (other === undefined || (other.value !== undefined && !this.#isShared)) return;
+      expected = other.value;
+    }
   }
 
   async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
@@ -186,20 +202,27 @@ export function fingerprintOf({ key }: { readonly key: string }): string {
   return hash('sha256', key);
 }
 
+/** Whether it may be given again: answers of a former signer are none of the service. */
+export function isBy(node: string, answer: string): boolean {
+  const { node: signer }: { readonly node: string } = JSON.parse(answer);
+  return isSameHex(signer, node);
+}
+
+/** What is given again, and how it is refused where it is not what is asked for. */
+export interface Repeat {
+  readonly sold: Sold;
+  refuse(message: string): Refusal;
+}
+
 /**
  * What was sold before, for the same request only.
  * @param node whose answers are given.
- * @throws Refusal 409
+ * @throws Refusal
  */
-export function soldAgain(
-  { answer, unkept = TOO_LONG, fingerprint }: Sold,
-  question: { readonly key: string },
-  node: string,
-): SignedResponse {
-  const refuse = (message: string) => new Refusal(409, message, { failure: false });
-  if (fingerprint !== fingerprintOf(question)) throw refuse('Payment identifier was used for another request');
+export function soldAgain({ sold, refuse }: Repeat, question: { readonly key: string }, node: string): SignedResponse {
+  const { answer, unkept = TOO_LONG, fingerprint } = sold;
+  if (fingerprint !== fingerprintOf(question)) throw refuse(OTHER_REQUEST);
   if (answer === undefined) throw refuse(unkept);
-  const { node: signer }: { readonly node: string } = JSON.parse(answer);
-  if (!isSameHex(signer, node)) throw refuse(FORMER_SIGNER);
+  if (!isBy(node, answer)) throw refuse(FORMER_SIGNER);
   return SignedResponse.parse(answer);
 }

@@ -5,6 +5,7 @@ import { memberAt } from '../shared/described.ts';
 import { CATALOGUE_TEXT, detailsOf, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { identifierExtension, PAYMENT_IDENTIFIER } from './identifiers.ts';
 import { boundsOf } from './price.ts';
+import { challengeOf, SIGN_IN, type SignInTerms } from './sign-in.ts';
 import { type Accept, secondsOf, type Terms } from './terms.ts';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -35,11 +36,17 @@ const CATALOGUE_NAME = new RegExp(CATALOGUE_TEXT);
 const LONGEST_EXTENDED = 6000;
 
 /** The same with as many extensions as fit, the most telling first; one that tells nobody where it is sold is of no use. */
-function extended(required: PaymentRequired, bazaar: readonly object[]): PaymentRequired {
-  const own = { [PAYMENT_IDENTIFIER]: identifierExtension };
+function extended(required: PaymentRequired, bazaar: readonly object[], signIn?: SignInTerms): PaymentRequired {
+  const own = { [PAYMENT_IDENTIFIER]: identifierExtension, ...(signIn && { [SIGN_IN]: challengeOf(signIn, 0) }) };
   const told = /^https?:/.test(required.resource?.url ?? '') ? bazaar : [];
   const all = [...told.map((one) => ({ bazaar: one, ...own })), own].map((extensions) => ({ ...required, extensions }));
   return all.find((one) => encodedHeader(one).length <= LONGEST_EXTENDED) ?? required;
+}
+
+/** What payers sign in to, where they may read again what they have bought. */
+function signInTerms(all: readonly Terms[], { resource, accepts }: PaymentRequired): SignInTerms | undefined {
+  if (resource === undefined || !all.some(({ signIn }) => signIn)) return undefined;
+  return { uri: new URL(resource.url).href, networks: [...new Set(accepts.map(({ network }) => network))] };
 }
 
 /** What an auth object accepts, in the words of the protocol. @param amountOf each; without it what it costs at most. */
@@ -71,19 +78,31 @@ export interface PaymentRefusal {
 /** An endpoint's refusals of payments: each says what to pay, and why what was paid is not enough. */
 export class Offer {
   readonly #offered: PaymentRequired;
+  readonly #now: () => number;
+  readonly signIn: SignInTerms | undefined;
 
-  constructor(offered: PaymentRequired) {
+  constructor(offered: PaymentRequired, now: () => number, signIn?: SignInTerms) {
     this.#offered = offered;
+    this.#now = now;
+    this.signIn = signIn;
   }
 
-  /** @param bazaar what catalogues may be told of it, the most telling first. */
-  static of(endpoint: Endpoint, all: readonly Terms[], config: Config, bazaar: readonly object[]): Offer {
-    return new Offer(extended(offered(endpoint, all, config), bazaar));
+  /** @param bazaar what catalogues may be told of it, the most telling first. @param now epoch milliseconds. */
+  static of(
+    endpoint: Endpoint,
+    all: readonly Terms[],
+    config: Config,
+    bazaar: readonly object[],
+    now: () => number,
+  ): Offer {
+    const required = offered(endpoint, all, config);
+    const signIn = signInTerms(all, required);
+    return new Offer(extended(required, bazaar, signIn), now, signIn);
   }
 
   /** The same for other amounts, none of which is longer. */
   asking(accepts: readonly PaymentRequirements[]): Offer {
-    return new Offer({ ...this.#offered, accepts: [...accepts] });
+    return new Offer({ ...this.#offered, accepts: [...accepts] }, this.#now, this.signIn);
   }
 
   /** Of what a client has sent, the extensions that are as they were offered. */
@@ -100,9 +119,16 @@ export class Offer {
 
   /** @param error one of the protocol's codes, or a sentence. */
   refusal(error: string, { failure = true, headers = {}, reason }: PaymentRefusal = {}): Refusal {
-    const body = { ...this.#offered, error, ...(reason === undefined ? {} : { reason }) };
+    const body = { ...this.#offered, ...this.#challenged(), error, ...(reason === undefined ? {} : { reason }) };
     const all = { 'PAYMENT-REQUIRED': encodedHeader(body), 'Cache-Control': 'no-store', ...headers };
     return new Refusal(402, error, { body, headers: all, failure, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** Each challenge is another one. */
+  #challenged(): Pick<PaymentRequired, 'extensions'> {
+    const { extensions } = this.#offered;
+    if (this.signIn === undefined || extensions?.[SIGN_IN] === undefined) return {};
+    return { extensions: { ...extensions, [SIGN_IN]: challengeOf(this.signIn, this.#now()) } };
   }
 
   /** Another request holds the payment, or did until a moment ago; whether it will be used is open. */

@@ -3,8 +3,9 @@ import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
-import { FORMER_SIGNER, NO_PLACE, NO_ROOM, TOO_LONG } from './kept-answers.ts';
+import { FORMER_SIGNER, NO_PLACE, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
 import { boundsOf, TOO_DEAR } from './price.ts';
+import { NOT_YET } from './sign-ins.ts';
 import { TermsSchema } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
@@ -84,8 +85,9 @@ export const openApiPart: OpenApiPart = {
       responses: {
         400: { errors: ['Invalid payment identifier', TOO_DEAR] },
         409: {
-          description: 'What was bought by this payment identifier is not given',
-          errors: ['Payment identifier was used for another request', TOO_LONG, NO_ROOM, FORMER_SIGNER],
+          description:
+            'What was bought by this payment identifier is not given, or not there yet for its payer who has signed in',
+          errors: [OTHER_REQUEST, TOO_LONG, NO_ROOM, FORMER_SIGNER, NOT_YET],
         },
         429: { errors: [NO_PLACE], headers: { 'Retry-After': refTo('headers', 'PaymentInProgress') } },
         401: {

@@ -47,16 +47,21 @@ const invalid = () => new PaymentFault('invalid_payload');
  * @throws PaymentFault
  */
 export function decodePayment(text: string, { schemas }: Core): PaymentPayload {
-  if (text.length > LONGEST || !BASE64.test(text)) throw invalid();
   let payload: unknown;
   try {
-    payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
+    payload = jsonIn(text, LONGEST);
   } catch {
     throw invalid();
   }
   const parsed = schemas.PaymentPayloadV2Schema.safeParse(payload);
   if (parsed.success) return parsed.data as PaymentPayload;
   throw versionOf(payload) === 2 ? invalid() : new PaymentFault('invalid_x402_version');
+}
+
+/** The JSON that a header carries in base64. @throws */
+export function jsonIn(text: string, longest: number): unknown {
+  if (text.length > longest || !BASE64.test(text)) throw new Error('no base64, or too much of it');
+  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
 }
 
 function versionOf(payload: unknown): unknown {

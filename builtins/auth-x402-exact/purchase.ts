@@ -18,6 +18,8 @@ export interface Purchase {
   readonly offer: Offer;
   /** Where the client has given it an identifier. */
   readonly identified: Entry | undefined;
+  /** Where its payer may read the answer again by signing in. */
+  readonly readable: Entry | undefined;
   /** Begun once: what was paid for is the request, however many answers its mode gives, one after the other or at once. */
   settlement?: Promise<void>;
   /** Whether it was given back: whoever goes on asks for an answer that nobody pays. */

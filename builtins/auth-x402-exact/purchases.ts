@@ -7,7 +7,6 @@ import type { PaymentRecord, PaymentRecords } from '../shared/payment-records.ts
 import { refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
-import type { Entry } from './kept-answers.ts';
 import { encodedHeader, type Offer } from './offer.ts';
 import type { Payment } from './payload.ts';
 import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
@@ -47,7 +46,7 @@ export class Purchases {
   /**
    * Reserves a payment and has it verified.
    * @param isOver whether nobody hears any more what this comes to.
-   * @param identified by which it is known from now on.
+   * @param entries by which it is known from now on.
    * @throws Refusal 402, or 401 where nobody can tell; then the payment is as it was.
    */
   async hold(
@@ -55,7 +54,7 @@ export class Purchases {
     facilitators: Facilitators,
     offer: Offer,
     isOver: () => boolean,
-    identified?: Entry,
+    entries: Pick<Purchase, 'identified' | 'readable'>,
   ): Promise<Purchase> {
     const { holds } = this.#options;
     const { requirements, authorization } = payment;
@@ -66,8 +65,10 @@ export class Purchases {
       const verifier = await this.verify(payment, facilitators, offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       // Only now: before, whoever names a payer could take his identifiers.
-      if ((await identified?.claim()) === false) throw offer.busy();
-      return { ticket, payment, facilitators, verifier, offer, identified };
+      if ((await entries.identified?.claim()) === false) throw offer.busy();
+      // Nobody has asked for that by name: where it fails, there is nothing to read again.
+      await entries.readable?.claim().catch(() => undefined);
+      return { ticket, payment, facilitators, verifier, offer, ...entries };
     } catch (error) {
       await holds.release(ticket);
       throw toldOf(error);
@@ -114,12 +115,13 @@ export class Purchases {
     if (purchase.settlement !== undefined) return;
     purchase.isReleased = true;
     this.#options.counted({ outcome: 'released' }, 1);
-    await purchase.identified?.drop();
+    await dropEntries(purchase);
     await this.#options.holds.release(purchase.ticket);
   }
 
   /** @throws Refusal where this request does not hold it any more, it is not known, or it is too late. */
-  async #begin({ ticket, payment, offer, identified }: Purchase, isTooLate: () => boolean): Promise<void> {
+  async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+    const { ticket, payment, offer } = purchase;
     const { holds, counted, now } = this.#options;
     let isHeld = true;
     try {
@@ -131,7 +133,7 @@ export class Purchases {
     } catch (error) {
       counted({ outcome: 'released' }, 1);
       // The request that has the payment now may have the identifier as well.
-      if (isHeld) await identified?.drop();
+      if (isHeld) await dropEntries(purchase);
       await holds.release(ticket);
       throw toldOf(error);
     }
@@ -158,6 +160,8 @@ export class Purchases {
       this.#count(purchase, exchange, 'unknown');
       log.error(UNKNOWN, saidOf(purchase, exchange, error.message));
       await records.open({ ...record, fate: 'unknown' });
+      // Its identifier stays: it may have been paid.
+      await purchase.readable?.drop();
       await this.#giveBack(purchase);
       throw unavailable(error.message);
     }
@@ -194,7 +198,7 @@ export class Purchases {
     const sent = transaction === '' ? {} : { transaction };
     log.warn('a payment was not settled', { ...detailsOf(purchase, exchange), reason, ...sent });
     await records.close({ ...record, fate: 'not settled', ...sent });
-    await purchase.identified?.drop();
+    await dropEntries(purchase);
     await this.#giveBack(purchase);
   }
 
@@ -217,6 +221,11 @@ export class Purchases {
       if (!(await holds.payments.refund(ticket, life, true))) await holds.payments.keep(ticket, life);
     });
   }
+}
+
+/** Nothing was paid, and nothing will be by this request. */
+async function dropEntries({ identified, readable }: Purchase): Promise<void> {
+  await Promise.all([identified?.drop(), readable?.drop()]);
 }
 
 /** What the state or the facilitator could not do, in a refusal. */
