@@ -1,3 +1,4 @@
+/** Imports lead from folder to folder as ARCHITECTURE.md says, and nowhere else. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Engines and processes that fail at any moment lose no payment and sell nothing twice. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** What a process of a plugin sends, however it is cut or made up, neither ends nor blocks the service. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';

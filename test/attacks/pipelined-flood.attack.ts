@@ -1,3 +1,4 @@
+/** Thousands of connections that pipeline and read nothing end nobody and hold nobody up. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

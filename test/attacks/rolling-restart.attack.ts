@@ -1,3 +1,4 @@
+/** Replicas that are restarted one by one behind nginx lose no request and no payment. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';

@@ -1,3 +1,4 @@
+/** The worst JSON of 1 MiB is read right, within a bound of CPU time. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';

@@ -1,3 +1,4 @@
+/** The benchmark's verdict follows from its figures: medians, spreads and profiles. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type CpuProfile, cpuShares, differences, since } from '../../tools/bench/profile.ts';

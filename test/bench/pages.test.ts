@@ -1,3 +1,4 @@
+/** Pages of the benchmark show the figures that were measured. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** An encoding is read once, into a plan that tells what a request may choose. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+/** A ciphertext counts only with enough signatures of the coprocessors. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+/** A service that lacks the FHE package says how to install it, and starts where no config needs it. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** Only an integer that fits its encrypted type is encrypted. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { integerOf } from '../../builtins/fhe/integer.ts';

@@ -1,3 +1,4 @@
+/** A failed encryption is logged with a reason that holds no secret. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,4 @@
+/** Workers that encrypt are bounded in number and time, and are replaced when they fail. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** A session with the relayer encrypts, and leaves it out once nobody waits. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Connection, Task } from '../../builtins/fhe/protocol.ts';

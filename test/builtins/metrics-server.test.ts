@@ -1,3 +1,4 @@
+/** Clients of the metrics are few, and none makes the service write more than it reads. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Patterns of parameters match what regular expressions of JavaScript match, in bounded time. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

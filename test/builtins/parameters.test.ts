@@ -1,3 +1,4 @@
+/** No value of a parameter leaves its place in the request to the upstream. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

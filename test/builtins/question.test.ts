@@ -1,3 +1,4 @@
+/** The question of a request is one for equal requests, and another for others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';

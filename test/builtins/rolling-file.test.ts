@@ -1,3 +1,4 @@
+/** A file that rolls over gets a name of its own, in order. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The claim of an attestor is read as its makers read it. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Several workers share an audit record, and tear and lose no line. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { it } from 'node:test';

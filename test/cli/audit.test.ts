@@ -1,3 +1,4 @@
+/** The audit record is found and read by the command line, and survives its process. */
 import assert from 'node:assert/strict';
 import { appendFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

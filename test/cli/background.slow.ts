@@ -1,3 +1,4 @@
+/** Work in the background that never ends is cut off with the drain, and named. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { background } from '../support/background.ts';

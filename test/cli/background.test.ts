@@ -1,3 +1,4 @@
+/** Work that plugins leave to the background is waited for, and its failure is logged. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { background } from '../support/background.ts';

@@ -1,3 +1,4 @@
+/** The program starts from source, wherever it lies and whoever starts it. */
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Each command prints what its page says, to the letter. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';

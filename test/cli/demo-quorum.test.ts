@@ -1,3 +1,4 @@
+/** The demo of a quorum names a lie, and a contract reads what honest operators say. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { launch, PACKAGE_ROOT } from './run.ts';

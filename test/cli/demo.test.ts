@@ -1,3 +1,4 @@
+/** The demo shows two verified answers, a curl line and a page that work. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

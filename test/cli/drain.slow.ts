@@ -1,3 +1,4 @@
+/** A stop waits for what is under way, and a want of file descriptors is told. */
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { platform } from 'node:os';

@@ -1,3 +1,4 @@
+/** A stop waits for background work as long as documented, and tells what is left. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { drained } from '../../cli/service/drain.ts';

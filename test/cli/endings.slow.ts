@@ -1,3 +1,4 @@
+/** Foreign code that ends the process leaves a line in the log, and no success. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { lastLine, onSignal, startIn, TIME } from './started.ts';

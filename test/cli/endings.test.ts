@@ -1,3 +1,4 @@
+/** An error that nobody foresaw is one line in the log and exit code 1. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';

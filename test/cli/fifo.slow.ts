@@ -1,3 +1,4 @@
+/** Configs and variables may be pipes, which are read to their end within a size and a deadline. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** A log on a full disk tears no line, tells how many are lost, and holds up no exit. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

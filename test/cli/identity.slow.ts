@@ -1,3 +1,4 @@
+/** An operator's identity is shown and verified against what the service says. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { healthUrl, signerAt } from '../../cli/identity/health.ts';

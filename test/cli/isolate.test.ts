@@ -1,3 +1,4 @@
+/** A service with an isolated plugin starts, serves and stops by the command line. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Commands with --json print JSON that tools can rely on, errors included. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The signing key comes from one place, and a doubtful one is refused. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

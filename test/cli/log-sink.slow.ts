@@ -1,3 +1,4 @@
+/** A line that was logged gets out, and no reader of the log holds the process up. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

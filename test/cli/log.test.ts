@@ -1,3 +1,4 @@
+/** The log has the level and the form that are set. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

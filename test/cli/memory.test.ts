@@ -1,3 +1,4 @@
+/** A service knows how much memory it may use, and warns where that is too little. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MIB, startInGroup, V2, type Version, withoutNamespaces } from '../support/cgroup.ts';

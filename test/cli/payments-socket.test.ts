@@ -1,3 +1,4 @@
+/** Only the service's own user may ask it about payments. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, chown, lstat, mkdir } from 'node:fs/promises';

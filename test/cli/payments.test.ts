@@ -1,3 +1,4 @@
+/** Payments are shown and released over processes. */
 import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Whatever a plugin does in the process of the service, the log says so and nobody waits for ever. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { actor, EXHAUSTED, pluginActs } from '../support/plugin-acts.ts';

@@ -1,3 +1,4 @@
+/** What docs/plugins.md shows works as shown. */
 import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

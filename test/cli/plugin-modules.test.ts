@@ -1,3 +1,4 @@
+/** Plugins of a service from source get the modules of the program that runs. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startUpstream } from '../support/upstream.ts';

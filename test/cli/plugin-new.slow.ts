@@ -1,3 +1,4 @@
+/** What `plugin new` prints can be pasted, and works. */
 import assert from 'node:assert/strict';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** `plugin new` writes a plugin and its test, and overwrites nothing. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

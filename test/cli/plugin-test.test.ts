@@ -1,3 +1,4 @@
+/** `plugin test` runs a plugin through its hooks, and shows what each changes. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Private authorities and proxies are used where the environment names them. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

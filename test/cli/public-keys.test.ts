@@ -1,3 +1,4 @@
+/** Keys that everybody knows, and variables that others can read, are warned of. */
 import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** `verify --parameters` checks receipts, and `config validate` recommends them. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';

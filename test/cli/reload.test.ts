@@ -1,3 +1,4 @@
+/** A SIGHUP or a changed file reloads the config, or leaves everything as it was. */
 import assert from 'node:assert/strict';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Plugins keep state in the engine that the config names. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { StateClient } from '../../cli/service/shared-state.ts';

@@ -1,3 +1,4 @@
+/** A signer that opens too late is closed when it comes. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** Signatures are the same with each arithmetic, and the log names the one that is used. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';

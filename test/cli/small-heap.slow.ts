@@ -1,3 +1,4 @@
+/** A service keeps within a small heap, and a full one leaves a snapshot where asked. */
 import assert from 'node:assert/strict';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';

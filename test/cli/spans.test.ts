@@ -1,3 +1,4 @@
+/** A service that is started by the command line sends its spans. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Collector, startCollector } from '../support/collector.ts';

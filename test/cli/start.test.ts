@@ -1,3 +1,4 @@
+/** `start` serves, says what stops it in one line per error, and obeys signals. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** State lives on after its process, and is checked before it is trusted. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';

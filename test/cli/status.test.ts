@@ -1,3 +1,4 @@
+/** `status` tells how a running service is, or why it cannot. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,4 @@
+/** Relative paths are relative to where the user stands. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { userDirectory } from '../../cli/surroundings.ts';

@@ -1,3 +1,4 @@
+/** A terminal that takes nothing ends no command badly. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** A wrong command line gets one line that says what would be right. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** A service whose event loop no longer turns ends, and others go on. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** SERVICE_WATCHDOG takes seconds, and says what is wrong with others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { folderWith, runCli } from './run.ts';

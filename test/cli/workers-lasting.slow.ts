@@ -1,3 +1,4 @@
+/** A worker that takes the place of another has the state and the key of the rest. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

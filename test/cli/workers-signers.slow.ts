@@ -1,3 +1,4 @@
+/** Workers change their signer together. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

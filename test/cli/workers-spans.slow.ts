@@ -1,3 +1,4 @@
+/** Each worker sends its own spans, and a stop loses none. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { startCollector } from '../support/collector.ts';

@@ -1,3 +1,4 @@
+/** What keeps workers from starting is said once. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** Several workers serve one port as one service, and are replaced when they end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';

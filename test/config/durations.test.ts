@@ -1,3 +1,4 @@
+/** Durations of a config are read with their units, and short ones are warned of. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** An endpoint has the ID of its specification, and the blocks of the config. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+/** Variables come from the environment first, and then from .env. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Whatever is wrong with a value is told in words, and never with the value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

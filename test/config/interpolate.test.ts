@@ -1,3 +1,4 @@
+/** References to variables are replaced once, and nothing of them is shown. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

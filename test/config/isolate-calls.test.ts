@@ -1,3 +1,4 @@
+/** Calls of an isolated plugin are bounded, and their failures name its file. */
 import assert from 'node:assert/strict';
 import { url as inspectorUrl } from 'node:inspector';
 import { join } from 'node:path';

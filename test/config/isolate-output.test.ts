@@ -1,3 +1,4 @@
+/** Each line that an isolated plugin writes is logged or counted. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';

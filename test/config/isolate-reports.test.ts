@@ -1,3 +1,4 @@
+/** Messages of an isolated plugin arrive whole and in order, and bad ones end it. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';

@@ -1,3 +1,4 @@
+/** A plugin in a process of its own is loaded and refused as one beside the service. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { config, errorsOf, type Given, load, warningsOf } from './support.ts';

@@ -1,3 +1,4 @@
+/** Plugins that are packages are found as Node.js finds them. */
 import assert from 'node:assert/strict';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';

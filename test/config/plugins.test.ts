@@ -1,3 +1,4 @@
+/** Plugins are loaded in order, and a bad one says what is wrong with it. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The published schema accepts what the loader accepts. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

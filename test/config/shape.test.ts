@@ -1,3 +1,4 @@
+/** Each wrong shape of a config has its words, with the path and what would be right. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+/** What would work in silence, and otherwise than meant, is warned of. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errorsOf, warningsOf } from '../support/config.ts';

@@ -1,3 +1,4 @@
+/** A config whose variables are not set is checked as far as that goes. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

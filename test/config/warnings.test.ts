@@ -1,3 +1,4 @@
+/** A config that works and is dangerous is warned of. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { folderWith, runCli } from '../cli/run.ts';

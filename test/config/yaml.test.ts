@@ -1,3 +1,4 @@
+/** A config file is read within bounds, and each fault of it has its line and column. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** What docs/agents.md shows works as shown. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** ARCHITECTURE.md names what there is, and leaves nothing out. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Each block and each link of the documentation is tried, or says why not. */
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';

@@ -1,3 +1,4 @@
+/** Generated references and editors know each key of the config. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';

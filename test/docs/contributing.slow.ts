@@ -1,3 +1,4 @@
+/** The recipes of CONTRIBUTING.md can be followed to the letter. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

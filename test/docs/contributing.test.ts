@@ -1,3 +1,4 @@
+/** CONTRIBUTING.md names files that there are, and its blocks are recipes. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';

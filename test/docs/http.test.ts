@@ -1,3 +1,4 @@
+/** docs/http.md has each error of the service, and no other. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** docs/metrics.md has each metric as the service tells it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** Whoever walks through a page of the documentation gets what it shows. */
 import { it } from 'node:test';
 import { TEST_KEY as KEY } from '../support/service.ts';
 import { walk } from './walk.ts';

@@ -1,3 +1,4 @@
+/** The uses of inner stages that docs/plugins.md shows work. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** The README's commands, pictures and promises are true. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { stageNames } from '../../kernel/stages.ts';

@@ -1,3 +1,4 @@
+/** The example of docs/receipts.md can be computed again. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keccak256, TypedDataEncoder, toUtf8Bytes, Wallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** The example of docs/signing.md can be computed again. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { getBytes, hashMessage, keccak256, toUtf8Bytes } from 'ethers';

@@ -1,3 +1,4 @@
+/** docs/stages.md has every stage and type, each to its end. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { transform } from 'esbuild';

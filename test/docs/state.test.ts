@@ -1,3 +1,4 @@
+/** The settings that docs/state.md shows can be used. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

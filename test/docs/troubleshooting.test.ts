@@ -1,3 +1,4 @@
+/** docs/troubleshooting.md has each reason, warning and error that the log can show. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** An answer that a plugin gives means the same as one of the upstream. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SignedResponse } from '../../plugins-sdk/signed-response.ts';

@@ -1,3 +1,4 @@
+/** An answer that a plugin gives or works around is checked against what was asked. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';

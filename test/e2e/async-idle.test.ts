@@ -1,3 +1,4 @@
+/** Async records go when their time is over, also where nobody asks. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { modeAsync } from '../../builtins/mode-async/index.ts';

@@ -1,3 +1,4 @@
+/** Async mode answers 202, keeps one record a request, and refuses what has no room. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** The audit record says which payment an answer was for. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';

@@ -1,3 +1,4 @@
+/** The audit records of replicas take no signature of another one for a new one. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';

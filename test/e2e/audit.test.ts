@@ -1,3 +1,4 @@
+/** Each answer leaves its line in the audit record, or the log says that it is lost. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** API keys with names have limits of their own, and the log has their names alone. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Whoever has a key, or needs none, is let in, and nobody else. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';

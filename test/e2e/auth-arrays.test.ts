@@ -1,3 +1,4 @@
+/** Any one method of a list lets a client in; else the last one's error is told. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';

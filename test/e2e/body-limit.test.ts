@@ -1,3 +1,4 @@
+/** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';

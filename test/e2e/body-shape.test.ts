@@ -1,3 +1,4 @@
+/** A body that is no JSON object of parameters is 400 or 415, in the same words. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';

@@ -1,3 +1,4 @@
+/** Clients that want the same of a hanging upstream cost one call, and all learn its end. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

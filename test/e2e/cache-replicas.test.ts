@@ -1,3 +1,4 @@
+/** Cache-Status tells which of several replicas had the answer. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';

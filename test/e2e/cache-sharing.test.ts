@@ -1,3 +1,4 @@
+/** Clients that miss the cache together share one call of the upstream. */
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

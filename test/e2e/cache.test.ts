@@ -1,3 +1,4 @@
+/** A cached answer is served for its time, to equal requests alone. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Connections are limited, and a service with too much to do refuses some and answers others. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Browsers may ask from the origins that are allowed, by documented headers. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { endpointUrl, JSON_HEADERS, postText, REQUEST_ID } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** Requests that do not come to their end are cut off in time. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';

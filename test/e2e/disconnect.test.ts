@@ -1,3 +1,4 @@
+/** A client that disconnects ends its request, and its slot is free. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Crawlers and agents are told what is sold, and nothing that is not. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@agentcash/discovery';

@@ -1,3 +1,4 @@
+/** A wrong encoding or encryption in the config is an error that names the place. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

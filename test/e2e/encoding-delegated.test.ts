@@ -1,3 +1,4 @@
+/** Requesters choose the encodings that operators leave to them, and no others. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String } from 'ethers';

@@ -1,3 +1,4 @@
+/** An endpoint that must encrypt and cannot answers nothing in the clear. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Encodings with `exact: true` refuse what their type would cut. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder, keccak256, toUtf8Bytes } from 'ethers';

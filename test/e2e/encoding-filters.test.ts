@@ -1,3 +1,4 @@
+/** Filters in the paths of operators select as documented, in bounded time. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

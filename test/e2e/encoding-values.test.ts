@@ -1,3 +1,4 @@
+/** Pinned encodings sign each digit of the upstream's value. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String, hexlify, toUtf8Bytes, zeroPadBytes } from 'ethers';

@@ -1,3 +1,4 @@
+/** An endpoint ID changes with each part of its specification, and with nothing else. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

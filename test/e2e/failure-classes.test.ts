@@ -1,3 +1,4 @@
+/** Each failure is counted by its class. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Memory stays flat under floods of addresses and cache keys. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { launch } from '../cli/run.ts';

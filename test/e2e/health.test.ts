@@ -1,3 +1,4 @@
+/** /health tells that the process lives, and /ready whether it takes requests. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Wallet } from 'ethers';

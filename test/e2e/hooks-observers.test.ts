@@ -1,3 +1,4 @@
+/** Observers are told of each answer and each failure, once, and change nothing. */
 import assert from 'node:assert/strict';
 import { before, beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';

@@ -1,3 +1,4 @@
+/** Each request is a line in the log, with its endpoint, status and time. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';

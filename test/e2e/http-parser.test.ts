@@ -1,3 +1,4 @@
+/** What the HTTP parser refuses gets a bare answer, and the connection closes. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { JSON_HEADERS } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** Each route checks in order, and its responses carry the same headers. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** What nobody foresaw is 500, and the reason stays in the log. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** Whatever an isolated plugin does, the service answers and serves the next request. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

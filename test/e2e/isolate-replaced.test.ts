@@ -1,3 +1,4 @@
+/** A process of a plugin that was stopped is replaced, and nobody is refused. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { oneApi } from '../support/answers.ts';

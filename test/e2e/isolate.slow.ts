@@ -1,3 +1,4 @@
+/** An isolated plugin does what one in the process does, and its processes end with it. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';

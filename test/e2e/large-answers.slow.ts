@@ -1,3 +1,4 @@
+/** A large answer means the same as a short one. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';

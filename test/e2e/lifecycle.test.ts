@@ -1,3 +1,4 @@
+/** A stop finishes what has begun, takes nothing new, and is not held up. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request, type ServerResponse } from 'node:http';

@@ -1,3 +1,4 @@
+/** Hundreds of requests at once get answers that verify, in each mode, or a 503 where there is no room. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

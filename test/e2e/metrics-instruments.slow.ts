@@ -1,3 +1,4 @@
+/** What each feature measures is what has happened. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { generateToyKeys } from '../fhe/keys.ts';

@@ -1,3 +1,4 @@
+/** Plugins measure by instruments of their own, within bounds. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The metrics tell of the process what the system says of it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

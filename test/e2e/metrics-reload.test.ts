@@ -1,3 +1,4 @@
+/** Metrics go on over a reload, and are there from the start to the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** A metrics sink that throws costs no slot and no answer. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

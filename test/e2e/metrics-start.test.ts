@@ -1,3 +1,4 @@
+/** A service that has just started shows each metric at its beginning. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Metrics count what happened, and hold nothing that a client chose. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** A mode of a plugin decides when the rest of the pipeline runs. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { before, describe, it } from 'node:test';

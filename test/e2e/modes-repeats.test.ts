@@ -1,3 +1,4 @@
+/** A mode that may repeat runs the rest of the pipeline again, and others may not. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Sync mode answers with what was signed, in the response. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

@@ -1,3 +1,4 @@
+/** A mode that answers without a run settles as refused, once. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Observers of a full plugin are told what becomes of each request. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** A wrong definition of a parameter is an error of the config. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** A number reaches the upstream with each of its digits, or is refused. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

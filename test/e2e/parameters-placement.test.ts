@@ -1,3 +1,4 @@
+/** Each parameter goes to its place in the request, encoded for that place. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** A parameter is fixed, sent, or its default; a required one that is missing is 400. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

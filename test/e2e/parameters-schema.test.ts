@@ -1,3 +1,4 @@
+/** A parameter that does not fit its schema is 400, before any call. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';

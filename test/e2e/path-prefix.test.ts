@@ -1,3 +1,4 @@
+/** A path value stays in its place, also behind a proxy that decodes paths. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** Each payment is a line in the log and a count, whatever becomes of it. */
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { scrape } from '../support/metrics.ts';

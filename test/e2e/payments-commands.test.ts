@@ -1,3 +1,4 @@
+/** Operators show, release and reconcile payments. */
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';

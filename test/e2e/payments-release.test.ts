@@ -1,3 +1,4 @@
+/** A payment that an operator releases can be used again. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { paymentOperations } from '../../builtins/shared/payment-operations.ts';

@@ -1,3 +1,4 @@
+/** A plugin that spends its budget drops the request, and costs nobody else. */
 import assert from 'node:assert/strict';
 import { afterEach, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Each hook gets its own members, and nothing more. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { isolatedFiles } from '../support/isolated.ts';

@@ -1,3 +1,4 @@
+/** Plugins may use the former names of members, and are told the new ones. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** Plugins may use the former names of stages, and are told the new ones. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Whatever a plugin throws, keeps or returns, each request ends in a response. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

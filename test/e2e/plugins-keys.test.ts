@@ -1,3 +1,4 @@
+/** A simple plugin has config keys of its own, which are checked. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';

@@ -1,3 +1,4 @@
+/** Plugins are files that the config names, and a bad one stops the start. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { loadObject } from '../support/config.ts';

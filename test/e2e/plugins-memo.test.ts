@@ -1,3 +1,4 @@
+/** A memo goes with its request from hook to hook, and is of one plugin. */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it, type TestContext, test } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** What a hook returns takes effect as documented, and anything else drops the request. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';

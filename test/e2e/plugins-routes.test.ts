@@ -1,3 +1,4 @@
+/** Plugins serve routes, and one that cannot be served stops the start. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { RegistrationError } from '../../kernel/registry.ts';

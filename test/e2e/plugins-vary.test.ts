@@ -1,3 +1,4 @@
+/** What a plugin varies by is part of each key of a request. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Responses say which limit applies, and what is left of it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { describeServers, RedisServer } from '../state/redis-server.ts';

@@ -1,3 +1,4 @@
+/** A flood of addresses lets new clients in, and resets no limit. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';

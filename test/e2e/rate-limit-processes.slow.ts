@@ -1,3 +1,4 @@
+/** A limit holds over several processes. */
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Each client has its bucket of tokens, and 429 when it is empty. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';

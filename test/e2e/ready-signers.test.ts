@@ -1,3 +1,4 @@
+/** /ready tells when a signer outside the process fails. */
 import assert from 'node:assert/strict';
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';

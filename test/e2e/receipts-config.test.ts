@@ -1,3 +1,4 @@
+/** The key `receipt` is checked, and stands where it may. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** The example contract accepts the answers to one request only. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+/** A receipt tells what was asked, and is signed with the answer. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Wallet } from 'ethers';

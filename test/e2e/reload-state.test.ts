@@ -1,3 +1,4 @@
+/** State lives on over a reload. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';

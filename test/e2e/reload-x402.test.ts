@@ -1,3 +1,4 @@
+/** Payments outlive a reload: none is redeemed twice. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

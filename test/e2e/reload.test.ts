@@ -1,3 +1,4 @@
+/** A reload takes the new config whole, or leaves everything as it was. */
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';

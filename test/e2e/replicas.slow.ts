@@ -1,3 +1,4 @@
+/** Two replicas that share their state are as one service. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, it, type TestContext } from 'node:test';

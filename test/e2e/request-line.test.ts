@@ -1,3 +1,4 @@
+/** The line of a request has documented fields, and nothing that a client has sent. */
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';

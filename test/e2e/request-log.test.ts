@@ -1,3 +1,4 @@
+/** The log of a request tells which plugin was slow, dropped it or failed. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertRefused, eventually } from '../support/http.ts';

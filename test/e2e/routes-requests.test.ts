@@ -1,3 +1,4 @@
+/** The handler of a route gets the request as it was sent, within bounds. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { RegistrationError } from '../../kernel/registry.ts';

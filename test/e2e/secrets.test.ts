@@ -1,3 +1,4 @@
+/** Nothing secret is in the log or in a response, whatever happens. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

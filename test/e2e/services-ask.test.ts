@@ -1,3 +1,4 @@
+/** Plugins ask endpoints of their own service by `services.ask`, and never without end. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Each answer is signed by the service's key, over its content, endpoint and time. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';

@@ -1,3 +1,4 @@
+/** Signers outside the process sign answers with a real node and a real token. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

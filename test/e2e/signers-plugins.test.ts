@@ -1,3 +1,4 @@
+/** A plugin may sign, and what it signs is checked before it goes out. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';

@@ -1,3 +1,4 @@
+/** A reload moves from one signer to the next, and answers show both. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

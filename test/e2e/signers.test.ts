@@ -1,3 +1,4 @@
+/** `settings.signer` chooses who signs, and a wrong one stops the start. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';

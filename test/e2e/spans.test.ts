@@ -1,3 +1,4 @@
+/** Spans of requests go to a collector, and cost no answer when it is away. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Interface } from 'ethers';

@@ -1,3 +1,4 @@
+/** Engines of operators keep the state, and one that is away is named by /ready. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';

@@ -1,3 +1,4 @@
+/** An engine that refuses to write costs no payment, and each feature fails as documented. */
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';

@@ -1,3 +1,4 @@
+/** What somebody else wrote into the engine sells nothing and ends nobody. */
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';

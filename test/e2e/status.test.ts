@@ -1,3 +1,4 @@
+/** The status of a service tells how it is, by its socket. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Stream mode answers with one event, signed as in sync mode. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

@@ -1,3 +1,4 @@
+/** A body that streams goes out as its client reads it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** Whatever the gateway of proofs does, the answer goes out. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

@@ -1,3 +1,4 @@
+/** A TLS proof of the upstream's answer goes out with it, where one is asked for. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { verifyMessage } from 'ethers';

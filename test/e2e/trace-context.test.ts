@@ -1,3 +1,4 @@
+/** The trace of a client goes upstream where it is well formed. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';

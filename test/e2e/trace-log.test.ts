@@ -1,3 +1,4 @@
+/** The trace of a client reaches the line of its request. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { until } from '../cli/started.ts';

@@ -1,3 +1,4 @@
+/** A clock that several upstreams contradict is told, and one wrong upstream decides nothing. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { UpstreamClocks } from '../../builtins/call-api/clock.ts';

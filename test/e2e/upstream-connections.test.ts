@@ -1,3 +1,4 @@
+/** Connections that upstreams close cost no request that may be repeated. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** Each fault of an upstream is a 502 in a fixed text. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

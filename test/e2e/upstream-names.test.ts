@@ -1,3 +1,4 @@
+/** Upstreams are found by name, and a dead address costs no answer. */
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** The upstream receives the configured request, and nothing else of the client. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** APIs that share upstream slots each get their share. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Calls of upstreams are bounded in number, and those that wait are told when there is no room. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';

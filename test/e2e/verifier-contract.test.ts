@@ -1,3 +1,4 @@
+/** The verifier contract accepts what the service signs, and nothing that was changed. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {

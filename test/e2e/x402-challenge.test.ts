@@ -1,3 +1,4 @@
+/** A request without payment gets the x402 challenge, and a malformed proof its error. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** A wrong x402 block is an error that names the place. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errorsOf, warningsOf } from '../support/config.ts';

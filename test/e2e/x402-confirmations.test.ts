@@ -1,3 +1,4 @@
+/** A payment counts only with its confirmations, and not where the chain was reorganised. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** A payment on chain buys one answer, and nothing else does. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type HDNodeWallet, Signature, solidityPackedKeccak256 } from 'ethers';

@@ -1,3 +1,4 @@
+/** A client never pays for nothing, and no failing request is free for ever. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

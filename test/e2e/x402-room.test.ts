@@ -1,3 +1,4 @@
+/** Want of room costs nobody a payment. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';

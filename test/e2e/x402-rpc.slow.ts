@@ -1,3 +1,4 @@
+/** A node that misbehaves ends in a clear 401 in bounded time, and burns no payment. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** The Helm chart is kubernetes.yaml without its Secrets, and helm takes it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

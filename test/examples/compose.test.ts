@@ -1,3 +1,4 @@
+/** The compose file runs replicas that share their state. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

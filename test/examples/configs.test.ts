@@ -1,3 +1,4 @@
+/** The example configs can be used as they are. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';

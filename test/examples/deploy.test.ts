@@ -1,3 +1,4 @@
+/** The Dockerfile and the systemd unit run what there is, as an unprivileged user. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

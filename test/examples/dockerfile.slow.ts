@@ -1,3 +1,4 @@
+/** The stages of the Dockerfile make a service that answers. */
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';

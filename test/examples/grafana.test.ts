@@ -1,3 +1,4 @@
+/** The Grafana dashboard asks for metrics that there are. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** The Kubernetes example is valid, and runs replicas that are stopped without loss. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** The example client pays with the public library, and gets its answer. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';

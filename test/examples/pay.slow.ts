@@ -1,3 +1,4 @@
+/** The example client pays on chain once, and gets its answer. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';

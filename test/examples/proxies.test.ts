@@ -1,3 +1,4 @@
+/** The examples of proxies pass answers, events and client addresses on, and time out after the service. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

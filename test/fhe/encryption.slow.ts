@@ -1,3 +1,4 @@
+/** Answers that are encrypted with the parameters of the real networks decrypt to their value. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** An encrypted answer is a signed ciphertext of its value, bound to its consumer. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { submitted as accepted, finished } from '../support/async.ts';

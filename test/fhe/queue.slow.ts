@@ -1,3 +1,4 @@
+/** Encryptions wait for each other in a bounded queue, and hold nobody else up. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertRefused, eventually } from '../support/http.ts';

@@ -1,3 +1,4 @@
+/** A relayer that refuses or lies once there is a proof gets nothing signed. */
 import assert from 'node:assert/strict';
 import { id, Wallet } from 'ethers';
 import { faults } from '../support/upstream.ts';

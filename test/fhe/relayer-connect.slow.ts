@@ -1,3 +1,4 @@
+/** A relayer or a node that cannot be used is named in the log, and nothing is signed. */
 import { faults } from '../support/upstream.ts';
 import { assertFailures, type Failure } from './failures.ts';
 import { paths } from './relayer.ts';

@@ -1,3 +1,4 @@
+/** Connections that wait to be accepted are counted, those of this server alone. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+/** A server that closes ends idle connections, and finishes requests. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

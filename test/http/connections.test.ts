@@ -1,3 +1,4 @@
+/** Requests of a connection are answered in order, and each address gets its turn. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openRaw } from '../support/raw-http.ts';

@@ -1,3 +1,4 @@
+/** A connection that is handed back is read again without a lost byte. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** A server that stops tells its connections so, and waits for their requests. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';

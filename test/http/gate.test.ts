@@ -1,3 +1,4 @@
+/** No turn reads more than it may, and who has little waits for nobody with much. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** A client that ends its side gets its answers. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';

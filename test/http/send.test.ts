@@ -1,3 +1,4 @@
+/** Of a body that nobody wants, no more than 64 KiB are read. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { send } from '../../http/send.ts';

@@ -1,3 +1,4 @@
+/** A stream goes out as it is read, and ends with its client. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { ServerBounds } from '../../http/bounds.ts';

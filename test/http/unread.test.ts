@@ -1,3 +1,4 @@
+/** Answers that nobody reads are bounded, and the slowest connection goes. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { openRaw } from '../support/raw-http.ts';

@@ -1,3 +1,4 @@
+/** A wish for another protocol loses no answer. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** The audit record and the log tell what became of an answer, and which lines are lost. */
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';

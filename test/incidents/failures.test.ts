@@ -1,3 +1,4 @@
+/** Failures are found by metrics alone. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, assertFound, type Seen, withoutPromtool } from '../support/alerts.ts';

@@ -1,3 +1,4 @@
+/** The log tells the cause of an incident. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';

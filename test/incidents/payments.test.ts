@@ -1,3 +1,4 @@
+/** Alerts tell when payments go wrong. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';

@@ -1,3 +1,4 @@
+/** /ready tells the cause of an incident. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, Wallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** The status of a service tells the cause of an incident. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Traces tell the cause of an incident. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { folderWith, launchCli } from '../cli/run.ts';

@@ -1,3 +1,4 @@
+/** Trouble of upstreams is found by metrics, and alerts fire. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** The signal that plugins get aborts with its reason, and costs nothing before. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** A context key is of one copy of the SDK, and its values go with a request. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ContextHolder, ContextKey } from '../../kernel/context-key.ts';

@@ -1,3 +1,4 @@
+/** What plugins get and leave in the pipeline is checked, frozen and signed as shown. */
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** Whatever is thrown as a refusal and is none breaks nothing. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';

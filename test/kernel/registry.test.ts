@@ -1,3 +1,4 @@
+/** Plugins register once, in order, and any doubt stops the start. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Routes } from '../../http/routes.ts';

@@ -1,3 +1,4 @@
+/** The OpenAPI document is valid, and describes what the service answers. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Plugins describe themselves in the OpenAPI document, and contradictions stop the start. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';

@@ -1,3 +1,4 @@
+/** The OpenAPI document describes receipts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';

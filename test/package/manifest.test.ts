@@ -1,3 +1,4 @@
+/** The verify package names its module and types for all tools. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

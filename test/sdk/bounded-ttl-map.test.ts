@@ -1,3 +1,4 @@
+/** A bounded map keeps its entries for their time, and never too many. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Equal JSON has one canonical text, as other libraries make it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';

@@ -1,3 +1,4 @@
+/** A process of its own is gone with the service, whatever it is doing. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** A client is told by its address, and by the proxies that are trusted. */
 import assert from 'node:assert/strict';
 import { isIPv4 } from 'node:net';
 import { describe, it } from 'node:test';

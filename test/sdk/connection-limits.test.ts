@@ -1,3 +1,4 @@
+/** A connection that is refused costs no look at those that stay. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** Values of plugins are checked before they count. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';

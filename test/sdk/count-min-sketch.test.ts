@@ -1,3 +1,4 @@
+/** The sketch never counts too little, and seldom too much. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Each arithmetic of signatures gives and refuses the same. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { type EcdsaBackend, ecdsaOf } from '../../plugins-sdk/lib/eth/ecdsa.ts';

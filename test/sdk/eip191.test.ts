@@ -1,3 +1,4 @@
+/** Digests and signatures are those that ethers makes. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashMessage, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';

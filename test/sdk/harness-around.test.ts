@@ -1,3 +1,4 @@
+/** The harness runs stages that go around others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { definePlugin, Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';

@@ -1,3 +1,4 @@
+/** The harness serves a plugin in a whole service. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';

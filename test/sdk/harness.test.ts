@@ -1,3 +1,4 @@
+/** The harness runs the hooks of a plugin as the service does. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';

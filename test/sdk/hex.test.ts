@@ -1,3 +1,4 @@
+/** Hex texts are told, made and read as ethers does. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { getAddress } from 'ethers';

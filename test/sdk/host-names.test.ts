@@ -1,3 +1,4 @@
+/** Names are looked up once, and a dead one hurts nobody. */
 import assert from 'node:assert/strict';
 import { getServers, type LookupAddress, setServers } from 'node:dns';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** keccak256 agrees with ethers. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keccak256 as ethersKeccak256 } from 'ethers';

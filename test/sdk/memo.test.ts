@@ -1,3 +1,4 @@
+/** The memo, the answer and the credentials of a simple plugin are what it may see. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';

@@ -1,3 +1,4 @@
+/** Replicas share a limit with few questions to the engine. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';

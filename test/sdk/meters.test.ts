@@ -1,3 +1,4 @@
+/** Instruments count by name and labels, within bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MeterRegistry, type MeterSet } from '../../plugins-sdk/host/meter-registry.ts';

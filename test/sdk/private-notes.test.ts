@@ -1,3 +1,4 @@
+/** A note stays with its object, and shows nowhere. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inMap, privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';

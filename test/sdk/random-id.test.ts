@@ -1,3 +1,4 @@
+/** IDs are random, and keep nothing but themselves. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';

@@ -1,3 +1,4 @@
+/** A wrong result is named, with what it must be. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contractsFor } from '../../plugins-sdk/host/result-checks.ts';

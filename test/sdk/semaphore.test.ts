@@ -1,3 +1,4 @@
+/** Slots are handed out in order, and none is lost or invented. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Requests of a connection are handled one by one. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Signatures of other forms are read, and become those of the service. */
 import assert from 'node:assert/strict';
 import { createECDH, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** A local key signs byte for byte as ethers does, and a malformed one is refused. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Tenants share slots so that a greedy one leaves the others their part. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** What plugins keep lives on with their set, and has an end. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';

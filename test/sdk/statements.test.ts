@@ -1,3 +1,4 @@
+/** Answers and receipts are hashed as wallets and ethers hash them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashMessage, keccak256, TypedDataEncoder, Wallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** The clock never goes back. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { steadyClock } from '../../plugins-sdk/lib/time/steady-clock.ts';

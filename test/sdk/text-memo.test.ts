@@ -1,3 +1,4 @@
+/** What texts come to is computed once, and kept within bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { TextMemo } from '../../plugins-sdk/lib/bounded/text-memo.ts';

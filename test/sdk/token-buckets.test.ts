@@ -1,3 +1,4 @@
+/** A client gets the tokens of its bucket, also when the table is full. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** A crash at any step loses nothing that was acknowledged. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';

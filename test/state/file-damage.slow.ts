@@ -1,3 +1,4 @@
+/** A damaged state file is noticed, and nothing is made up. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

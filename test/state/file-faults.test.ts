@@ -1,3 +1,4 @@
+/** A state file that cannot be written is told, and one that grows is packed. */
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';

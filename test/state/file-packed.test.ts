@@ -1,3 +1,4 @@
+/** Texts that are packed in memory come out as they were. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** The state file is in a safe place, and of one process. */
 import assert from 'node:assert/strict';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

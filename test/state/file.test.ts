@@ -1,3 +1,4 @@
+/** State in a file does what a map does, over restarts. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** State in memory keeps the contract of engines. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { StateUnavailable } from '../../plugins-sdk/state/area.ts';

@@ -1,3 +1,4 @@
+/** Payments in a server are redeemed once. */
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
 import { Payments, ticketFor } from '../../builtins/shared/payments.ts';

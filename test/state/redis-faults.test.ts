@@ -1,3 +1,4 @@
+/** An engine whose server fails says so, and recovers with it. */
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+/** Swaps that race from several processes have one winner. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

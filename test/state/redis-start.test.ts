@@ -1,3 +1,4 @@
+/** An engine starts with a server that can be trusted with state. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

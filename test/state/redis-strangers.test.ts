@@ -1,3 +1,4 @@
+/** An engine refuses what is no server of its kind, and a config that is wrong. */
 import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** State in a server keeps the contract of engines. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';

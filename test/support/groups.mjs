@@ -23,7 +23,7 @@ const ALONE = [
 const FIRST = { test: ['cli', 'explorer', 'examples', 'state', 'docs', 'e2e'], slow: ['fhe'] };
 
 /** Files of one process; folders with few files share one. */
-const MOST = { test: 24, slow: 5 };
+const MOST = { test: 40, slow: 5 };
 const FEW = 8;
 
 const [, , kind = 'test'] = process.argv;

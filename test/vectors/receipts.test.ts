@@ -1,3 +1,4 @@
+/** The vectors of receipts are what all implementations make and refuse. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';

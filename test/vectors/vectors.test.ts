@@ -1,3 +1,4 @@
+/** The test vectors are what all implementations make and refuse. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';

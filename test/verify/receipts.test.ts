@@ -1,3 +1,4 @@
+/** A receipt is accepted for its request, and refused for any other. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';

@@ -1,3 +1,4 @@
+/** Answers with signatures of two nodes are accepted by either, while one moves to the next. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes, Wallet } from 'ethers';

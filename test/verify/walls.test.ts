@@ -1,3 +1,4 @@
+/** The verification module needs no server and no Node.js, and is small. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';

@@ -1,3 +1,4 @@
+/** Values are encoded as ethers encodes them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

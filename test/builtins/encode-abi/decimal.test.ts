@@ -1,3 +1,4 @@
+/** Decimal texts are scaled without a lost digit. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** A number is read from the text of the answer, with each of its digits. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

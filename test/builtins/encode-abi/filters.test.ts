@@ -1,3 +1,4 @@
+/** Filters of operators that are accepted match what they are true of. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Paths find what jsonpath-plus finds, within a budget of steps. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Each ABI type takes the JSON values that fit it, and says why it refuses others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

@@ -1,3 +1,4 @@
+/** A key in AWS KMS signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** A signer that nobody asks is probed, and is away when it fails twice. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { SignerHealth } from '../../../builtins/sign-eip191/signer-health.ts';

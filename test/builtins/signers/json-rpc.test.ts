@@ -1,3 +1,4 @@
+/** A node's account signs as a local key does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** A key in a PKCS#11 token signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';

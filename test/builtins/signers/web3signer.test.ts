@@ -1,3 +1,4 @@
+/** A key in Web3Signer signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { computeAddress, keccak256, type Signature, Wallet } from 'ethers';

@@ -1,3 +1,4 @@
+/** The store of async requests keeps each to its end, within its bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Cached answers are kept for their time, within their bounds. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** A payment is reserved by one request and redeemed once, whatever the engine loses. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

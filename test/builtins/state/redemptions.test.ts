@@ -1,3 +1,4 @@
+/** A redemption happens once, also where the engine fails or clocks differ. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { Ledger } from '../../../builtins/auth-x402/ledger.ts';

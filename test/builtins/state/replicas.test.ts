@@ -1,3 +1,4 @@
+/** Replicas share cached answers by the engine, and do without when it fails. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { ReplicaAnswers } from '../../../builtins/cache/replicas.ts';

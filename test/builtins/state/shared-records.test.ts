@@ -1,3 +1,4 @@
+/** Replicas share async requests: one runs each, and all tell of it. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { SharedRecords } from '../../../builtins/mode-async/shared-records.ts';

@@ -1,3 +1,4 @@
+/** The ledger takes no payment that it could have forgotten. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

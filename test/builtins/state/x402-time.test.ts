@@ -1,3 +1,4 @@
+/** A payment is accepted for a time after its block, and remembered for as long. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';

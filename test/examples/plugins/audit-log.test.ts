@@ -1,3 +1,4 @@
+/** audit-log writes a line for each answer. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** batch answers several requests in one, each as if it came by itself. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

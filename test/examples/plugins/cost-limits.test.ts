@@ -1,3 +1,4 @@
+/** cost-limits refuses clients that have spent their allowance. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

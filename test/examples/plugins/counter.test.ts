@@ -1,3 +1,4 @@
+/** counter counts how requests ended, across a reload. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** external-cache shares signed answers between instances, and does without its server. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** heartbeat pings a monitor while answers go out, once per interval. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Check } from 'typebox/value';

@@ -1,3 +1,4 @@
+/** hmac-auth lets in who signs a request with the shared secret, once. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';

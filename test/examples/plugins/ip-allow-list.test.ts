@@ -1,3 +1,4 @@
+/** ip-allow-list lets in the addresses of its list alone. */
 import assert from 'node:assert/strict';
 import { BlockList, isIPv6 } from 'node:net';
 import { describe, it } from 'node:test';

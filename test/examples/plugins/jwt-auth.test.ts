@@ -1,3 +1,4 @@
+/** jwt-auth lets in who has a valid token. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { generateKeyPair, SignJWT } from 'jose';

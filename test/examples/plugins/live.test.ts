@@ -1,3 +1,4 @@
+/** live streams signed values, and ends with its client or the service. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** median answers with the median of several upstreams. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';

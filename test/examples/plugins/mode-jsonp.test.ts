@@ -1,3 +1,4 @@
+/** mode-jsonp answers as a script, with a callback that is checked. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';

@@ -1,3 +1,4 @@
+/** prices shows the signed answers of several endpoints on one route. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** remote-signer signs by a service outside. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';

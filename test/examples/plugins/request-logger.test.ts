@@ -1,3 +1,4 @@
+/** request-logger logs each request once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';

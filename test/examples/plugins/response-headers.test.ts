@@ -1,3 +1,4 @@
+/** response-headers adds headers to every response. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** slack-alerts tells a channel of failures, and not too often. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { Check } from 'typebox/value';

@@ -1,3 +1,4 @@
+/** state-postgres keeps the state of a service in a database. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it, type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+/** Several example plugins work at one endpoint. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

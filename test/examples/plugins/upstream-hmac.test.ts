@@ -1,3 +1,4 @@
+/** upstream-hmac signs requests to the upstream. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+/** webhook tells another service of answers. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../../support/answers.ts';

@@ -1,3 +1,4 @@
+/** The HTTP client reads answers whole, decoded and within their bound. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';

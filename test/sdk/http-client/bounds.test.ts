@@ -1,3 +1,4 @@
+/** A call ends at its deadline, its size bound or its signal. */
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,3 +1,4 @@
+/** A connection that cannot be begun fails the call. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Connection } from '../../../plugins-sdk/lib/http/client/connection.ts';

@@ -1,3 +1,4 @@
+/** Connections are kept, bounded and closed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { faults } from '../../support/upstream.ts';

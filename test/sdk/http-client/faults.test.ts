@@ -1,3 +1,4 @@
+/** A broken answer or an invalid request is an error that says so. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';

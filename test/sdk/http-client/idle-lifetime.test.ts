@@ -1,3 +1,4 @@
+/** Idle connections are used no longer than their server keeps them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

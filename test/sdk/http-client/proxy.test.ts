@@ -1,3 +1,4 @@
+/** Requests go through a proxy, and its faults are named. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';

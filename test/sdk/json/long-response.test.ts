@@ -1,3 +1,4 @@
+/** Long JSON means what JSON.parse says, and is read in turns. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** Numbers that a double rounds are found. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withoutRoundedNumbers } from '../../../plugins-sdk/index.ts';
