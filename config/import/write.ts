@@ -28,7 +28,7 @@ export function apisText(imported: Imported): string {
     const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
     return { name, url, ...credentials, auth, endpoints };
   });
-  const document = new Document(apis);
+  const document = new Document(apis, { aliasDuplicateObjects: false });
   for (const [index, api] of imported.apis.entries()) {
     const auth = document.getIn([index, 'auth'], true);
     if (isMap(auth)) auth.flow = true;
@@ -39,7 +39,7 @@ export function apisText(imported: Imported): string {
 
 /** The items of a list of endpoints, without indentation. */
 export function itemsText(endpoints: readonly ImportedEndpoint[], imported: Imported): string {
-  const document = new Document(endpoints);
+  const document = new Document(endpoints, { aliasDuplicateObjects: false });
   styleEndpoints(document.contents, endpoints, imported);
   return document.toString(STYLE);
 }

@@ -106,6 +106,18 @@ describe('a hostile document', () => {
     ]);
   });
 
+  it('gives each API ways in of its own: what is changed of one is not changed of another', async () => {
+    const of = (url: string) => ({ servers: [{ url }], get: { responses: {} } });
+    const made = await imported(api({ '/a': of('https://a.example'), '/b': of('https://b.example') }));
+    const auth = `    auth: { type: apiKey, keys: [ '$${'{CLIENT_KEY}'}' ] }`;
+    assert.deepEqual(
+      fileText(made)
+        .split('\n')
+        .filter((line) => line.includes(' auth:')),
+      [auth, auth],
+    );
+  });
+
   it('writes no YAML of its own', async () => {
     const evil = 'x\'\n"]}\n- name: injected\n# \u2028\r\nauth: {type: free} #\t\u0000';
     const tree = api({
