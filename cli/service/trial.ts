@@ -13,6 +13,7 @@ import {
 import { keys } from '../../plugins-sdk/keys.ts';
 import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import { type Leaf, leavesOf } from '../../plugins-sdk/lib/json/leaves.ts';
+import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
@@ -50,7 +51,7 @@ export async function runTrial(
   log: Log,
 ): Promise<{ readonly trial: Trial; readonly hide: LoadedConfig['hide'] }> {
   const tree = variantsOf(await readConfigFile(file), name);
-  if (tree === undefined) throw new Error(`${file}: there is no endpoint ${name}`);
+  if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const loaded = await loadConfig({ file, tree, env, builtins: [once(), ...builtins] });
   const { hooks, plugins } = assemble(loaded, log);
   const pipeline = new Pipeline(hooks, { now: Date.now, serialize: madeHere, failed: () => undefined });
@@ -119,12 +120,17 @@ async function signed(leaf: Leaf, ask: () => ReturnType<Ask>): Promise<TriedValu
   }
 }
 
-/** The config with one endpoint alone, open to everybody, in all the ways in which its answer could be signed. */
-function variantsOf({ version, settings, apis }: Tree, name: string): Tree | undefined {
+/**
+ * The config with one endpoint alone, open to everybody, in all the ways in which its answer could be signed.
+ * @returns a text that suggests another name, where there is none of this one.
+ */
+function variantsOf({ version, settings, apis }: Tree, name: string): Tree | string {
   const plugins = isRecord(settings) ? settings.plugins : undefined;
+  const names: string[] = [];
   for (const api of Array.isArray(apis) ? apis.filter(isRecord) : []) {
     const list = Array.isArray(api.endpoints) ? api.endpoints.filter(isRecord) : [];
     const found = list.find((each) => `${api.name}/${each.name}` === name);
+    names.push(...list.map((each) => `${api.name}/${each.name}`));
     if (found === undefined) continue;
     const { encoding, encrypt: _, mode: __, responseMatches: ___, ...endpoint } = found;
     const open = { ...endpoint, auth: { type: 'free' }, receipt: false, signatures: false };
@@ -138,5 +144,6 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | und
     const { auth: ____, ...rest } = api;
     return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: [{ ...rest, endpoints }] };
   }
-  return undefined;
+  const meant = nearest(name, names);
+  return meant === undefined ? '' : `, did you mean "${meant}"?`;
 }

@@ -129,7 +129,11 @@ As configured, int256 of $.price: 206401
     assert.equal(await failed(config({})), 'error: prices/eth: 502 API call failed (the body is no JSON)\n');
     upstream.text('/price', `"${'x'.repeat(1024 * 1024)}"`);
     assert.match(await failed(config({})), /^error: prices\/eth: 502 API call failed \(too-large: /);
-    assert.match(await failed(config({ name: 'btc' })), /c\.yaml: there is no endpoint prices\/eth\n$/);
+    assert.match(await failed(config({ name: 'btcusd' })), /c\.yaml: there is no endpoint prices\/eth\n$/);
+    assert.match(
+      await failed(config({ name: 'ethh' })),
+      /c\.yaml: there is no endpoint prices\/eth, did you mean "prices\/ethh"\?\n$/,
+    );
     assert.match(
       await failed(config({ path: '/{' })),
       /apis\[0\]\.endpoints\[0\]\.path: holds a brace without its counterpart/,
