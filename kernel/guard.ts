@@ -53,18 +53,11 @@ function plainly(tap: Tap): TappedFunction {
     const isRead = result === returned || !types.isGeneratorObject(result);
     return isRead ? result : new Invocation(tap, args).resume(result);
   };
-  const waited = async (pending: Promise<unknown>, args: Args): Promise<unknown> => {
-    try {
-      return accept(await pending, args);
-    } catch (error) {
-      return new Invocation(tap, args).threw(error, 'rejected with nothing');
-    }
-  };
   return (args) => {
     try {
       const returned = called(fn, args);
       const pending = promiseOf(returned);
-      return pending === undefined ? accept(returned, args) : waited(pending, args);
+      return pending === undefined ? accept(returned, args) : new Invocation(tap, args).waited(pending);
     } catch (error) {
       return new Invocation(tap, args).threw(error, 'threw nothing');
     }
