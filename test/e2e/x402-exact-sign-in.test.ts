@@ -40,7 +40,7 @@ describe('x402-exact: payers who sign in', () => {
       e: { parameters: [{ name: 'x' }] },
       other: {},
       async: { mode: 'async', path: '/later' },
-      varied: {},
+      streamed: { mode: 'stream' },
     };
     const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
     service = await startTestService(shop.config(endpoints, {}, { auth }));
@@ -129,6 +129,8 @@ describe('x402-exact: payers who sign in', () => {
       assert.equal(await again.text(), text);
       assert.deepEqual(settledAs(again), settledAs(first));
       assert.deepEqual([shop.upstream.requests.length, shop.facilitator.asked('/settle')], [calls, settled]);
+      const told = shop.facilitator.requests.map(({ body }) => body).filter((body) => body.includes(alice.address));
+      assert.deepEqual([told.length, told.some((body) => body.includes('sign-in-with-x'))], [2, false]);
       // What was not bought is.
       await verifyEncoded(await post(fetchOf, 'a/e', { x: '2' }), TEST_ADDRESS);
     });
@@ -171,6 +173,16 @@ describe('x402-exact: payers who sign in', () => {
       assert.notEqual(again.requestId, begun.requestId);
       assert.deepEqual(await finished(service, again), { ...first, requestId: again.requestId });
       assert.equal(settledAs(await fetch(service.url + again.pollUrl)).success, true);
+    });
+  });
+
+  it('read the event of a stream again', async () => {
+    const alice = await wallet();
+    const first = await (await buy(alice, 'a/streamed')).text();
+    await costs(alice, 0n, async () => {
+      const again = await read(await signedIn(alice, {}, 'a/streamed'), 'a/streamed');
+      assert.equal(again.headers.get('content-type'), 'text/event-stream');
+      assert.equal(await again.text(), first);
     });
   });
 
