@@ -1,3 +1,4 @@
+/** No payer takes the room of others for answers that are kept. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

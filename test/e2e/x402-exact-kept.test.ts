@@ -1,3 +1,4 @@
+/** Answers that are kept never stand in the way of who has paid. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';

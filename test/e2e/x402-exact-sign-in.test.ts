@@ -1,3 +1,4 @@
+/** A payer who signs in reads again what he has bought, and nobody else does. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, afterEach, before, describe, it } from 'node:test';

@@ -369,6 +369,7 @@ describe('the OpenAPI document of a config', () => {
       'prices/encrypted',
       'reports/raw',
       'reports/slow',
+      'reports/priced',
       'reports/streamed',
       'The question of a contract (ERC-3668), of any length',
       'The endpoints as tools of agents (Model Context Protocol)',
