@@ -35,8 +35,11 @@ export function isFiniteJson(value: Json): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(isFiniteJson);
 }
 
-/** A string without an end goes to that of the text. To look for its end anew at each later quote would take seconds. */
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\d[-+.\deE]*/gs;
+/**
+ * A string without an end goes to that of the text. To look for its end anew at each later quote would take seconds. A number is passed
+ * over where it has at most fifteen digits and no exponent: every double keeps these.
+ */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?(?:[\d.]{16}|[\d.]+[eE])[-+.\deE]*/gs;
 
 /**
  * Valid JSON text with a number that is too large (`1e999`) in the place of each that a double would round. Parsed, it is
