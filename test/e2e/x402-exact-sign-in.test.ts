@@ -23,7 +23,7 @@ import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
 
 const ORIGIN = 'https://shop.example';
@@ -37,13 +37,15 @@ describe('x402-exact: payers who sign in', () => {
 
   before(async () => {
     shop = await openShop();
+    const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
+    const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
     const endpoints = {
+      'two methods': { auth: [auth, nowhere] },
       e: { parameters: [{ name: 'x' }] },
       other: {},
       async: { mode: 'async', path: '/later' },
       streamed: { mode: 'stream' },
     };
-    const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
     service = await startTestService(shop.config(endpoints, {}, { auth }));
   });
   after(async () => {
@@ -218,6 +220,14 @@ describe('x402-exact: payers who sign in', () => {
     const { nonce, issuedAt, expirationTime } = seen;
     await read(await signedIn(await wallet(), { nonce, issuedAt, expirationTime }));
     assert.equal((await read(seen)).status, 200);
+  });
+
+  it('are heard once, whichever method of an endpoint they have paid by', async () => {
+    const alice = await wallet();
+    await assertTerms(await read(await signedIn(alice, {}, 'a/two methods'), 'a/two methods'), NOT_BOUGHT);
+    const bought = await service.post('a/two methods', {}, paidBy(await payloadFor(service, 'a/e', alice)));
+    const again = await read(await signedIn(alice, {}, 'a/two methods'), 'a/two methods');
+    assert.equal(await again.text(), await bought.text());
   });
 
   it('beside a payment are not heard: it buys', async () => {
