@@ -24,7 +24,7 @@ export interface Stage {
   /** The service does not start when no plugin has a function here. */
   readonly required?: true;
   /** What its functions are registered for, one each: they stand in a table instead of being functions by themselves. */
-  readonly variants?: 'auth type' | 'mode' | 'route';
+  readonly variants?: 'auth type' | 'mode' | 'price' | 'route';
   /** Built-ins come after operators' plugins, as they do wherever one of them answers. */
   readonly builtinsLast?: true;
   /** Plugins have it beside `hooks`, not among them. */
@@ -45,6 +45,7 @@ export const stages = {
   resolve: { kind: 'pick', takes: ['id'], returns: 'endpoint', required: true, signs: true },
   parseBody: { kind: 'pick', takes: ['httpRequest'], returns: 'parameters', required: true, signs: true },
   onHttpRequest: { kind: 'gate', takes: [], returns: 'rejection', context: true },
+  price: { kind: 'pick', takes: ['parameters'], returns: 'amount', variants: 'price' },
   authenticate: { kind: 'gate', takes: ['method'], returns: 'allowed', variants: 'auth type' },
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, signs: true },
   vary: { kind: 'map', takes: ['variation'], returns: 'variation', beside: true },
@@ -70,7 +71,7 @@ export type StageName = keyof typeof stages;
 type Row<N extends StageName> = (typeof stages)[N];
 type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
-/** Stages whose functions are registered for something each: an auth type, a mode, a route. */
+/** Stages whose functions are registered for something each: a price, an auth type, a mode, a route. */
 export type VariantStage = NamesWith<{ readonly variants: string }>;
 /** The hooks that operators' plugins know: one context in, a small object or nothing out. */
 export type ContextStage = NamesWith<{ readonly context: true }>;

@@ -1,5 +1,5 @@
 import type { Dependency } from './dependency.ts';
-import type { Endpoint, Exchange, Json, Parameters } from './kernel.ts';
+import type { Awaitable, Endpoint, Exchange, Json, Parameters } from './kernel.ts';
 import type { Address } from './lib/eth/hex.ts';
 import type { Leaf } from './lib/json/leaves.ts';
 import type { Log } from './log.ts';
@@ -40,6 +40,14 @@ export interface Trial {
   readonly values: readonly TriedValue[];
   /** What the endpoint signs as it is configured; absent where that is the whole answer, or the requester's choice. */
   readonly own?: TriedValue;
+}
+
+/** The functions that plugins have at the stage `price`. */
+export interface Prices {
+  /** Names of plugins, by the names of their prices. Complete once all plugins are set up. */
+  providers(): ReadonlyMap<string, string>;
+  /** Asks for one, behind the guard and on the budget of its plugin. @throws Refusal */
+  priceOf(name: string, parameters: Parameters, exchange: Exchange): Awaitable<bigint | undefined>;
 }
 
 /** What a plugin may use while it sets itself up. */
@@ -100,6 +108,8 @@ export interface Services {
    * @throws Error that says why there is no answer.
    */
   tryEndpoint(name: string, parameters: Parameters): Promise<Trial>;
+  /** What requests cost, by the plugins that say so. */
+  readonly prices: Prices;
   /**
    * Has a stop, and a reload, wait for work that goes on beside requests, such as a webhook. They wait as long as for a request, and no longer.
    * A rejection is an error in the log.

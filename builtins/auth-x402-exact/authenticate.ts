@@ -135,7 +135,7 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
   const buy = buyer(means, bought);
   return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
-    const quote = means.quotesOf(exchange).of(exchange);
+    const quote = await means.quotesOf(exchange).of(exchange);
     granted.set(exchange, quote.isFree);
     if (quote.isFree) return true;
     const text = exchange.headers[HEADER];
@@ -159,8 +159,8 @@ export function sameParameters(endpoints: readonly Endpoint[], { methodOf, quote
   const amounts = methods.flatMap((method) => methodOf(method).terms.accepts.map(({ amount }) => amount));
   if (amounts.every((amount) => typeof amount === 'string')) return {};
   return {
-    validate: (parameters, exchange) => {
-      if (granted.get(exchange)) quotesOf(exchange).requireSame(parameters, exchange);
+    validate: async (parameters, exchange): Promise<undefined> => {
+      if (granted.get(exchange)) await quotesOf(exchange).requireSame(parameters, exchange);
     },
   };
 }

@@ -15,7 +15,7 @@ export function checkAmount(at: string, amount: Accept['amount'], endpoint: Endp
   return [
     ...(BigInt(max) >> UINT256_BITS === 0n ? [] : [error(top, 'is more than any token can hold (a uint256)')]),
     ...(BigInt(min) > BigInt(max) ? [error(top, 'is less than the base')] : []),
-    ...(isFixed ? [] : Object.entries(amount.per)).flatMap(([name, rule]) =>
+    ...(isFixed || 'by' in amount ? [] : Object.entries(amount.per)).flatMap(([name, rule]) =>
       checkRule(childPath(`${at}.per`, name), rule, name, declaredParameters(endpoint, context), endpoint),
     ),
   ];

@@ -39,6 +39,7 @@ import { Offer } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
+import { requireProviders } from './plugin-price.ts';
 import type { Purchase } from './purchase.ts';
 import { Purchases } from './purchases.ts';
 import { Quotes } from './quote.ts';
@@ -101,7 +102,7 @@ async function inspect(facilitator: Facilitator, { terms }: Method, { log }: Ser
 }
 
 function meansOf(services: Services, core: Core, budget: number): Means {
-  const { endpoints, now, config, describe, log, stateEngine, states } = services;
+  const { endpoints, now, config, describe, log, prices, stateEngine, states } = services;
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
   const methodOf = perMethod(endpoints, TYPE, TermsSchema, (terms): Method => {
     const named = facilitatorsOf(terms);
@@ -115,7 +116,7 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     const methods = endpoint.auth.filter(({ type }) => type === TYPE);
     const terms = new Map(methods.map((method) => [method, methodOf(method).terms]));
     const bazaar = document === undefined ? [] : bazaarExtensions(document, endpoint);
-    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now));
+    return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now), prices);
   });
   const area =
     stateEngine?.area(`${TYPE} identifiers`) ??
@@ -155,8 +156,11 @@ function behaviour(services: Services): Behaviour {
   let isOver = false;
   return {
     start: () => {
-      const methods = new Set(endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE)));
-      for (const method of [...methods].map(means.methodOf))
+      const named = new Set(endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE)));
+      const methods = [...named].map(means.methodOf);
+      const terms = methods.map((method) => method.terms);
+      requireProviders(terms, services.prices);
+      for (const method of methods)
         for (const one of method.facilitators.all) void inspect(one, method, services, () => isOver);
     },
     stop: () => {

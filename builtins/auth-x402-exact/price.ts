@@ -13,7 +13,7 @@ export type Counted = Pick<Parameter, 'name' | 'in' | 'default' | 'schema'>;
 /** Between which a price is, in the smallest unit of the token. */
 export function boundsOf(amount: Accept['amount']): { readonly min: string; readonly max: string } {
   if (typeof amount === 'string') return { min: amount, max: amount };
-  return { min: amount.base, max: amount.max };
+  return { min: 'by' in amount ? '0' : amount.base, max: amount.max };
 }
 
 /** Why a value has no price. */

@@ -25,6 +25,14 @@ const TariffSchema = Type.Object(
   { additionalProperties: false, description: 'By parameters' },
 );
 
+const PluginPriceSchema = Type.Object(
+  {
+    by: Type.String({ minLength: 1, description: 'Name of a price that a plugin has at the stage `price`' }),
+    max: some('What a request may cost at most: an answer above it is a fault of the plugin'),
+  },
+  { additionalProperties: false, description: 'By a plugin' },
+);
+
 const AcceptSchema = Type.Object(
   {
     network: Type.String({
@@ -32,8 +40,9 @@ const AcceptSchema = Type.Object(
       description: 'Chain as CAIP-2 names it, such as eip155:8453',
     }),
     asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
-    amount: Type.Union([some('The same for every request'), TariffSchema], {
-      description: 'Price in the smallest unit of the token: an integer, or {base, per, max} by parameters',
+    amount: Type.Union([some('The same for every request'), TariffSchema, PluginPriceSchema], {
+      description:
+        'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
     }),
     payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
     extra: Type.Object(

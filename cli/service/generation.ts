@@ -15,6 +15,7 @@ import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import { randomId } from '../../plugins-sdk/index.ts';
 import { LATE, withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 import { StateStore } from '../../plugins-sdk/state/state.ts';
 import type { Status } from '../../plugins-sdk/status.ts';
 import { messageOf } from '../text.ts';
@@ -32,7 +33,7 @@ const STOP_TIMEOUT_MS = 5000;
 /** Milliseconds that a plugin has to start. */
 const START_TIMEOUT_MS = 30_000;
 
-type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'background' | 'stateEngine';
+type Own = 'log' | 'states' | 'meters' | 'status' | 'ask' | 'admit' | 'prices' | 'background' | 'stateEngine';
 
 /** A config, and how the upstreams of its file are asked for its operator. */
 export interface ServedConfig extends LoadedConfig, Pick<Surroundings, 'tryEndpoint'> {}
@@ -95,18 +96,18 @@ export class Generation {
         background: this.#background,
         ask: (plugin, id, parameters, options) => {
           this.#requests.add();
-          const asked = ask(this.#pipeline, plugins.observer, { ...options, plugin, id, parameters });
-          return asked.finally(this.#requests.done);
+          const asked = { ...options, plugin, id, parameters };
+          return ask(this.#pipeline, plugins.observer, asked).finally(this.#requests.done);
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
+        prices: pricesOf(() => plugins),
       });
-      const pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
+      this.#pipeline = new Pipeline(plugins.hooks, runtime, plugins.repeats);
       this.#plugins = plugins;
-      this.#pipeline = pipeline;
       this.#handler = new HttpHandler({
         plugins,
         observer: plugins.observer,
-        pipeline,
+        pipeline: this.#pipeline,
         newId: randomId,
         check: httpResponseOf,
         failed: runtime.failed,
@@ -228,5 +229,13 @@ function failureLog(log: ServiceLog, hide: LoadedConfig['hide']): Runtime['faile
     // A plugin's rejection is an operator's own rule at work.
     else if (stage === 'onHttpRequest') log.info(message, fields);
     else log.debug(message, fields);
+  };
+}
+
+/** @param of the plugins, once there are all of them. */
+function pricesOf(of: () => AssembledPlugins): Services['prices'] {
+  return {
+    providers: () => new Map(of().taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
+    priceOf: (name, ...asked) => of().hooks.askFor('price', name, ...asked),
   };
 }

@@ -236,6 +236,7 @@ export function assembleAside(loaded: LoadedConfig, log: Log, stateEngine?: Stat
     status: new StatusParts(),
     ask: () => Promise.reject(new Error('the service has not started')),
     admit: () => Promise.reject(new Error('the service has not started')),
+    prices: { providers: () => new Map(), priceOf: () => undefined },
     tryEndpoint: () => Promise.reject(new Error('the service has not started')),
     background: new Background(() => undefined),
     phase: () => 'starting',

@@ -40,6 +40,11 @@ function yes(value: unknown): true {
   return value;
 }
 
+function amountOf(value: unknown): bigint {
+  ensure(typeof value === 'bigint' && value >= 0n, 'it must be a bigint, 0n or more');
+  return value;
+}
+
 /** It is handed on as it is, because plugins know it by its identity. */
 function endpointOf(value: unknown): Endpoint {
   ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
@@ -221,6 +226,7 @@ export function contractsFor(facts: ServiceFacts): Contracts {
     },
     results: {
       allowed: yes,
+      amount: amountOf,
       approved: (value) => void yes(value),
       endpoint: facts.endpoints === undefined ? endpointOf : oneOf(facts.endpoints),
       parameters: parametersOf,

@@ -263,7 +263,7 @@ describe('plugins', () => {
         row.slice(columns[2]),
       ]);
     const order =
-      'admit resolve parseBody onHttpRequest authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
+      'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
     const rest = 'onBeforeSign sign attest approve concluded respond onResponseSent onError';
     assert.deepEqual(
       cells.flatMap(([name = '']) => (name.startsWith(' ') || name.includes('/') ? [] : [name])),

@@ -60,6 +60,7 @@ function behaviourOf(loaded: LoadedConfig, index = 0) {
     ask: () => assert.fail('asked'),
     tryEndpoint: () => assert.fail('asked'),
     admit: () => assert.fail('asked'),
+    prices: { providers: () => new Map(), priceOf: () => assert.fail('asked') },
     dependencies: () => [],
     background: () => undefined,
     phase: () => 'starting',

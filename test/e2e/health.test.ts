@@ -131,6 +131,7 @@ describe('GET /ready: whether the service takes requests', () => {
         ask: () => assert.fail('asked'),
         tryEndpoint: () => assert.fail('asked'),
         admit: () => assert.fail('asked'),
+        prices: { providers: () => new Map(), priceOf: () => assert.fail('asked') },
         dependencies: () => [],
         background: () => undefined,
         phase: () => phase,

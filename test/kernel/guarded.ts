@@ -98,6 +98,7 @@ export const given: { readonly [N in StageName]: readonly unknown[] } = {
   resolve: ['0x11'],
   parseBody: [{}],
   onHttpRequest: [],
+  price: [parameters],
   authenticate: [{ type: 'free' }],
   validate: [parameters],
   present: [async () => '"answer"'],

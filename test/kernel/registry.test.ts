@@ -93,7 +93,7 @@ describe('registering', () => {
   });
 
   it('lets any number of plugins tap the other stages', () => {
-    const shared = stageNames.filter((stage) => !/^(route|vary|authenticate|present)$/.test(stage));
+    const shared = stageNames.filter((stage) => !/^(route|vary|price|authenticate|present)$/.test(stage));
     assert.equal(shared.length, 20);
     const hooks = Object.fromEntries(shared.map((stage) => [stage, nothing]));
     assert.equal(refusal(registration('p', { hooks }), registration('q', { hooks })), 'registered');
@@ -145,6 +145,7 @@ describe('a sealed registry', () => {
         'resolve',
         'parseBody',
         'onHttpRequest',
+        'price',
         'authenticate',
         'validate',
         'vary',

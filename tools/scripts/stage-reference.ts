@@ -7,6 +7,8 @@ const ABOUT: { readonly [N in StageName]: string } = {
   resolve: 'which endpoint is meant by the id in the path',
   parseBody: 'what the client sent: the parameters, parsed',
   onHttpRequest: 'may the request go on',
+  price:
+    'what a request costs; one function for each price that an auth method names, asked while that method has its turn',
   authenticate: 'does the client pass this method; one function for each auth type',
   validate:
     'what is asked, before it is checked: operators’ functions come first, and built-in ones check what they leave',

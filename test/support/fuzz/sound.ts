@@ -97,6 +97,7 @@ export function soundResult(
     resolve: () => endpoint,
     parseBody: () => ({ a: 1 }),
     onHttpRequest: () => (draw.chance(0.7) ? { reject: false } : { reject: true, status: 418 }),
+    price: () => 7n,
     authenticate: () => true,
     validate: () => ({ ...(value as object), b: 2 }),
     vary: () => 'varied',

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
+import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { verifyEncoded } from '../support/verify.ts';
+import { type Account, askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
+import { openShop, type Shop } from '../support/x402-shop.ts';
+
+/** Says what it is told to. */
+const PRICER = `import { Refusal } from 'signed-data-proxy/plugins-sdk';
+${pluginTools}
+export default { name: 'pricer', budget: 200, setup: () => ({ hooks: { price: {
+  told: async ({ as, n = '1' }, exchange) => {
+    if (as === 'throws') throw new Error('no way');
+    if (as === 'rejects') throw new Refusal(400, 'Nothing is sold on Sundays');
+    if (as === 'late') await sleep(10_000);
+    if (as === 'loops') block(300);
+    if (as === 'nothing') return undefined;
+    if (as === 'number') return 5;
+    if (as === 'text') return '5';
+    return BigInt(n);
+  },
+} } }) };`;
+const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
+  validate: (given) => (given.to ? { ...given, n: given.to } : undefined),
+} }) };`;
+
+describe('x402-exact: prices by a plugin', () => {
+  let shop: Shop;
+  let service: RunningService;
+  let alice: Account;
+
+  before(async () => {
+    shop = await openShop();
+    alice = await shop.market.wallet(1_000_000n);
+    const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
+    const { files, plugins } = pluginFiles({ pricer: PRICER, changes: CHANGES });
+    const endpoints = { e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] } };
+    service = await startTestService(shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
+  });
+  after(async () => {
+    await service?.stop();
+    await shop?.close();
+  });
+
+  const costs = async (amount: bigint, work: () => Promise<unknown>) => {
+    const before = await shop.market.balance(alice.address);
+    await work();
+    assert.equal(before - (await shop.market.balance(alice.address)), amount);
+  };
+
+  it('a wallet pays what the plugin says of its request', async () => {
+    for (const n of ['1', '4321', '5000'])
+      await costs(BigInt(n), async () => {
+        const pay = payingFetch(alice, shop.market, 5000n);
+        const body = JSON.stringify({ parameters: { n } });
+        const response = await pay(endpointUrl(service, 'a/e'), { method: 'POST', headers: JSON_HEADERS, body });
+        await verifyEncoded(response, TEST_ADDRESS);
+      });
+  });
+
+  it('a payment for another price is refused with the terms', async () => {
+    const paid = await payloadFor(service, 'a/e', alice, { n: '10' });
+    await costs(0n, async () => {
+      const { error, accepts } = await askedFor(await service.post('a/e', { n: '11' }, paidBy(paid)));
+      assert.deepEqual([error, accepts[0].amount], ['invalid_payment_requirements', '11']);
+      await assertRefused(
+        await service.post('a/e', { n: '10', to: '5000' }, paidBy(paid)),
+        500,
+        'Internal server error',
+      );
+    });
+  });
+
+  it('zero lets a request in', async () => {
+    await costs(0n, async () => assert.equal((await service.post('a/e', { n: '0' })).status, 200));
+  });
+
+  it('what is no price, or is too late, names the plugin, and nobody gets an answer', async () => {
+    const reasons = {
+      throws: /^plugin "pricer": Error: no way/,
+      late: /^its 200 ms were spent in the call$/,
+      loops: /^its 200 ms were spent in the call$/,
+      nothing: /^plugin "pricer": it returned no price$/,
+      number: /it must be a bigint, 0n or more$/m,
+      text: /it must be a bigint, 0n or more$/m,
+    };
+    for (const [as, reason] of Object.entries(reasons)) {
+      const response = await service.post('a/e', { as });
+      await assertRefused(response, 503, 'Plugin "pricer" gave no price');
+      const id = response.headers.get('x-request-id');
+      const line = service.logs.find(({ fields }) => fields.requestId === id && fields.reason !== undefined);
+      assert.match(String(line?.fields.reason), reason, as);
+    }
+    for (const n of ['-1', '5001', '9'.repeat(90)])
+      await assertRefused(await service.post('a/e', { n }), 503, 'Plugin "pricer" gave no price');
+  });
+
+  it('a plugin may refuse a request in its own words', async () => {
+    await assertRefused(await service.post('a/e', { as: 'rejects' }), 400, 'Nothing is sold on Sundays');
+  });
+
+  it('catalogues are told that the price depends on the request', async () => {
+    const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
+    const { price } = document.paths[`/endpoints/${service.ids['a/e']}`].post['x-payment-info'];
+    assert.deepEqual(price, { mode: 'dynamic' });
+  });
+
+  it('a price that no plugin has stops the start', async () => {
+    const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'tolt', max: '5000' } });
+    const { files, plugins } = pluginFiles({ pricer: PRICER });
+    await assert.rejects(startTestService(shop.config({ e: { auth } }, { settings: { plugins } }), { files }), {
+      message:
+        'plugin "auth-x402-exact" cannot start: no plugin has the price "tolt" of auth.accepts[].amount.by, did you mean "told"?',
+    });
+  });
+
+  it('a test of the plugin asks for its prices', async (t) => {
+    const setup = () => ({
+      hooks: { price: { half: ({ n }: Readonly<Record<string, unknown>>) => BigInt(Number(n) / 2) } },
+    });
+    const harness = await testPlugin({ name: 'half', setup }, { t });
+    assert.deepEqual(await harness.request().stage('price', 'half', { n: 8 }), { value: 4n });
+    const { refused } = (await harness.request().stage('price', 'half', { n: 7 })) as { refused: { status: number } };
+    assert.equal(refused.status, 500);
+  });
+});
