@@ -32,6 +32,7 @@ describe('the table of stages', () => {
       'admit',
       'resolve',
       'parseBody',
+      'price',
       'authenticate',
       'validate',
       'vary',
