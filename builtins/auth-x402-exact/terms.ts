@@ -8,8 +8,8 @@ const member = { additionalProperties: false };
 const RuleSchema = Type.Union(
   [
     whole('Times the number that the parameter is'),
-    Type.Object({ each: whole('Times the items of its list, or of its text with commas') }, member),
     Type.Object({ values: Type.Record(Type.String(), whole('For this value')) }, member),
+    Type.Object({ each: whole('Times the items of its list, or of its text with commas') }, member),
   ],
   { description: 'What one parameter adds' },
 );

@@ -46,6 +46,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'import { ExactEvmScheme }': 'test/examples/pay-x402.slow.ts runs it',
     'import { appendPaymentIdentifierToExtensions }': 'test/e2e/x402-exact-identifiers.test.ts does it',
     'import { createSIWxClientExtension }': 'test/e2e/x402-exact-sign-in.test.ts does it',
+    'import { definePlugin, Refusal }': 'test/e2e/x402-exact-plugin-prices.test.ts runs it',
   },
   'docs/deploy.md': {
     'docker build': 'there is no container engine; test/examples/dockerfile.slow.ts does what the Dockerfile does',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { testPlugin } from '../../plugins-sdk/testing/index.ts';
+import { readPage, textsOf } from '../support/docs.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
@@ -36,8 +37,12 @@ describe('x402-exact: prices by a plugin', () => {
     shop = await openShop();
     alice = await shop.market.wallet(1_000_000n);
     const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
-    const { files, plugins } = pluginFiles({ pricer: PRICER, changes: CHANGES });
-    const endpoints = { e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] } };
+    const made = pluginFiles({ pricer: PRICER, changes: CHANGES });
+    const plugins = [...made.plugins, { source: './by-volume.ts' }];
+    const shown = textsOf(await readPage('docs/auth-x402-exact.md'), 'ts').find((text) => text.includes('by-volume'));
+    const files = { ...made.files, 'by-volume.ts': shown ?? '' };
+    const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
+    const endpoints = { e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] }, shown: { auth: byVolume } };
     service = await startTestService(shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
   });
   after(async () => {
@@ -72,6 +77,12 @@ describe('x402-exact: prices by a plugin', () => {
         'Internal server error',
       );
     });
+  });
+
+  it('the plugin of the documentation', async () => {
+    const { accepts } = await askedFor(await service.post('a/shown', { rows: 99 }));
+    assert.equal(accepts[0].amount, '1010');
+    await assertRefused(await service.post('a/shown', { rows: '' }), 400, 'Invalid parameter: rows');
   });
 
   it('zero lets a request in', async () => {

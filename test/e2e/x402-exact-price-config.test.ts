@@ -80,6 +80,13 @@ describe('x402-exact: prices by parameter in the config', () => {
   for (const [what, config, line] of wrong)
     it(`is refused: ${what}`, async () => assert.deepEqual(await errorsOf({ ...config }), [line]));
 
+  it('is refused: values without their key, which is named', async () => {
+    assert.deepEqual(await errorsOf({ ...selling(per({ days: { pro: '5' } })) }), [
+      `${AT}.per.days.values: required key is missing`,
+      `${AT}.per.days.pro: unknown key, known keys: values`,
+    ]);
+  });
+
   it('is refused: amounts that are no integers, and rules of another shape', async () => {
     for (const amount of [
       per({ days: '0.5' }),
