@@ -92,6 +92,7 @@ const wrongInside: { readonly [N in StageName]?: readonly unknown[] } = {
   admit: [null, false, 1, {}],
   resolve: [null, true, {}, { id: 1 }, '0x11'],
   parseBody: [null, true, 'a'],
+  price: [1, '1', -1n, true, {}],
   authenticate: [null, false, 1, 'ada'],
   validate: [null, true, 'a'],
   present: [null, {}, { status: 200 }, { status: '200', body: '' }, { status: 200, body: {} }],
