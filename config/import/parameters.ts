@@ -73,7 +73,7 @@ export function parametersOf(
 }
 
 function placeOf(place: string): Block {
-  return place === 'query' ? {} : { in: place };
+  return place === 'query' ? {} : { in: literal(place) };
 }
 
 function parameterOf(document: ApiDocument, parameter: Block, lose: (reason: string) => void): Block {

@@ -70,7 +70,7 @@ export class SchemaReader {
 
 /** The types of a schema; `null` is one of them where it is `nullable`, as OpenAPI 3.0 says. */
 function typesOf({ type, nullable }: Block): unknown {
-  return typeof type === 'string' && nullable === true ? [type, 'null'] : type;
+  return literals(typeof type === 'string' && nullable === true ? [type, 'null'] : type);
 }
 
 /** In OpenAPI 3.0 and Swagger an exclusive limit is a limit with a mark. */

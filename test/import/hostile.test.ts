@@ -40,7 +40,8 @@ async function outcome(tree: Tree) {
 
 describe('a hostile document', () => {
   it('names no variable of the operator, in no text', async () => {
-    const evil = '$' + '{HOME} $' + '{SERVICE_MNEMONIC} $$' + '{HOME}';
+    const home = '$' + '{HOME}';
+    const evil = `${home} $${'{SERVICE_MNEMONIC}'} $${home}`;
     const tree = api(
       {
         '/${HOME}': {
@@ -51,6 +52,10 @@ describe('a hostile document', () => {
               { name: evil, in: 'query', description: evil, schema: { type: 'string', default: evil, enum: [evil] } },
               { name: 'v', in: 'query', required: true, schema: { enum: [evil] } },
               { name: 'HOME', in: 'path', required: true },
+              { name: 'place', in: home },
+              { name: 'type', in: 'query', schema: { type: home } },
+              { name: 'types', in: 'query', schema: { type: ['string', home] } },
+              { name: 'inner', in: 'query', schema: { type: 'string', additionalProperties: { type: home } } },
             ],
             requestBody: {
               content: { 'application/json': { schema: { properties: { [evil]: { pattern: 'a', const: evil } } } } },
