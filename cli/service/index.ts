@@ -207,7 +207,10 @@ type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : nev
 function trials(options: ServiceOptions): Services['tryEndpoint'] {
   return async (name, parameters) => {
     const { trial, hide } = await tryEndpoint(options, name, () => parameters, silent);
-    return JSON.parse(JSON.stringify(trial), (_key, value) => (typeof value === 'string' ? hide(value) : value));
+    return JSON.parse(JSON.stringify(trial), (_key, value) => {
+      if (!isRecord(value)) return typeof value === 'string' ? hide(value) : value;
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [hide(key), member]));
+    });
   };
 }
 

@@ -20,6 +20,7 @@ import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Trial, TriedValue } from '../../plugins-sdk/services.ts';
 import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
+import { messageOf } from '../text.ts';
 import type { AssembledPlugins } from './assemble.ts';
 import type { Environment } from './reload-faults.ts';
 
@@ -65,7 +66,7 @@ export async function runTrial(
     return JSON.parse(Object(body).json ?? String(body));
   };
   try {
-    for (const { plugin } of plugins) await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+    await startAll(plugins, loaded.hide);
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide));
     const values: TriedValue[] = [];
     for (const leaf of leavesOf(rawData, MOST_VALUES)) values.push(await tried(leaf, ask));
@@ -95,6 +96,16 @@ function once(): Definition {
       },
     }),
   });
+}
+
+/** @throws Error as the service would say it. */
+async function startAll(plugins: AssembledPlugins['plugins'], hide: LoadedConfig['hide']): Promise<void> {
+  for (const { name, plugin } of plugins)
+    try {
+      await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()));
+    } catch (error) {
+      throw new Error(`plugin "${name}" cannot start: ${hide(messageOf(error))}`);
+    }
 }
 
 /** @throws Error in the words of the refusal, and with its reason. */

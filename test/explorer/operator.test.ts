@@ -51,15 +51,17 @@ describe('operator mode', () => {
 
   it('asks the upstream once, without a key of a client, and shows what try shows, but no secret', async () => {
     upstream.on('/p', (req, res) => {
-      res.end(JSON.stringify({ price: 2064.5, echo: `key ${req.headers['x-key']}` }));
+      const key = String(req.headers['x-key']);
+      res.end(JSON.stringify({ price: 2064.5, echo: `key ${key}`, uses: { [key]: 1 } }));
     });
     const [status, trial] = await tried({ origin: service.url, 'sec-fetch-site': 'same-origin' });
     assert.equal(status, 200);
     assert.deepEqual(trial, {
-      data: { echo: 'key ***', price: 2064.5 },
+      data: { echo: 'key ***', price: 2064.5, uses: { '***': 1 } },
       values: [
         { path: '$.echo', value: 'key ***', type: 'string', signs: '"key ***"' },
         { path: '$.price', value: 2064.5, type: 'int256', times: '1e18', signs: '2064500000000000000000' },
+        { path: "$.uses['***']", value: 1, type: 'int256', signs: '1' },
       ],
       own: { path: '$.price', value: null, type: 'int256', times: '1e2', signs: '206450' },
     });
@@ -151,6 +153,18 @@ describe('operator mode', () => {
     assert.deepEqual(own, { path: '$.price', value: null, type: 'int256', signs: '3' });
     await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', apis: [] }));
     assert.equal((await tried())[0], 422);
+  });
+
+  it('tells no secret where a plugin cannot be started', async () => {
+    const { apis, settings } = configOf(upstream.url, {}, { explorer, plugins: [{ source: './away.mjs' }] });
+    await writeFile(
+      join(service.folder, 'away.mjs'),
+      `export default { name: 'away', setup: ({ config }) => ({
+        start: () => { throw new Error('refused: ' + config.apis[0].headers['X-Key']); },
+      }) };`,
+    );
+    await writeFile(join(service.folder, 'config.yaml'), stringify({ version: '1.0', apis, settings }));
+    assert.deepEqual(await tried(), [422, { error: 'plugin "away" cannot start: refused: ***' }]);
   });
 
   it('is offered by the page on this machine alone', async () => {
