@@ -48,9 +48,9 @@ function textIn(value: Json): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** An empty text is an item: for upstreams it may mean all of them. */
+/** An empty list is an item, as an empty text is: for upstreams it may mean all of them. */
 function itemsIn(value: Json): number {
-  if (Array.isArray(value)) return value.length;
+  if (Array.isArray(value)) return value.length || 1;
   if (typeof value === 'object') throw new Uncountable('must be a list, or a text with commas');
   return String(value).split(',').length;
 }

@@ -50,6 +50,10 @@ describe('x402-exact: prices by parameter', () => {
       stream: { ...sold, mode: 'stream' },
       cached: { ...sold, cache: { maxAge: 600_000 } },
       keyed: { ...sold, auth: [{ type: 'apiKey', keys: ['0123456789abcdef'] }, auth] },
+      listed: {
+        ...{ method: 'POST', parameters: [{ name: 'symbols', in: 'body', required: true }] },
+        auth: priced({ base: '0', per: { symbols: { each: '500' } }, max: '1000' }),
+      },
       tiers: { auth: priced(tiers), parameters: [{ name: 'tier', required: true }] },
     };
     const plugins = [{ source: './changes.mjs' }];
@@ -96,6 +100,15 @@ describe('x402-exact: prices by parameter', () => {
     ];
     for (const [parameters, price] of prices)
       assert.equal(await asks('a/sync', parameters), price, JSON.stringify(parameters));
+  });
+
+  it('an empty list is an item, as an empty text is: upstreams may take it for all of them', async () => {
+    for (const [symbols, price] of [
+      [[], '500'],
+      ['', '500'],
+      [['A', ''], '1000'],
+    ])
+      assert.equal(await asks('a/listed', { symbols }), price);
   });
 
   it('what has no price is refused before anybody pays, as the parameters would be', async () => {
