@@ -30,9 +30,9 @@ export function configReference(schema: object): string {
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map(({ key, value, required, ...row }) => {
-    const [type, ...others] = row.kinds;
-    const list = [`type: ${type}`, ...others].map((kind) => `\`${kind}\``).join(', ');
-    const meaning = type === undefined ? row.about : `with ${list}: ${row.about}`;
+    const [first, ...others] = row.kinds;
+    const list = [first, ...others.map((kind) => kind.replace(/^type: /, ''))].map((kind) => `\`${kind}\``).join(', ');
+    const meaning = first === undefined ? row.about : `with ${list}: ${row.about}`;
     const [, about = meaning, fallback] = /^(.*); default (.+)$/.exec(meaning) ?? [];
     const cells = [`\`${key}\``, value, required ? '**required**' : (fallback ?? ''), about];
     return `| ${cells.map((cell) => cell.replace(/[|<]/g, '\\$&')).join(' | ')} |\n`;
@@ -101,15 +101,21 @@ interface Block {
 function blocksOf(schema: Schema): Block[] {
   const options = optionsOf(schema);
   const mappings = options.filter(({ properties }) => properties !== undefined);
-  const tagged = mappings.length > 1;
-  const here = mappings.map((block) => ({ block, list: false, ...(tagged && { kind: String(typeTag(block)) }) }));
-  if (here.length > 0) return tagged ? [{ block: tagsOf(mappings), list: false }, ...here] : here;
+  const isTagged = mappings.length > 1 && typeTag(mappings[0] ?? {}) !== undefined;
+  const here = mappings.map((block) => ({ block, list: false, ...(mappings.length > 1 && { kind: markOf(block) }) }));
+  if (here.length > 0) return isTagged ? [{ block: tagsOf(mappings), list: false }, ...here] : here;
   const items = options.flatMap(({ items: item }) => (item === undefined ? [] : optionsOf(recordOf(item))));
   return items.filter(({ properties }) => properties !== undefined).map((block) => ({ block, list: true }));
 }
 
 function typeTag(block: Schema): unknown {
   return simplify(recordOf(recordOf(block.properties).type)).const;
+}
+
+/** What tells a mapping from others that may stand in its place: its type, or its first key. */
+function markOf(block: Schema): string {
+  const type = typeTag(block);
+  return type === undefined ? (Object.keys(recordOf(block.properties))[0] ?? '') : `type: ${type}`;
 }
 
 /** A mapping of nothing but the key that tells kinds apart. */
