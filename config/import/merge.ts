@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX, unique } from './names.ts';
-import { apisText, itemsText, variablesIn, variablesOf } from './write.ts';
+import { apisText, indented, itemsText, variablesIn, variablesOf } from './write.ts';
 
 export interface Merged {
   readonly text: string;
@@ -109,7 +109,7 @@ function insertion(text: string, list: YAMLSeq, items: string): Insertion {
   if (columnOf(text, at) > 0) at = endOfLine(text, at);
   for (let comment = commentAt(text, at, column); comment > 0; comment = commentAt(text, at, column)) at += comment;
   const lead = at > 0 && text.charAt(at - 1) !== '\n' ? '\n' : '';
-  return { at, text: `${lead}${items.replace(/^(?=.)/gm, ' '.repeat(column))}` };
+  return { at, text: `${lead}${indented(items, column)}` };
 }
 
 function columnOf(text: string, at: number): number {

@@ -59,9 +59,9 @@ async function fetched(url: string): Promise<Buffer> {
   }
 }
 
-/** Quicker for JSON, by far; nothing for what is none, is no object, or is nested deeply. */
+/** Quicker for JSON, by far; nothing for what is none, is no object, is nested deeply, or has a key that no config may have. */
 function json(text: string): Tree | undefined {
-  if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth)) return undefined;
+  if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth) || text.includes('"__proto__"')) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;

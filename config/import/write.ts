@@ -19,7 +19,12 @@ export function variablesIn(text: string): string[] {
 
 /** A whole config file. */
 export function fileText(imported: Imported): string {
-  return `${headOf(imported)}version: '1.0'\napis:\n${apisText(imported).replace(/^(?=.)/gm, '  ')}`;
+  return `${headOf(imported)}version: '1.0'\napis:\n${indented(apisText(imported), 2)}`;
+}
+
+/** Each line further to the right; what else JavaScript takes for the end of a line is none in YAML. */
+export function indented(text: string, columns: number): string {
+  return text.replace(/(?<![^\n])(?=[^\n])/g, ' '.repeat(columns));
 }
 
 /** The items of a list of APIs, without indentation. */

@@ -144,6 +144,17 @@ describe('a hostile document', () => {
     assert.deepEqual(endpoints[0]?.auth, [{ type: 'apiKey', keys: ['unset-client-key'] }]);
   });
 
+  it('has its texts as they are, whatever JavaScript takes for the end of a line', async () => {
+    const names = ['a\u2028b', 'c\u2029d', 'e\u0085f'];
+    const parameters = names.map((name) => ({ name, in: 'query', schema: { type: 'string', enum: [name, 'x'] } }));
+    const made = await imported(api(get({ parameters })));
+    const { endpoints } = await loaded(fileText(made));
+    const expected = names.map((name) => ({ name, schema: { type: 'string', enum: [name, 'x'] } }));
+    assert.deepEqual(endpoints[0]?.block.parameters, expected);
+    const other = fileText(await imported(api({ '/b': { get: { responses: {} } } })));
+    assert.deepEqual((await loaded(merge(other, made).text)).endpoints[1]?.block.parameters, expected);
+  });
+
   it('may refer to itself, to nowhere, and in a long chain', async () => {
     const schemas: Record<string, object> = { loop: { $ref: '#/components/schemas/loop' } };
     for (let i = 0; i < 1000; i++) schemas[`c${i}`] = { $ref: `#/components/schemas/c${i + 1}` };
@@ -197,6 +208,7 @@ describe('a hostile document', () => {
       'deep.json': of(deep(45)),
       'deeper.json': of(deep(5000)),
       'bomb.yaml': anchors,
+      'proto.json': of('{"properties":{"__proto__":{"type":"string"}}}'),
       'proto.yaml': `openapi: 3.0.0\n__proto__: { a: 1 }\npaths: {}`,
       'long.json': `{"openapi":"3.0.0","x":"${'x'.repeat(16 * 1024 * 1024)}"}`,
       'other.json': JSON.stringify(api({}, { openapi: '9.0' })),
@@ -205,6 +217,7 @@ describe('a hostile document', () => {
       (await runCli(t, ['import', file], { cwd })).stderr.split('\n').at(-2)?.replace(cwd, '');
     assert.equal(await said('deep.json'), 'note: 1 endpoint');
     assert.match((await said('deeper.json')) ?? '', /nested more than 200 levels deep$/);
+    assert.match((await said('proto.json')) ?? '', /proto\.json:1:\d+: the key "__proto__" is not allowed$/);
     assert.match((await said('bomb.yaml')) ?? '', /more than 1000000 values, aliases counted each time$/);
     assert.match((await said('proto.yaml')) ?? '', /the key "__proto__" is not allowed$/);
     assert.equal(await said('long.json'), 'error: /long.json: larger than 16 MiB');
