@@ -1,12 +1,13 @@
 import { Check } from 'typebox/value';
-import { objectSchema, refTo } from '../../plugins-sdk/index.ts';
+import { type AuthMethod, objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_PLACE, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
+import { NO_PRICE } from './plugin-price.ts';
 import { boundsOf, TOO_DEAR } from './price.ts';
 import { NOT_YET } from './sign-ins.ts';
-import { TermsSchema } from './terms.ts';
+import { TermsSchema, TYPE } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
@@ -75,10 +76,17 @@ const scheme = {
     'x402, version 2, scheme `exact` on EVM: base64 of a `PaymentPayload` that authorises one of the transfers that a 402 offers. It is verified first, and settled only once there is a signed answer, which carries PAYMENT-RESPONSE',
 };
 
+function isPricedByPlugin({ type, ...terms }: AuthMethod): boolean {
+  if (type !== TYPE || !Check(TermsSchema, terms)) return false;
+  return terms.accepts.some(({ amount }) => typeof amount !== 'string' && 'by' in amount);
+}
+
 /** What clients should know of a payment. */
 export const openApiPart: OpenApiPart = {
   schemas,
   headers,
+  operation: ({ auth }) =>
+    auth.some(isPricedByPlugin) ? { responses: { 503: { errors: [`Plugin "<name>" ${NO_PRICE}`] } } } : undefined,
   auth: {
     'x402-exact': {
       scheme,

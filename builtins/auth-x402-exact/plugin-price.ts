@@ -1,9 +1,23 @@
 import { type Exchange, isRefusal, type Parameters, Refusal, type Services } from '../../plugins-sdk/index.ts';
+import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import type { Accept, Terms } from './terms.ts';
 
 type Prices = Services['prices'];
 type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
+
+export const NO_PRICE = 'gave no price';
+
+/** What a request gives, with defaults in place of what it leaves out: a price by other values would be that of another answer. */
+export function completed(declared: readonly Parameter[], given: Parameters): Parameters {
+  const fixed = new Set(declared.flatMap((one) => (one.fixed === undefined ? [] : [one.name])));
+  const fallbacks = declared.flatMap(({ name, in: place, secret, default: fallback }) => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    const isLeftOut = value === undefined || (value === null && place !== 'body');
+    return isLeftOut && fallback !== undefined && !secret ? [[name, fallback] as const] : [];
+  });
+  return Object.fromEntries([...Object.entries(given).filter(([name]) => !fixed.has(name)), ...fallbacks]);
+}
 
 /** What a plugin says that a request costs. @throws Refusal 503 that names the plugin, unless the plugin itself refuses the request. */
 export async function pricedBy(
@@ -13,7 +27,7 @@ export async function pricedBy(
   exchange: Exchange,
 ): Promise<string> {
   const plugin = prices.providers().get(by);
-  const none = (reason: string) => new Refusal(503, `Plugin "${plugin}" gave no price`, { reason });
+  const none = (reason: string) => new Refusal(503, `Plugin "${plugin}" ${NO_PRICE}`, { reason });
   let price: bigint | undefined;
   try {
     price = await prices.priceOf(by, parameters, exchange);

@@ -12,7 +12,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import { type Offer, requirementsOf } from './offer.ts';
-import { pricedBy } from './plugin-price.ts';
+import { completed, pricedBy } from './plugin-price.ts';
 import { Pricing } from './price.ts';
 import type { Accept, Terms } from './terms.ts';
 
@@ -33,8 +33,10 @@ type PriceOf = (parameters: Parameters, exchange: Exchange) => string | Promise<
 /** How a request is priced, where that depends on the request. */
 function pricingOf({ amount }: Accept, endpoint: Endpoint, prices: Prices): PriceOf | undefined {
   if (typeof amount === 'string') return undefined;
-  if ('by' in amount) return (parameters, exchange) => pricedBy(amount, prices, parameters, exchange);
-  const pricing = new Pricing(amount, keys.parameters.of(endpoint) ?? []);
+  const declared = keys.parameters.of(endpoint) ?? [];
+  if ('by' in amount)
+    return (parameters, exchange) => pricedBy(amount, prices, completed(declared, parameters), exchange);
+  const pricing = new Pricing(amount, declared);
   return (parameters, exchange) => {
     // A plugin may have replaced the others since.
     const isSent = parameters === exchange.parameters;

@@ -23,6 +23,7 @@ export default { name: 'pricer', budget: 200, setup: () => ({ hooks: { price: {
     if (as === 'text') return '5';
     return BigInt(n);
   },
+  filled: ({ rows, tier }) => BigInt(rows) + (tier === undefined ? 1000n : 0n),
 } } }) };`;
 const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
   validate: (given) => (given.to ? { ...given, n: given.to } : undefined),
@@ -42,7 +43,18 @@ describe('x402-exact: prices by a plugin', () => {
     const shown = textsOf(await readPage('docs/auth-x402-exact.md'), 'ts').find((text) => text.includes('by-volume'));
     const files = { ...made.files, 'by-volume.ts': shown ?? '' };
     const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
-    const endpoints = { e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] }, shown: { auth: byVolume } };
+    const byFilled = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'filled', max: '50000' } });
+    const endpoints = {
+      e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] },
+      shown: { auth: byVolume },
+      filled: {
+        auth: byFilled,
+        parameters: [
+          { name: 'rows', default: 100 },
+          { name: 'tier', fixed: 'pro' },
+        ],
+      },
+    };
     service = await startTestService(shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
   });
   after(async () => {
@@ -85,6 +97,15 @@ describe('x402-exact: prices by a plugin', () => {
     await assertRefused(await service.post('a/shown', { rows: '' }), 400, 'Invalid parameter: rows');
   });
 
+  it('a plugin is told the values that the upstream is asked with', async () => {
+    const asked = [];
+    for (const given of [{}, { rows: null }, { rows: 5, tier: 'basic' }]) {
+      const { accepts } = await askedFor(await service.post('a/filled', given));
+      asked.push(accepts[0].amount);
+    }
+    assert.deepEqual(asked, ['1100', '1100', '1005']);
+  });
+
   it('zero lets a request in', async () => {
     await costs(0n, async () => assert.equal((await service.post('a/e', { n: '0' })).status, 200));
   });
@@ -115,8 +136,10 @@ describe('x402-exact: prices by a plugin', () => {
 
   it('catalogues are told that the price depends on the request', async () => {
     const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
-    const { price } = document.paths[`/endpoints/${service.ids['a/e']}`].post['x-payment-info'];
-    assert.deepEqual(price, { mode: 'dynamic' });
+    const { responses, 'x-payment-info': info } = document.paths[`/endpoints/${service.ids['a/e']}`].post;
+    assert.deepEqual(info.price, { mode: 'dynamic' });
+    const errors = Object.values<{ value: { error: string } }>(responses[503].content['application/json'].examples);
+    assert.ok(errors.some(({ value }) => value.error === 'Plugin "<name>" gave no price'));
   });
 
   it('a price that no plugin has stops the start', async () => {
