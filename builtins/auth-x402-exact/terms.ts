@@ -7,20 +7,26 @@ const member = { additionalProperties: false };
 
 const RuleSchema = Type.Union(
   [
-    whole('Times the number that the parameter is'),
-    Type.Object({ values: Type.Record(Type.String(), whole('For this value')) }, member),
-    Type.Object({ each: whole('Times the items of its list, or of its text with commas') }, member),
+    whole('A whole number in quotes, times the number that the parameter is'),
+    Type.Object(
+      { values: Type.Record(Type.String(), whole('A whole number in quotes, for this value'), { minProperties: 1 }) },
+      member,
+    ),
+    Type.Object(
+      { each: whole('A whole number in quotes, times the items of its list or of its text with commas') },
+      member,
+    ),
   ],
   { description: 'What one parameter adds' },
 );
 const TariffSchema = Type.Object(
   {
-    base: whole('What every request costs'),
+    base: whole('A whole number in quotes: what every request costs'),
     per: Type.Record(Type.String(), RuleSchema, {
       minProperties: 1,
       description: 'What parameters add, by name: a text, {each} or {values}',
     }),
-    max: some('What a request may cost at most: one that would cost more is refused'),
+    max: some('A whole number in quotes: what a request may cost at most, or is refused'),
   },
   { additionalProperties: false, description: 'By parameters' },
 );
@@ -28,7 +34,7 @@ const TariffSchema = Type.Object(
 const PluginPriceSchema = Type.Object(
   {
     by: Type.String({ minLength: 1, description: 'Name of a price that a plugin has at the stage `price`' }),
-    max: some('What a request may cost at most: an answer above it is a fault of the plugin'),
+    max: some('A whole number in quotes: above it the price is a fault of the plugin'),
   },
   { additionalProperties: false, description: 'By a plugin' },
 );
@@ -40,10 +46,17 @@ const AcceptSchema = Type.Object(
       description: 'Chain as CAIP-2 names it, such as eip155:8453',
     }),
     asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
-    amount: Type.Union([some('The same for every request'), TariffSchema, PluginPriceSchema], {
-      description:
-        'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
-    }),
+    amount: Type.Union(
+      [
+        some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'),
+        TariffSchema,
+        PluginPriceSchema,
+      ],
+      {
+        description:
+          'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
+      },
+    ),
     payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
     extra: Type.Object(
       {

@@ -40,7 +40,7 @@ const RAW = 'not run: a raw answer skips it; record endpoint.encoding, or data';
 const UNASKED: Partial<Readonly<Record<StageName, string>>> = {
   parseBody: 'not run: parameters are recorded as they were read',
   authenticate: 'not run: record endpoint.auth with a type of the plugin',
-  price: 'not run: an auth method asks for it that names it',
+  price: "not run: a test asks for it, by harness.request().stage('price', …)",
   present: 'not run: record endpoint.mode with a mode of the plugin',
   encrypt: RAW,
 };

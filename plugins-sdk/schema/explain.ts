@@ -105,8 +105,11 @@ function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
   return undefined;
 }
 
+/** Of as many findings, those are told that guess what was meant. */
 function fewest(alternatives: readonly Finding[][]): Finding[] {
-  return alternatives.reduce((best, next) => (next.length < best.length ? next : best));
+  const weight = (all: readonly Finding[]) =>
+    all.length - (all.some(({ message }) => message.includes(', did you mean ')) ? 0.5 : 0);
+  return alternatives.reduce((best, next) => (weight(next) < weight(best) ? next : best));
 }
 
 function choiceMessage(choices: readonly unknown[], value: unknown): string {

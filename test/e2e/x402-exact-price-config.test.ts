@@ -85,6 +85,20 @@ describe('x402-exact: prices by parameter in the config', () => {
       `${AT}.per.days.values: required key is missing`,
       `${AT}.per.days.pro: unknown key, known keys: values`,
     ]);
+    assert.deepEqual(await errorsOf({ ...selling(per({ days: { eech: '5' } })) }), [
+      `${AT}.per.days.each: required key is missing`,
+      `${AT}.per.days.eech: unknown key, did you mean "each"?`,
+    ]);
+    assert.deepEqual(await errorsOf({ ...selling(per({ days: { values: {} } })) }), [
+      `${AT}.per.days.values: must not be empty`,
+    ]);
+  });
+
+  it('is refused: an amount in dollars, with what is expected', async () => {
+    for (const amount of ['0.01', '-1', '0'])
+      assert.deepEqual(await errorsOf({ ...selling(amount) }), [
+        `${AT}: has the wrong form, expected: A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC (pattern ^[1-9][0-9]{0,77}$)`,
+      ]);
   });
 
   it('is refused: amounts that are no integers, and rules of another shape', async () => {
