@@ -4,7 +4,7 @@ import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
 import { paymentInfo } from './dollars.ts';
 import { FORMER_SIGNER, NO_PLACE, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kept-answers.ts';
-import { NO_PRICE } from './plugin-price.ts';
+import { noPrice } from './plugin-price.ts';
 import { boundsOf, TOO_DEAR } from './price.ts';
 import { NOT_YET } from './sign-ins.ts';
 import { TermsSchema, TYPE } from './terms.ts';
@@ -86,7 +86,7 @@ export const openApiPart: OpenApiPart = {
   schemas,
   headers,
   operation: ({ auth }) =>
-    auth.some(isPricedByPlugin) ? { responses: { 503: { errors: [`Plugin "<name>" ${NO_PRICE}`] } } } : undefined,
+    auth.some(isPricedByPlugin) ? { responses: { 503: { errors: [noPrice('<name>').message] } } } : undefined,
   auth: {
     'x402-exact': {
       scheme,

@@ -6,7 +6,10 @@ import type { Accept, Terms } from './terms.ts';
 type Prices = Services['prices'];
 type PluginPrice = Extract<Accept['amount'], { readonly by: string }>;
 
-export const NO_PRICE = 'gave no price';
+/** What a client hears where a request has no price: it gets no answer for nothing. */
+export function noPrice(plugin: string, reason?: string): Refusal {
+  return new Refusal(503, `Plugin "${plugin}" gave no price`, { reason });
+}
 
 /** What a request gives, with defaults in place of what it leaves out: a price by other values would be that of another answer. */
 export function completed(declared: readonly Parameter[], given: Parameters): Parameters {
@@ -27,7 +30,7 @@ export async function pricedBy(
   exchange: Exchange,
 ): Promise<string> {
   const plugin = prices.providers().get(by);
-  const none = (reason: string) => new Refusal(503, `Plugin "${plugin}" ${NO_PRICE}`, { reason });
+  const none = (reason: string) => noPrice(String(plugin), reason);
   let price: bigint | undefined;
   try {
     price = await prices.priceOf(by, parameters, exchange);

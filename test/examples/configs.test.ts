@@ -60,6 +60,7 @@ describe('the example configs', () => {
         'prices/encrypted sync',
         'reports/raw sync',
         'reports/slow async',
+        'reports/priced sync',
         'reports/streamed stream',
       ],
     );
@@ -74,7 +75,7 @@ describe('the example configs', () => {
     );
     assert.deepEqual(
       warnings.map(({ path }) => path),
-      ['server.rateLimit.trustForwardedFor', 'apis[1].endpoints[1].cache', 'apis[1].endpoints[2].cache'],
+      ['server.rateLimit.trustForwardedFor', 'apis[1].endpoints[1].cache', 'apis[1].endpoints[3].cache'],
     );
   });
 
