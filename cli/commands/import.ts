@@ -13,7 +13,7 @@ import {
 } from '../../config/import/index.ts';
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, readConfigFile, type Tree } from '../../config/yaml.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { type Given, suggestion, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { definitions } from '../service/index.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
@@ -79,12 +79,27 @@ function optionsOf(given: Given, source: string, words: string) {
     throw new UsageError('option --url <url> must be the base of the upstream, such as https://api.example.com/v1');
   const chosen = words.split(/[\s,]+/).filter((word) => word !== '');
   const isMethod = (word: string) => /^[A-Z]+$/.test(word);
-  const methods = [...given.all('only').flatMap((text) => text.toUpperCase().split(',')), ...chosen.filter(isMethod)];
+  const methods = [...given.all('only').flatMap(methodsIn), ...chosen.filter(isMethod)];
   const patterns = [...given.all('include'), ...chosen.filter((word) => !isMethod(word))].map(patternOf);
   const wants = (method: string, path: string, name: string) =>
     (methods.length === 0 || methods.includes(method)) &&
     (patterns.length === 0 || patterns.some((pattern) => pattern.test(path) || pattern.test(name)));
   return { url, base: isUrl(source) ? source : undefined, wants };
+}
+
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
+
+/** @throws UsageError for what no operation of a document has: it would be left out without a word. */
+function methodsIn(text: string): string[] {
+  const named = text
+    .toUpperCase()
+    .split(/[\s,]+/)
+    .filter((word) => word !== '');
+  const wrong = named.find((word) => !METHODS.includes(word));
+  if (wrong === undefined) return named;
+  throw new UsageError(
+    `option --only <methods> takes methods such as GET,POST, not ${wrong}${suggestion(wrong, METHODS)}`,
+  );
 }
 
 /** A path or a name, in which `*` is any text. */

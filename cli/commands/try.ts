@@ -1,5 +1,6 @@
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
-import { keys } from '../../plugins-sdk/keys.ts';
+import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
+import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import type { TriedValue } from '../../plugins-sdk/services.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
@@ -20,13 +21,20 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   const texts = given.all('param').map(parameterOf);
   const warn = (message: string) => void complain('warning', [message]);
   const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
+  const warnings: string[] = [];
+  const parameters = (endpoint: Endpoint) => {
+    warnings.push(...unknownIn(endpoint, texts));
+    return parametersFor(endpoint, texts);
+  };
   const {
     trial: { data, values, own },
-  } = await tryEndpoint({ file, env }, name, (endpoint) => parametersFor(endpoint, texts), log);
+  } = await tryEndpoint({ file, env }, name, parameters, log);
   if (given.flag('json')) {
-    await printJson({ ok: true, data, values, ...(own && { own: { ...own, value: undefined } }) });
+    const more = { ...(own && { own: { ...own, value: undefined } }), ...(warnings.length > 0 && { warnings }) };
+    await printJson({ ok: true, data, values, ...more });
     return 0;
   }
+  await complain('warning', warnings);
   const lines = JSON.stringify(data, undefined, 2).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [
@@ -52,6 +60,15 @@ function outcome({ signs, refused }: TriedValue): string {
 
 function short(text: string): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+}
+
+/** What an endpoint ignores of what it is given: a misspelt name would ask with the default. */
+function unknownIn(endpoint: Endpoint, texts: readonly (readonly [string, string])[]): string[] {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
+  const names = [...free, ...reservedParameters(endpoint)];
+  const unknown = texts.filter(([name]) => !names.includes(name));
+  return unknown.map(([name]) => `the endpoint takes no parameter "${name}"${hint(name, names, 'parameters')}`);
 }
 
 /** Texts of the command line as the endpoint's parameters: what has another type by its schema, or goes into a body, is JSON. */

@@ -38,6 +38,16 @@ async function tried(t: TestContext, text: string, ...args: string[]) {
 }
 
 describe('try', () => {
+  it('says which parameters the endpoint does not take', async (t) => {
+    upstream.text('/price', '1');
+    const text = config({ parameters: [{ name: 'symbol', default: 'ETH' }] });
+    const message = 'the endpoint takes no parameter "simbol", did you mean "symbol"?';
+    const { code, stderr } = await tried(t, text, '--param', 'simbol=BTC');
+    assert.deepEqual([code, stderr], [0, `warning: ${message}\n`]);
+    const { stdout } = await tried(t, text, '--param', 'simbol=BTC', '--json');
+    assert.deepEqual(JSON.parse(stdout).warnings, [message]);
+  });
+
   it('asks once, and prints the answer, its paths, and what each would sign, digit by digit', async (t) => {
     const answer =
       '{"price":2064.012345678901234567,"n":"12","odd":{"a b":[1.5,true]},"to":"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266","none":null}';

@@ -237,7 +237,7 @@ describe('import', () => {
       return [...stdout.matchAll(/^ {6}- name: (.*)$/gm)].map(([, name]) => name);
     };
     assert.deepEqual(await names('--only', 'get'), ['getPrice']);
-    assert.deepEqual(await names('--only', 'GET,POST', '--include', '/ord*'), ['post-orders']);
+    assert.deepEqual(await names('--only', 'GET, POST', '--include', '/ord*'), ['post-orders']);
     assert.deepEqual(await names('--include', 'getPrice', '--include', '/orders'), ['getPrice', 'post-orders']);
   });
 
@@ -256,6 +256,8 @@ describe('import', () => {
     assert.equal(await failed('none.json'), 'error: none.json: the document has no paths');
     const wanted = 'error: api.json: no operation of the document is wanted by --only and --include';
     assert.equal(await failed('api.json', '--include', '/nothing'), wanted);
+    const misspelt = 'error: option --only <methods> takes methods such as GET,POST, not GTE; did you mean "GET"?';
+    assert.equal(await failed('api.json', '--only', 'GTE'), misspelt);
     const reasons = 'error: where.json: no endpoint can be made of it, for the reasons above';
     assert.equal(await failed('where.json', '--only', 'GET'), reasons);
     assert.equal(await failed('not.json'), 'error: the document is not a valid Openapi API definition');
