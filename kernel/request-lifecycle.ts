@@ -166,7 +166,10 @@ export class RequestLifecycle {
       // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
       requireOpen(exchange, 'approve');
       const approved = hooks.ask('approve', response, exchange);
-      if (approved instanceof Promise) await approved;
+      if (approved instanceof Promise) {
+        await approved;
+        requireOpen(exchange, 'approve');
+      }
       // It is certain now, and nobody has seen it yet.
       const told = this.#tellOutcome({ kind: 'signed', response });
       if (told instanceof Promise) await told;

@@ -10,7 +10,8 @@ import type { StateArea } from '../../plugins-sdk/index.ts';
 /** A folder of its own, removed after the test. */
 export async function folder(t: Pick<TestContext, 'after'>): Promise<string> {
   const path = await nodeFiles.realpath(await nodeFiles.mkdtemp(join(tmpdir(), 'state-file-')));
-  t.after(() => nodeFiles.rm(path, { recursive: true, force: true }));
+  // A process that was killed may be writing yet.
+  t.after(() => nodeFiles.rm(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
 }
 
