@@ -1,6 +1,7 @@
 import { type Exchange, isRefusal, type Parameters, Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
+import { isLeftOut } from '../shared/parameter-value.ts';
 import type { Accept, Terms } from './terms.ts';
 
 type Prices = Services['prices'];
@@ -14,10 +15,9 @@ export function noPrice(plugin: string, reason?: string): Refusal {
 /** What a request gives, with defaults in place of what it leaves out: a price by other values would be that of another answer. */
 export function completed(declared: readonly Parameter[], given: Parameters): Parameters {
   const fixed = new Set(declared.flatMap((one) => (one.fixed === undefined ? [] : [one.name])));
-  const fallbacks = declared.flatMap(({ name, in: place, secret, default: fallback }) => {
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
-    const isLeftOut = value === undefined || (value === null && place !== 'body');
-    return isLeftOut && fallback !== undefined && !secret ? [[name, fallback] as const] : [];
+  const fallbacks = declared.flatMap((one) => {
+    const { name, secret, default: fallback } = one;
+    return fallback !== undefined && !secret && isLeftOut(one, given) ? [[name, fallback] as const] : [];
   });
   return Object.fromEntries([...Object.entries(given).filter(([name]) => !fixed.has(name)), ...fallbacks]);
 }

@@ -1,6 +1,7 @@
 import { type Json, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
+import { valueIn } from '../shared/parameter-value.ts';
 import type { Accept } from './terms.ts';
 
 /** A price that depends on parameters. */
@@ -93,9 +94,8 @@ export class Pricing {
 
 /** What a request adds by one of its parameters. @throws Refusal 400 */
 function added({ parameter, rule, misfit }: Charged, given: Parameters, inexact?: ReadonlySet<string>): bigint {
-  const { name, in: place, default: fallback } = parameter;
-  const sent = Object.hasOwn(given, name) ? given[name] : undefined;
-  const value = sent === undefined || (sent === null && place !== 'body') ? fallback : sent;
+  const { name } = parameter;
+  const value = valueIn(parameter, given);
   if (value === undefined) return 0n;
   const why = inexact?.has(name) ? 'send this number as a string' : misfit(value);
   if (why !== undefined) throw invalid(name, why);

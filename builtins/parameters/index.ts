@@ -1,31 +1,19 @@
-import { hash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
-import { type DeclaredParameter, declaredParameters } from '../../plugins-sdk/checks.ts';
-import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
+import { declaredParameters } from '../../plugins-sdk/checks.ts';
 import {
   type CheckContext,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
-  type Exchange,
   type Json,
-  type OutgoingRequest,
-  type Parameters,
   perEndpoint,
-  type Question,
-  Refusal,
 } from '../../plugins-sdk/index.ts';
 import { keys, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/keys.ts';
-import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
-import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
-import { AskedQuestion } from '../../plugins-sdk/question.ts';
-import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
+import { parameterSchema } from '../shared/parameter-schema.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
 import { compileRequest } from './outgoing.ts';
-import type { Values } from './placement.ts';
 import { plainHttp } from './plain-http.ts';
-import { requestHashOf } from './request-hash.ts';
+import { type Prepared, questionFor, requestOf, valuesOf } from './question.ts';
 
 /** What the endpoint ID commits to: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
@@ -47,165 +35,6 @@ function knownNames(endpoint: Endpoint): ReadonlySet<string> | undefined {
   if (strictKey.of(endpoint) !== true) return undefined;
   const free = (keys.parameters.of(endpoint) ?? []).filter(({ fixed }) => fixed === undefined);
   return new Set([...free.map(({ name }) => name), ...reservedParameters(endpoint)]);
-}
-
-/** What is known of an endpoint before a request comes. */
-interface Prepared {
-  readonly id: string;
-  readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
-  /** Names of the reserved parameters that it takes. */
-  readonly reserved: readonly string[];
-  readonly hasReceipts: boolean;
-  request(values: Values): OutgoingRequest;
-  /** By parameter; those without a schema take anything. */
-  readonly misfits: readonly (Misfit | undefined)[];
-  /** The names that a request may have; without it any. */
-  readonly known: ReadonlySet<string> | undefined;
-}
-
-/** `fixed`, else the client's value, else `default`; `null` counts as not given, except in a body. */
-function resolve({ declared }: Prepared, given: Parameters): Values {
-  return declared.map(({ name, in: place, fixed, default: fallback }) => {
-    if (fixed !== undefined) return fixed;
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
-    return value === undefined || (value === null && place !== 'body') ? fallback : value;
-  });
-}
-
-function requireAll({ declared }: Prepared, values: Values): void {
-  const missing = declared.filter(({ required }, index) => required && values[index] === undefined);
-  if (missing.length === 0) return;
-  const names = [...new Set(missing.map(({ name }) => name))];
-  throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
-}
-
-/**
- * Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. A plugin may have
- * replaced them since.
- */
-function requireExact({ declared }: Prepared, given: Parameters, exchange: Exchange): void {
-  const inexact = inexactParameters.get(exchange);
-  const wrong =
-    inexact &&
-    declared.find(
-      ({ name, fixed }) =>
-        fixed === undefined && inexact.has(name) && isDeepStrictEqual(given[name], exchange.parameters[name]),
-    );
-  if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
-}
-
-function requireFit({ declared, misfits }: Prepared, values: Values): void {
-  for (const [index, misfit] of misfits.entries()) {
-    const why = values[index] === undefined ? undefined : misfit?.(values[index]);
-    if (why === undefined) continue;
-    const { name } = declared[index] ?? {};
-    // Why it does not fit may name members that the client has made up: that is no matter of the log.
-    throw new Refusal(400, `Invalid parameter: ${name} (${why})`, {
-      reason: `parameter "${name}" does not fit its schema`,
-    });
-  }
-}
-
-/** Characters of an unknown name that a refusal repeats. */
-const NAMED = 64;
-
-function requireKnown({ known }: Prepared, given: Parameters): void {
-  const unknown = known && Object.keys(given).find((name) => !known.has(name));
-  if (unknown === undefined) return;
-  const named = unknown.length > NAMED ? `${unknown.slice(0, NAMED)}…` : unknown;
-  throw new Refusal(400, `Unknown parameter: ${named}`, { reason: 'a parameter that the endpoint does not take' });
-}
-
-/** @throws Refusal 400 for a value that does not fit its schema or its place */
-function requestOf(prepared: Prepared, values: Values): OutgoingRequest {
-  requireFit(prepared, values);
-  return prepared.request(values);
-}
-
-/** What plugins may see and change. */
-function visibleOf({ declared }: Prepared, values: Values): Parameters {
-  const visible: Record<string, Json> = {};
-  for (let index = 0; index < declared.length; index++) {
-    const parameter = declared[index];
-    const value = values[index];
-    if (parameter === undefined || value === undefined || parameter.fixed !== undefined || parameter.secret) continue;
-    // Assigned, it would set the prototype.
-    if (parameter.name === '__proto__') Object.defineProperty(visible, parameter.name, { value, enumerable: true });
-    else visible[parameter.name] = value;
-  }
-  return Object.freeze(visible);
-}
-
-function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
-  const sent = reserved.filter((name) => Object.hasOwn(given, name) && given[name] !== undefined);
-  return sent.length === 0 ? none : Object.freeze(Object.fromEntries(sent.map((name) => [name, given[name] ?? null])));
-}
-
-const none: Parameters = Object.freeze({});
-
-interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
-  readonly values: Values;
-  readonly variation: string;
-}
-
-/**
- * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
- * of base64url.
- */
-function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved, requestHash }: Asked): string {
-  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
-  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
-  const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
-  // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
-  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n') + variation;
-  return hash('sha256', text, 'base64url');
-}
-
-/** @throws Refusal 400 */
-function valuesOf(prepared: Prepared, given: Parameters, exchange: Exchange): Values {
-  requireKnown(prepared, given);
-  const values = resolve(prepared, given);
-  requireAll(prepared, values);
-  requireExact(prepared, given, exchange);
-  return values;
-}
-
-/** @throws Refusal 400 */
-function questionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
-  const values = valuesOf(prepared, given, exchange);
-  const request = requestOf(prepared, values);
-  const visible = visibleOf(prepared, values);
-  const reserved = reservedOf(prepared, given);
-  const requestHash = prepared.hasReceipts ? requestHashOf(visible, prepared.reserved, reserved) : undefined;
-  return new AskedQuestion({
-    parameters: visible,
-    reserved,
-    request,
-    requestHash,
-    key: () => keyOf(prepared, { values, variation, reserved, requestHash }),
-    requestFor: (changed) => {
-      if (changed === visible) return request;
-      const merged = resolve(prepared, changed).map((value, index) =>
-        prepared.declared[index]?.secret ? values[index] : value,
-      );
-      requireAll(prepared, merged);
-      return requestOf(prepared, merged);
-    },
-  });
-}
-
-/** The question that the same parameters came to last: those of the same body are one frozen object. */
-const asked = privateNotes<{ readonly prepared: Prepared; readonly question: Question }>();
-
-/** @throws Refusal 400 */
-function sameQuestionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
-  if (variation !== '' || inexactParameters.get(exchange) !== undefined)
-    return questionOf(prepared, given, variation, exchange);
-  const before = asked.get(given);
-  if (before?.prepared === prepared) return before.question;
-  const question = questionOf(prepared, given, variation, exchange);
-  asked.set(given, { prepared, question });
-  return question;
 }
 
 /** Makes the question of a request's parameters: resolves, checks and places them. */
@@ -248,7 +77,7 @@ export const parameters = definePlugin({
           if (known.reserved.length > 0) requestOf(known, valuesOf(known, given, exchange));
         },
         prepare: (parameters, variation, exchange) =>
-          sameQuestionOf(prepared(exchange.endpoint), parameters, variation, exchange),
+          questionFor(prepared(exchange.endpoint), parameters, variation, exchange),
       },
     };
   },

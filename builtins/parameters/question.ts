@@ -1,0 +1,174 @@
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { DeclaredParameter } from '../../plugins-sdk/checks.ts';
+import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
+import {
+  type Exchange,
+  type Json,
+  type OutgoingRequest,
+  type Parameters,
+  type Question,
+  Refusal,
+} from '../../plugins-sdk/index.ts';
+import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import type { Misfit } from '../shared/parameter-schema.ts';
+import { valueIn } from '../shared/parameter-value.ts';
+import type { Values } from './placement.ts';
+import { requestHashOf } from './request-hash.ts';
+
+/** What is known of an endpoint before a request comes. */
+export interface Prepared {
+  readonly id: string;
+  readonly declared: readonly Pick<DeclaredParameter, 'name' | 'in' | 'required' | 'fixed' | 'default' | 'secret'>[];
+  /** Names of the reserved parameters that it takes. */
+  readonly reserved: readonly string[];
+  readonly hasReceipts: boolean;
+  request(values: Values): OutgoingRequest;
+  /** By parameter; those without a schema take anything. */
+  readonly misfits: readonly (Misfit | undefined)[];
+  /** The names that a request may have; without it any. */
+  readonly known: ReadonlySet<string> | undefined;
+}
+
+/** `fixed`, else the client's value, else `default`. */
+function resolve({ declared }: Prepared, given: Parameters): Values {
+  return declared.map((one) => (one.fixed === undefined ? valueIn(one, given) : one.fixed));
+}
+
+function requireAll({ declared }: Prepared, values: Values): void {
+  const missing = declared.filter(({ required }, index) => required && values[index] === undefined);
+  if (missing.length === 0) return;
+  const names = [...new Set(missing.map(({ name }) => name))];
+  throw new Refusal(400, `Missing required parameter(s): ${names.join(', ')}`);
+}
+
+/**
+ * Refuses numbers that a double rounds: the upstream would be asked for something else than the client wants. A plugin may have
+ * replaced them since.
+ */
+function requireExact({ declared }: Prepared, given: Parameters, exchange: Exchange): void {
+  const inexact = inexactParameters.get(exchange);
+  const wrong =
+    inexact &&
+    declared.find(
+      ({ name, fixed }) =>
+        fixed === undefined && inexact.has(name) && isDeepStrictEqual(given[name], exchange.parameters[name]),
+    );
+  if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
+}
+
+function requireFit({ declared, misfits }: Prepared, values: Values): void {
+  for (const [index, misfit] of misfits.entries()) {
+    const why = values[index] === undefined ? undefined : misfit?.(values[index]);
+    if (why === undefined) continue;
+    const { name } = declared[index] ?? {};
+    // Why it does not fit may name members that the client has made up: that is no matter of the log.
+    throw new Refusal(400, `Invalid parameter: ${name} (${why})`, {
+      reason: `parameter "${name}" does not fit its schema`,
+    });
+  }
+}
+
+/** Characters of an unknown name that a refusal repeats. */
+const NAMED = 64;
+
+function requireKnown({ known }: Prepared, given: Parameters): void {
+  const unknown = known && Object.keys(given).find((name) => !known.has(name));
+  if (unknown === undefined) return;
+  const named = unknown.length > NAMED ? `${unknown.slice(0, NAMED)}…` : unknown;
+  throw new Refusal(400, `Unknown parameter: ${named}`, { reason: 'a parameter that the endpoint does not take' });
+}
+
+/** @throws Refusal 400 for a value that does not fit its schema or its place */
+export function requestOf(prepared: Prepared, values: Values): OutgoingRequest {
+  requireFit(prepared, values);
+  return prepared.request(values);
+}
+
+/** What plugins may see and change. */
+function visibleOf({ declared }: Prepared, values: Values): Parameters {
+  const visible: Record<string, Json> = {};
+  for (let index = 0; index < declared.length; index++) {
+    const parameter = declared[index];
+    const value = values[index];
+    if (parameter === undefined || value === undefined || parameter.fixed !== undefined || parameter.secret) continue;
+    // Assigned, it would set the prototype.
+    if (parameter.name === '__proto__') Object.defineProperty(visible, parameter.name, { value, enumerable: true });
+    else visible[parameter.name] = value;
+  }
+  return Object.freeze(visible);
+}
+
+function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
+  const sent = reserved.filter((name) => Object.hasOwn(given, name) && given[name] !== undefined);
+  return sent.length === 0 ? none : Object.freeze(Object.fromEntries(sent.map((name) => [name, given[name] ?? null])));
+}
+
+const none: Parameters = Object.freeze({});
+
+interface Asked extends Pick<Question, 'reserved' | 'requestHash'> {
+  readonly values: Values;
+  readonly variation: string;
+}
+
+/**
+ * What tells an answer from all others of the same config. Values may be secret and of any length, so it is a hash: 43 characters
+ * of base64url.
+ */
+function keyOf({ id, reserved: names }: Prepared, { values, variation, reserved, requestHash }: Asked): string {
+  // Each by itself: a value may be nested as deep as canonical JSON allows. No value has an empty text.
+  const texts = values.map((value) => (value === undefined ? '' : canonicalJson(value)));
+  const choice = names.length === 0 ? [] : [canonicalJson(reserved)];
+  // No JSON text holds a line feed, and all but the variation an endpoint has a fixed number of.
+  const text = [id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n') + variation;
+  return hash('sha256', text, 'base64url');
+}
+
+/** @throws Refusal 400 */
+export function valuesOf(prepared: Prepared, given: Parameters, exchange: Exchange): Values {
+  requireKnown(prepared, given);
+  const values = resolve(prepared, given);
+  requireAll(prepared, values);
+  requireExact(prepared, given, exchange);
+  return values;
+}
+
+/** @throws Refusal 400 */
+function questionOf(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
+  const values = valuesOf(prepared, given, exchange);
+  const request = requestOf(prepared, values);
+  const visible = visibleOf(prepared, values);
+  const reserved = reservedOf(prepared, given);
+  const requestHash = prepared.hasReceipts ? requestHashOf(visible, prepared.reserved, reserved) : undefined;
+  return new AskedQuestion({
+    parameters: visible,
+    reserved,
+    request,
+    requestHash,
+    key: () => keyOf(prepared, { values, variation, reserved, requestHash }),
+    requestFor: (changed) => {
+      if (changed === visible) return request;
+      const merged = resolve(prepared, changed).map((value, index) =>
+        prepared.declared[index]?.secret ? values[index] : value,
+      );
+      requireAll(prepared, merged);
+      return requestOf(prepared, merged);
+    },
+  });
+}
+
+/** The question that the same parameters came to last: those of the same body are one frozen object. */
+const asked = privateNotes<{ readonly prepared: Prepared; readonly question: Question }>();
+
+/** @throws Refusal 400 */
+export function questionFor(prepared: Prepared, given: Parameters, variation: string, exchange: Exchange): Question {
+  if (variation !== '' || inexactParameters.get(exchange) !== undefined)
+    return questionOf(prepared, given, variation, exchange);
+  const before = asked.get(given);
+  if (before?.prepared === prepared) return before.question;
+  const question = questionOf(prepared, given, variation, exchange);
+  asked.set(given, { prepared, question });
+  return question;
+}
