@@ -23,7 +23,7 @@ import type { Purchases } from './purchases.ts';
 import type { Quote, Quotes } from './quote.ts';
 import { SIGN_IN } from './sign-in.ts';
 import type { SignIns } from './sign-ins.ts';
-import { type Terms, TYPE } from './terms.ts';
+import { methodsOf, type Terms } from './terms.ts';
 
 const HEADER = 'payment-signature';
 
@@ -155,8 +155,9 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
 
 /** Has requests asked with what was paid for. Nobody needs to look where every price is fixed. */
 export function sameParameters(endpoints: readonly Endpoint[], { methodOf, quotesOf }: Means): Pick<Taps, 'validate'> {
-  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE));
-  const amounts = methods.flatMap((method) => methodOf(method).terms.accepts.map(({ amount }) => amount));
+  const amounts = endpoints
+    .flatMap(methodsOf)
+    .flatMap((method) => methodOf(method).terms.accepts.map(({ amount }) => amount));
   if (amounts.every((amount) => typeof amount === 'string')) return {};
   return {
     validate: async (parameters, exchange): Promise<undefined> => {

@@ -1,4 +1,3 @@
-import { Check } from 'typebox/value';
 import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
@@ -8,15 +7,7 @@ import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';
 import { dollarsOf, statedDollars } from './dollars.ts';
 import { encodedHeader, offered } from './offer.ts';
-import {
-  type Accept,
-  type FacilitatorTerms,
-  facilitatorsOf,
-  secondsOf,
-  type Terms,
-  TermsSchema,
-  TYPE,
-} from './terms.ts';
+import { type Accept, type FacilitatorTerms, facilitatorsOf, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
 
 /** Characters of a header that clients can be expected to take: Node and nginx allow 8 KB at least. */
 const LONGEST_HEADER = 8192;
@@ -110,9 +101,10 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, contex
 
 /** The findings of one endpoint. */
 function check(endpoint: EndpointDraft, context: CheckContext): Finding[] {
-  const methods = endpoint.auth.flatMap(({ type, ...terms }, index) =>
-    type === TYPE && Check(TermsSchema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
-  );
+  const methods = endpoint.auth.flatMap((method, index) => {
+    const terms = termsIn(method);
+    return terms === undefined ? [] : [{ terms, at: authPath(endpoint, index) }];
+  });
   if (methods.length === 0) return [];
   const seen = new Set<string>();
   const isKnown = URL.canParse(publicUrlOf(endpoint, context.config));

@@ -13,7 +13,7 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
-import { discoveryKey } from '../shared/discovery.ts';
+import { discoveryKey, isSold } from '../shared/discovery.ts';
 import { Holds } from '../shared/payment-holds.ts';
 import { PaymentRecords } from '../shared/payment-records.ts';
 import { givenBack } from '../shared/payments.ts';
@@ -40,11 +40,11 @@ import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import type { Payment } from './payload.ts';
 import { requireProviders } from './plugin-price.ts';
-import type { Purchase } from './purchase.ts';
+import { entriesOf } from './purchase.ts';
 import { Purchases } from './purchases.ts';
 import { Quotes } from './quote.ts';
 import { SignIns } from './sign-ins.ts';
-import { facilitatorsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
+import { facilitatorsOf, methodsOf, type Sale, TermsSchema, TYPE } from './terms.ts';
 
 const NAME = 'auth-x402-exact';
 
@@ -64,10 +64,6 @@ const recorded = new StateKey<MemoryArea>('x402-exact payment records', { lastin
 const identified = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: true });
 const challenges = new StateKey<MemoryArea>('x402-exact sign-ins', { lasting: true });
 
-function isPaid({ auth }: Pick<Endpoint, 'auth'>): boolean {
-  return auth.some(({ type }) => type === TYPE);
-}
-
 /** Standard x402, version 2, scheme `exact` on EVM: verified before the upstream is asked, settled once the answer is signed. */
 export const authX402Exact = definePlugin({
   name: NAME,
@@ -77,12 +73,12 @@ export const authX402Exact = definePlugin({
   // The public client libraries send the second one by mistake: without leave a browser would not send the request.
   credentials: ['SIGN-IN-WITH-X', 'PAYMENT-SIGNATURE', 'Access-Control-Expose-Headers'],
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
-  isAnnounced: (endpoints) => endpoints.some(isPaid),
+  isAnnounced: (endpoints) => endpoints.some(isSold),
   requiresSharedState: { auth: [TYPE] },
   check: checkAllTerms,
-  openapi: ({ endpoints }) => (endpoints.some(isPaid) ? openApiPart : {}),
+  openapi: ({ endpoints }) => (endpoints.some(isSold) ? openApiPart : {}),
   setup(services) {
-    return services.endpoints.some(isPaid) ? behaviour(services) : {};
+    return services.endpoints.some(isSold) ? behaviour(services) : {};
   },
 });
 
@@ -113,8 +109,7 @@ function meansOf(services: Services, core: Core, budget: number): Means {
     return { terms, facilitators: new Facilitators(all, log) };
   });
   const quotes = perEndpoint(endpoints, (endpoint) => {
-    const methods = endpoint.auth.filter(({ type }) => type === TYPE);
-    const terms = new Map(methods.map((method) => [method, methodOf(method).terms]));
+    const terms = new Map(methodsOf(endpoint).map((method) => [method, methodOf(method).terms]));
     const bazaar = document === undefined ? [] : bazaarExtensions(document, endpoint);
     return new Quotes(endpoint, terms, Offer.of(endpoint, [...terms.values()], config, bazaar, now), prices);
   });
@@ -130,8 +125,9 @@ function meansOf(services: Services, core: Core, budget: number): Means {
 
 /** All that can be sold. */
 function salesOf(endpoints: readonly Endpoint[], { methodOf }: Means): Sale[] {
-  return endpoints.flatMap(({ auth, api, name }) => {
-    const offers = auth.filter(({ type }) => type === TYPE).flatMap((method) => methodOf(method).terms.accepts);
+  return endpoints.flatMap((endpoint) => {
+    const { api, name } = endpoint;
+    const offers = methodsOf(endpoint).flatMap((method) => methodOf(method).terms.accepts);
     return offers.map(({ network, asset }) => ({ api, endpoint: name, network, asset }));
   });
 }
@@ -156,8 +152,7 @@ function behaviour(services: Services): Behaviour {
   let isOver = false;
   return {
     start: () => {
-      const named = new Set(endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === TYPE)));
-      const methods = [...named].map(means.methodOf);
+      const methods = [...new Set(endpoints.flatMap(methodsOf))].map(means.methodOf);
       const terms = methods.map((method) => method.terms);
       requireProviders(terms, services.prices);
       for (const method of methods)
@@ -184,17 +179,13 @@ interface HookOptions {
   draw(exchange: Exchange): Promise<void>;
 }
 
-function entriesOf(purchase: Purchase | undefined): Entry[] {
-  return [purchase?.identified, purchase?.readable].flatMap((entry) => entry ?? []);
-}
-
 function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw }: HookOptions): Taps {
   return {
     authenticate: { [TYPE]: authenticator(means, bought, draw) },
     answer: (question, exchange) => {
       const purchase = purchases.get(exchange);
       if (purchase?.isReleased) throw givenBack();
-      for (const entry of entriesOf(purchase)) entry.fingerprint = fingerprintOf(question);
+      for (const entry of purchase ? entriesOf(purchase) : []) entry.fingerprint = fingerprintOf(question);
       const repeat = repeats.get(exchange);
       if (repeat === undefined) return undefined;
       const answer = soldAgain(repeat, question, node);

@@ -4,7 +4,7 @@ import { type Exchange, type Log, Refusal, SignedResponse, type StateArea } from
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { StateUnreadable, type Taken } from '../../plugins-sdk/state/area.ts';
-import type { Payment } from './payload.ts';
+import { idOf, type Payment } from './payload.ts';
 
 /** What stands under a key of a payer, from the moment his payment was found good. */
 interface Bought {
@@ -124,13 +124,10 @@ export class Entry {
 
   /** @param key one payer's: nobody gets by it what another one has paid. @param now epoch milliseconds. */
   constructor(kept: KeptAnswers, payment: Payment, key: string, now: number, isShared = false) {
-    const { requirements, authorization, signature } = payment;
-    const { from, nonce } = authorization;
-    const paid = [requirements.network, requirements.asset, from, nonce].join(' ').toLowerCase();
     this.#kept = kept;
     this.#key = key;
-    this.#payer = from.toLowerCase();
-    this.#bought = { payment: paid, signature: hash('sha256', signature) };
+    this.#payer = payment.authorization.from.toLowerCase();
+    this.#bought = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
     const life = payment.endsAt - now + MARGIN_MS;
     this.#life = isShared ? Math.min(life, MOST_ON_THE_WAY_MS) : life;
     this.#isShared = isShared;

@@ -1,4 +1,3 @@
-import { Check } from 'typebox/value';
 import { type AuthMethod, objectSchema, refTo } from '../../plugins-sdk/index.ts';
 import { noStore, textSchema } from '../../plugins-sdk/openapi/components.ts';
 import type { OpenApiPart } from '../../plugins-sdk/openapi/part.ts';
@@ -7,7 +6,7 @@ import { FORMER_SIGNER, NO_PLACE, NO_ROOM, OTHER_REQUEST, TOO_LONG } from './kep
 import { noPrice } from './plugin-price.ts';
 import { boundsOf, TOO_DEAR } from './price.ts';
 import { NOT_YET } from './sign-ins.ts';
-import { TermsSchema, TYPE } from './terms.ts';
+import { termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 const network = textSchema('^eip155:[1-9][0-9]*$', 'Chain as CAIP-2 names it');
@@ -76,9 +75,8 @@ const scheme = {
     'x402, version 2, scheme `exact` on EVM: base64 of a `PaymentPayload` that authorises one of the transfers that a 402 offers. It is verified first, and settled only once there is a signed answer, which carries PAYMENT-RESPONSE',
 };
 
-function isPricedByPlugin({ type, ...terms }: AuthMethod): boolean {
-  if (type !== TYPE || !Check(TermsSchema, terms)) return false;
-  return terms.accepts.some(({ amount }) => typeof amount !== 'string' && 'by' in amount);
+function isPricedByPlugin(method: AuthMethod): boolean {
+  return termsIn(method)?.accepts.some(({ amount }) => typeof amount !== 'string' && 'by' in amount) ?? false;
 }
 
 /** What clients should know of a payment. */
@@ -114,17 +112,13 @@ export const openApiPart: OpenApiPart = {
         },
       },
       operation: (methods) => ({
-        'x-payment-info': paymentInfo(
-          methods.flatMap(({ type: _, ...terms }) => (Check(TermsSchema, terms) ? [terms] : [])),
-        ),
+        'x-payment-info': paymentInfo(methods.flatMap((method) => termsIn(method) ?? [])),
       }),
-      prices: ({ type: _, ...terms }) =>
-        Check(TermsSchema, terms)
-          ? terms.accepts.map(({ amount, asset, network }) => {
-              const { min, max } = boundsOf(amount);
-              return { amount: min, ...(max !== min && { max }), token: asset, network };
-            })
-          : [],
+      prices: (method) =>
+        (termsIn(method)?.accepts ?? []).map(({ amount, asset, network }) => {
+          const { min, max } = boundsOf(amount);
+          return { amount: min, ...(max !== min && { max }), token: asset, network };
+        }),
       title: 'payment by wallet (x402, version 2)',
       hints: [
         'Send the request without a payment to see what it costs, on which chain, and who is paid.',

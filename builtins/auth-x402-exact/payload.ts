@@ -26,6 +26,11 @@ export interface Payment {
   readonly extensions: unknown;
 }
 
+/** What tells an authorisation from all others. */
+export function idOf({ requirements, authorization }: Payment): string {
+  return [requirements.network, requirements.asset, authorization.from, authorization.nonce].join(' ');
+}
+
 /** Why a payment is not taken: a code of the protocol. */
 export class PaymentFault extends Error {}
 

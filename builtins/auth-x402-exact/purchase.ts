@@ -26,6 +26,11 @@ export interface Purchase {
   isReleased?: true;
 }
 
+/** Where its answer is to be kept. */
+export function entriesOf({ identified, readable }: Purchase): Entry[] {
+  return [identified, readable].flatMap((entry) => entry ?? []);
+}
+
 /** What facilitators are sent: what was checked or offered, and nothing else that a client may have added. */
 export function askedOf({ requirements, signature, authorization, extensions }: Payment, offer: Offer): Asked {
   const { resource } = offer;

@@ -8,8 +8,8 @@ import { refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type Settlement } from './facilitator.ts';
 import type { Facilitators } from './facilitators.ts';
 import { encodedHeader, type Offer } from './offer.ts';
-import type { Payment } from './payload.ts';
-import { askedOf, detailsOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
+import { idOf, type Payment } from './payload.ts';
+import { askedOf, detailsOf, entriesOf, factsOf, type Purchase, recordOf, saidOf } from './purchase.ts';
 import type { Sale } from './terms.ts';
 
 export interface PurchasesOptions {
@@ -57,9 +57,7 @@ export class Purchases {
     entries: Pick<Purchase, 'identified' | 'readable'>,
   ): Promise<Purchase> {
     const { holds } = this.#options;
-    const { requirements, authorization } = payment;
-    const { from, nonce } = authorization;
-    const ticket = await holds.reserve([requirements.network, requirements.asset, from, nonce].join(' '));
+    const ticket = await holds.reserve(idOf(payment));
     if (typeof ticket === 'string') throw ticket === 'held' ? offer.busy() : offer.refusal(USED);
     try {
       const verifier = await this.verify(payment, facilitators, offer);
@@ -224,8 +222,8 @@ export class Purchases {
 }
 
 /** Nothing was paid, and nothing will be by this request. */
-async function dropEntries({ identified, readable }: Purchase): Promise<void> {
-  await Promise.all([identified?.drop(), readable?.drop()]);
+async function dropEntries(purchase: Purchase): Promise<void> {
+  await Promise.all(entriesOf(purchase).map((entry) => entry.drop()));
 }
 
 /** What the state or the facilitator could not do, in a refusal. */

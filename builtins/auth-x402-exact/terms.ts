@@ -1,4 +1,5 @@
-import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { Check } from 'typebox/value';
+import { type AuthMethod, type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
 
 const whole = (description: string) => Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$', description });
@@ -149,6 +150,16 @@ export interface Sale {
 }
 
 export const TYPE = 'x402-exact';
+
+/** The methods of this type by which an endpoint lets in. */
+export function methodsOf({ auth }: Pick<Endpoint, 'auth'>): AuthMethod[] {
+  return auth.filter(({ type }) => type === TYPE);
+}
+
+/** The terms of a method of a checked config; nothing of another type. */
+export function termsIn({ type, ...terms }: AuthMethod): Terms | undefined {
+  return type === TYPE && Check(TermsSchema, terms) ? terms : undefined;
+}
 
 /** Seconds for which wallets make an authorisation valid. */
 export function secondsOf({ maxTimeoutSeconds = 300 }: Accept): number {
