@@ -9,12 +9,12 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
+import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 
-/** Bytes and levels of a body, as of a request to an endpoint. */
+/** Bytes of a body, as of a request to an endpoint. */
 const BODY_LIMIT = 65_536;
-const MAX_DEPTH = 256;
 
 function refusal(status: number, message: string, headers = {}): () => Refusal {
   return () => new Refusal(status, message, { failure: false, headers });
@@ -68,7 +68,7 @@ interface Asked {
 function askedIn(body: Uint8Array): Asked {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    const { endpointId, parameters } = Object(isDeeperThan(text, MAX_DEPTH) ? undefined : JSON.parse(text));
+    const { endpointId, parameters } = Object(isDeeperThan(text, MAX_JSON_DEPTH) ? undefined : JSON.parse(text));
     if (typeof endpointId === 'string' && isRecord(parameters))
       return { endpointId: endpointId.toLowerCase(), parameters: parameters as Record<string, Json> };
   } catch {

@@ -40,11 +40,13 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
     const { text, added, kept } = await configText(imported, file, before);
     const notes = [...imported.remarks, ...kept];
     if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
-    if (file === undefined && !isJson) await print(text);
-    else if (file === undefined) await printJson({ ok: true, config: text, ...told(imported, added, notes) });
-    else if (/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) await save(file, text, before);
-    else return 1;
-    if (file !== undefined && isJson) await printJson({ ok: true, file, ...told(imported, added, notes) });
+    if (file !== undefined) {
+      if (!/^y(?:es)?$/i.test((await terminal?.ask(`Write ${out}? [y/N]`)) ?? 'y')) return 1;
+      await save(file, text, before);
+    }
+    const made = file === undefined ? { config: text } : { file };
+    if (isJson) await printJson({ ok: true, ...made, ...told(imported, added, notes) });
+    else if (file === undefined) await print(text);
     return 0;
   } finally {
     terminal?.close();
