@@ -1,10 +1,12 @@
 /** Paid tools, by the transport of x402 for MCP: an authorisation buys one answer, and there is none where it is not settled. */
+
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { verifyResponse } from '../../verify/index.ts';
 import { callOf, firstMcpClient, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { type Account, PRICE, payloadFor } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
 
@@ -25,10 +27,7 @@ describe('MCP: paid tools', () => {
     service = await startTestService(shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { mcp: true } }));
     alice = await shop.market.wallet(1_000_000n);
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
   afterEach(() => shop.facilitator.reset());
 
   const balance = () => shop.market.balance(alice.address);

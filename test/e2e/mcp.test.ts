@@ -1,4 +1,5 @@
 /** Agents list and call endpoints as tools, by the official clients; what they get is the signed answer. */
+
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -6,6 +7,7 @@ import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { callOf, firstMcpClient, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const KEY = 'a-key-of-some-client';
@@ -33,10 +35,7 @@ describe('MCP', () => {
     const settings = { mcp: { instructions: 'Prices of coins.' }, openapi: { title: 'Prices', version: '3.2.1' } };
     service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }));
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-  });
+  after(() => stopAll(service, upstream));
 
   for (const [mode, version] of [
     ['auto', '2026-07-28'],

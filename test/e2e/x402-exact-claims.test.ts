@@ -5,6 +5,7 @@ import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-iden
 import fc from 'fast-check';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { inSeconds, RECIPIENT } from '../support/x402.ts';
 import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
@@ -30,10 +31,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
     await shop.facilitator.untilRequested('/supported');
     shop.facilitator.requests.length = 0;
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   /** What the service asks when it starts may come late. */
   const asked = () => shop.facilitator.requests.filter(({ path }) => path !== '/supported');

@@ -11,6 +11,7 @@ import {
 } from '@x402/extensions/bazaar';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { type Account, askedFor, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
 
@@ -39,10 +40,7 @@ describe('x402-exact: what catalogues are told of what is sold', () => {
     const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
     service = await startTestService(shop.config(endpoints, { settings }, { tags: ['price', 'oracle'] }));
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   const bazaarOf = async (endpoint: string) => (await askedFor(await service.post(endpoint))).extensions?.bazaar;
   const asked = (path: string) =>

@@ -7,6 +7,7 @@ import {
 } from '@x402/extensions/payment-identifier';
 import { assertRefused } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
@@ -24,10 +25,7 @@ describe('x402-exact: payments with an identifier', () => {
     const endpoints = { e: { parameters }, other: {}, long: { path: '/long', encoding: undefined } };
     service = await startTestService(shop.config(endpoints));
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
   afterEach(() => {
     shop.facilitator.reset();
     shop.upstream.json('/p', { price: 7 });

@@ -5,6 +5,7 @@ import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
@@ -30,10 +31,7 @@ describe('x402-exact: one authorisation buys one answer, and nothing else costs 
     service = await startTestService(config);
     alice = await shop.market.wallet(1_000_000n);
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
   afterEach(() => {
     shop.upstream.json('/p', { price: 7 });
     shop.facilitator.reset();

@@ -4,6 +4,7 @@ import { finished, submitted } from '../support/async.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
 import { type Account, PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
@@ -42,10 +43,7 @@ describe('x402-exact: what the public client library buys', () => {
     const { files, plugins } = pluginFiles({ pair: PAIR, stubborn: STUBBORN });
     service = await startTestService(shop.config(endpoints, { settings: { plugins } }), { files });
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   const balances = async () =>
     [await shop.market.balance(alice.address), await shop.market.balance(RECIPIENT)] as const;

@@ -5,6 +5,7 @@ import { readPage, textsOf } from '../support/docs.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
 import { openShop, type Shop } from '../support/x402-shop.ts';
@@ -57,10 +58,7 @@ describe('x402-exact: prices by a plugin', () => {
     };
     service = await startTestService(shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   const costs = async (amount: bigint, work: () => Promise<unknown>) => {
     const before = await shop.market.balance(alice.address);

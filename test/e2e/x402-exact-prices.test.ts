@@ -4,6 +4,7 @@ import { finished, submitted } from '../support/async.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { callOf, postMcp } from '../support/mcp.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import {
   type Account,
@@ -60,10 +61,7 @@ describe('x402-exact: prices by parameter', () => {
     const config = shop.config(endpoints, { settings: { mcp: true, plugins } });
     service = await startTestService(config, { files: { 'changes.mjs': CHANGES } });
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   const asks = async (endpoint: string, parameters?: object) =>
     (await askedFor(await service.post(endpoint, parameters))).accepts[0]?.amount;

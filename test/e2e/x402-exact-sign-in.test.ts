@@ -1,4 +1,5 @@
 /** A payer who signs in reads again what he has bought, and nobody else does. */
+
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, afterEach, before, describe, it } from 'node:test';
@@ -21,6 +22,7 @@ import { finished, submitted } from '../support/async.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
@@ -48,10 +50,7 @@ describe('x402-exact: payers who sign in', () => {
     };
     service = await startTestService(shop.config(endpoints, {}, { auth }));
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
   afterEach(() => {
     shop.facilitator.reset();
     shop.upstream.json('/p', { price: 7 });

@@ -6,6 +6,7 @@ import { loadObject } from '../support/config.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
@@ -39,10 +40,7 @@ describe('x402-exact beside other features', () => {
     const settings = { plugins, metrics: { port: 0 } };
     service = await startTestService(shop.config(endpoints, { settings }), { files: { 'asking.mjs': asking } });
   });
-  after(async () => {
-    await service?.stop();
-    await shop?.close();
-  });
+  after(() => stopAll(service, shop));
 
   const errorOf = async (response: Response) => ((await response.json()) as { error: string }).error;
   const bought = async (response: Response) => {

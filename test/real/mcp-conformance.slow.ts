@@ -1,4 +1,5 @@
 /** The public conformance suites of MCP, unmodified, against a service; they want Node 22. */
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,6 +8,7 @@ import { Linter } from '../../tools/scripts/linter.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
 import { oneApi } from '../support/answers.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
+import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Scenarios, and the checks of them that cannot hold, with the reason. */
@@ -72,10 +74,7 @@ describe('the conformance suites of MCP', () => {
       oneApi(upstream.url, endpoints, { api: { name: 'test' }, settings: { mcp: true } }),
     );
   });
-  after(async () => {
-    await service?.stop();
-    await upstream?.close();
-  });
+  after(() => stopAll(service, upstream));
 
   const said = async (folder: string, ...args: string[]) => {
     const program = installed.path(`node_modules/${folder}/dist/index.js`);
