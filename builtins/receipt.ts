@@ -10,6 +10,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import { isCovered, keys, receiptKey, reservedParameters } from '../plugins-sdk/keys.ts';
 import type { DescribedService, OpenApiPart } from '../plugins-sdk/openapi/part.ts';
+import { invalidParameter } from './shared/parameter-value.ts';
 
 /** An endpoint, be it identified or not. */
 type Blocks = Pick<Endpoint, 'block' | 'apiBlock'>;
@@ -48,7 +49,7 @@ function openApiPart({ endpoints }: DescribedService): OpenApiPart {
     signed: { optional: { receipt: refTo('schemas', 'Receipt') } },
     operation: (endpoint) => {
       if (receiptKey.of(endpoint) !== true) return undefined;
-      const errors = coveredNames(endpoint).map((name) => `Invalid parameter: ${name}`);
+      const errors = coveredNames(endpoint).map((name) => invalidParameter(name));
       const responses = errors.length === 0 ? {} : { responses: { 400: { errors } } };
       return { remark: 'with a receipt', ...responses };
     },

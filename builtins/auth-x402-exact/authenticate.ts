@@ -56,9 +56,7 @@ const claims = new ContextKey<Claim>('x402-exact claim');
 export const purchases = new ContextKey<Purchase>('x402-exact purchase');
 /** What was sold before, and is given again. */
 export const repeats = new ContextKey<Repeat>('x402-exact repeat');
-/** Whether a request has been let in for what it costs. */
-const granted = new ContextKey<boolean>('x402-exact granted');
-/** Milliseconds of the budget that it took to be let in. */
+/** Milliseconds of the budget that it took to be let in, of a request that was let in for what it costs. */
 export const spent = new ContextKey<number>('x402-exact time');
 
 /** Finds out which of its endpoint's methods a request pays for, if any. */
@@ -136,18 +134,17 @@ export function authenticator(means: Means, bought: Purchases, draw: (exchange: 
   return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const began = performance.now();
     const quote = await means.quotesOf(exchange).of(exchange);
-    granted.set(exchange, quote.isFree);
-    if (quote.isFree) return true;
-    const text = exchange.headers[HEADER];
-    if (text === undefined) {
-      await readAgain(quote.offer, means, exchange, draw);
-      return true;
+    if (!quote.isFree) {
+      const text = exchange.headers[HEADER];
+      if (text === undefined) {
+        await readAgain(quote.offer, means, exchange, draw);
+        return true;
+      }
+      await draw(exchange);
+      const claim = claims.get(exchange) ?? claimIn(text, quote, means);
+      claims.set(exchange, claim);
+      await buy(claim, quote, method, exchange, call);
     }
-    await draw(exchange);
-    const claim = claims.get(exchange) ?? claimIn(text, quote, means);
-    claims.set(exchange, claim);
-    await buy(claim, quote, method, exchange, call);
-    granted.set(exchange, true);
     spent.set(exchange, performance.now() - began);
     return true;
   };
@@ -161,7 +158,7 @@ export function sameParameters(endpoints: readonly Endpoint[], { methodOf, quote
   if (amounts.every((amount) => typeof amount === 'string')) return {};
   return {
     validate: async (parameters, exchange): Promise<undefined> => {
-      if (granted.get(exchange)) await quotesOf(exchange).requireSame(parameters, exchange);
+      if (spent.get(exchange) !== undefined) await quotesOf(exchange).requireSame(parameters, exchange);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { type Json, type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { type Misfit, parameterSchema } from '../shared/parameter-schema.ts';
-import { valueIn } from '../shared/parameter-value.ts';
+import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
 import type { Accept } from './terms.ts';
 
 /** A price that depends on parameters. */
@@ -97,7 +97,7 @@ function added({ parameter, rule, misfit }: Charged, given: Parameters, inexact?
   const { name } = parameter;
   const value = valueIn(parameter, given);
   if (value === undefined) return 0n;
-  const why = inexact?.has(name) ? 'send this number as a string' : misfit(value);
+  const why = inexact?.has(name) ? INEXACT : misfit(value);
   if (why !== undefined) throw invalid(name, why);
   try {
     return addedBy(rule, value);
@@ -109,5 +109,5 @@ function added({ parameter, rule, misfit }: Charged, given: Parameters, inexact?
 
 /** As the parameters themselves are refused. */
 function invalid(name: string, why: string): Refusal {
-  return new Refusal(400, `Invalid parameter: ${name} (${why})`, { reason: `parameter "${name}" has no price` });
+  return new Refusal(400, invalidParameter(name, why), { reason: `parameter "${name}" has no price` });
 }

@@ -8,6 +8,7 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';
 
@@ -83,7 +84,7 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool, answe
 function faultIn(parameters: Parameters): string | undefined {
   try {
     const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
-    if (inexact !== undefined) return `Invalid parameter: ${inexact} (send this number as a string)`;
+    if (inexact !== undefined) return invalidParameter(inexact, INEXACT);
     takeParameters({ parameters });
     return undefined;
   } catch {

@@ -9,6 +9,7 @@ import {
   StateKey,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
 import type { Recorder } from './recorder.ts';
@@ -40,10 +41,6 @@ const STATUS = 'status';
 
 const LOOPBACK = '127.0.0.1';
 const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-function isLoopback(host: string): boolean {
-  return /^127\./.test(host) || host === '::1' || host === 'localhost';
-}
 
 function check({ config }: CheckContext): Finding[] {
   const address = metricsKey.in(config);

@@ -1,6 +1,7 @@
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import { keys, type Parameter, strictKey } from '../../plugins-sdk/keys.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
+import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 
 function schemaOf({
   in: place,
@@ -31,10 +32,10 @@ export function describeParameters(endpoint: Endpoint): DescribedOperation {
   const strict = strictKey.of(endpoint) === true;
   const errors = [
     ...(strict ? ['Unknown parameter: <name>', 'Request body must have parameters'] : []),
-    ...free.flatMap(({ name, schema }) => (schema === undefined ? [] : [`Invalid parameter: ${name} (<why>)`])),
+    ...free.flatMap(({ name, schema }) => (schema === undefined ? [] : [invalidParameter(name, '<why>')])),
     ...(required.length === 0 ? [] : [`Missing required parameter(s): ${required.join(', ')}`]),
-    ...free.filter((parameter) => parameter.in !== 'body').map(({ name }) => `Invalid parameter: ${name}`),
-    ...free.map(({ name }) => `Invalid parameter: ${name} (send this number as a string)`),
+    ...free.filter((parameter) => parameter.in !== 'body').map(({ name }) => invalidParameter(name)),
+    ...free.map(({ name }) => invalidParameter(name, INEXACT)),
   ];
   return {
     parameters: Object.fromEntries(

@@ -2,6 +2,7 @@ import { isHeaderValue } from '../../plugins-sdk/checks.ts';
 import { type Json, Refusal } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
 import { plainDigits } from '../../plugins-sdk/lib/json/numbers.ts';
+import { invalidParameter } from '../shared/parameter-value.ts';
 import { hasDotSegment } from './dot-segments.ts';
 
 /** The parts of an upstream request that come from parameters. */
@@ -35,7 +36,7 @@ type Parts = readonly (string | Placeholder)[];
 export type Declared = Pick<Parameter, 'name'> & { readonly in: NonNullable<Parameter['in']> };
 
 function invalid(name: string): Refusal {
-  return new Refusal(400, `Invalid parameter: ${name}`);
+  return new Refusal(400, invalidParameter(name));
 }
 
 /** Outside a body only text travels, and a list or an object has no text form that everyone agrees on. */

@@ -14,7 +14,7 @@ import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import type { Misfit } from '../shared/parameter-schema.ts';
-import { valueIn } from '../shared/parameter-value.ts';
+import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
 import type { Values } from './placement.ts';
 import { requestHashOf } from './request-hash.ts';
 
@@ -56,16 +56,16 @@ function requireExact({ declared }: Prepared, given: Parameters, exchange: Excha
       ({ name, fixed }) =>
         fixed === undefined && inexact.has(name) && isDeepStrictEqual(given[name], exchange.parameters[name]),
     );
-  if (wrong) throw new Refusal(400, `Invalid parameter: ${wrong.name} (send this number as a string)`);
+  if (wrong) throw new Refusal(400, invalidParameter(wrong.name, INEXACT));
 }
 
 function requireFit({ declared, misfits }: Prepared, values: Values): void {
   for (const [index, misfit] of misfits.entries()) {
     const why = values[index] === undefined ? undefined : misfit?.(values[index]);
     if (why === undefined) continue;
-    const { name } = declared[index] ?? {};
+    const name = declared[index]?.name ?? '';
     // Why it does not fit may name members that the client has made up: that is no matter of the log.
-    throw new Refusal(400, `Invalid parameter: ${name} (${why})`, {
+    throw new Refusal(400, invalidParameter(name, why), {
       reason: `parameter "${name}" does not fit its schema`,
     });
   }

@@ -2,6 +2,7 @@ import { type Parameters, Refusal } from '../../plugins-sdk/kernel.ts';
 import { type Hex, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { keccak256 } from '../../plugins-sdk/lib/eth/keccak.ts';
 import { CanonicalJsonError, jcs } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { invalidParameter } from '../shared/parameter-value.ts';
 
 /** keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
 function hashOf(parameters: Parameters): Hex {
@@ -29,7 +30,7 @@ export function requestHashOf(parameters: Parameters, names: readonly string[], 
   } catch (cause) {
     if (!(cause instanceof CanonicalJsonError)) throw cause;
     const [name = ''] = Object.entries(asked).find(([key, value]) => !hasHash({ [key]: value })) ?? [];
-    const message = names.includes(name) ? `Invalid \`${name}\` request parameter` : `Invalid parameter: ${name}`;
+    const message = names.includes(name) ? `Invalid \`${name}\` request parameter` : invalidParameter(name);
     throw new Refusal(400, message, { reason: cause.message });
   }
 }

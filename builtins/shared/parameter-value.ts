@@ -1,6 +1,14 @@
 import type { Json, Parameters } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
 
+/** Why a number is refused that a double would round. */
+export const INEXACT = 'send this number as a string';
+
+/** What is said of a value that no request may have. */
+export function invalidParameter(name: string, why?: string): string {
+  return `Invalid parameter: ${name}${why === undefined ? '' : ` (${why})`}`;
+}
+
 /** What a declared parameter says of a value that a request does not give. */
 type Declared = Pick<Parameter, 'name' | 'in' | 'default'>;
 

@@ -15,9 +15,7 @@ import { childPath, isRecord } from './path.ts';
  * @param path config path of the value.
  */
 export function explain(schema: TSchema, value: unknown, path: string): Finding[] {
-  if (Check(schema, value)) return [];
-  const reasons = reasonsOf(readSchema(schema), value, path);
-  return reasons.length > 0 ? reasons : [errorAt(path, lastResort(schema, value))];
+  return reasonsFor(schema, value, path).map((reason) => errorAt(reason.path, reason.text));
 }
 
 /** {@link explain} for a large config: once compiled, the schema tells in no time that there is nothing to explain. */
@@ -25,29 +23,55 @@ export function explainAll(schema: TSchema, value: unknown): Finding[] {
   return compileSchema(schema)?.Check(value) === true ? [] : explain(schema, value, '');
 }
 
-function reasonsOf(node: SchemaNode, value: unknown, path: string): Finding[] {
+/** One thing that is wrong with a value. */
+interface Reason {
+  readonly path: string;
+  readonly text: string;
+  /** Whether the text guesses what was meant. */
+  readonly guesses: boolean;
+}
+
+function reasonAt(path: string, text: string, meant?: string): Reason {
+  const guess = meant === undefined ? '' : `, did you mean "${meant}"?`;
+  return { path, text: text + guess, guesses: meant !== undefined };
+}
+
+function reasonsFor(schema: TSchema, value: unknown, path: string): Reason[] {
+  if (Check(schema, value)) return [];
+  const reasons = reasonsOf(readSchema(schema), value, path);
+  return reasons.length > 0 ? reasons : [reasonAt(path, lastResort(schema, value))];
+}
+
+function reasonsOf(node: SchemaNode, value: unknown, path: string): Reason[] {
   if (node.options.length > 0) return explainOptions(node.options, value, path);
-  if (!hasType(node, value)) return [errorAt(path, expectation([node], value))];
-  if (node.choices !== undefined) return [errorAt(path, choiceMessage(node.choices, value))];
-  const here = [...limits(node, value).map((message) => errorAt(path, message))];
-  const parts = node.parts.flatMap((part) => explain(part, value, path));
+  if (!hasType(node, value)) return [wrongType([node], value, path)];
+  if (node.choices !== undefined) return [noChoice(node.choices, value, path)];
+  const here = limits(node, value).map((text) => reasonAt(path, text));
+  const parts = node.parts.flatMap((part) => reasonsFor(part, value, path));
   if (Array.isArray(value)) return [...here, ...parts, ...explainItems(node, value, path)];
   return isRecord(value) ? [...here, ...parts, ...explainMembers(node, value, path)] : [...here, ...parts];
 }
 
-function explainItems(node: SchemaNode, items: readonly unknown[], path: string): Finding[] {
-  return items.flatMap((item, index) => explain(itemSchema(node, index), item, childPath(path, index)));
+function explainItems(node: SchemaNode, items: readonly unknown[], path: string): Reason[] {
+  return items.flatMap((item, index) => reasonsFor(itemSchema(node, index), item, childPath(path, index)));
 }
 
-function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown>>, path: string): Finding[] {
+function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown>>, path: string): Reason[] {
   const known = [...node.properties.keys()];
   const present = Object.entries(value).flatMap(([key, member]) => {
+    const at = childPath(path, key);
     const schema = memberSchema(node, key);
-    if (schema !== undefined) return explain(schema, member, childPath(path, key));
-    return [errorAt(childPath(path, key), `unknown key${sharing(key) ?? hint(key, known, 'known keys')}`)];
+    return schema === undefined ? [unknownKey(at, key, known)] : reasonsFor(schema, member, at);
   });
   const missing = node.required.filter((key) => !Object.hasOwn(value, key));
-  return [...present, ...missing.map((key) => errorAt(childPath(path, key), 'required key is missing'))];
+  return [...present, ...missing.map((key) => reasonAt(childPath(path, key), 'required key is missing'))];
+}
+
+function unknownKey(path: string, key: string, known: readonly string[]): Reason {
+  const shared = sharing(key);
+  const meant = shared === undefined ? nearest(key, known) : undefined;
+  const others = meant === undefined ? hint(key, known, 'known keys') : '';
+  return reasonAt(path, `unknown key${shared ?? others}`, meant);
 }
 
 /** What other tools have for sharing parts of a file. */
@@ -59,34 +83,32 @@ function sharing(key: string): string | undefined {
   return undefined;
 }
 
-function explainOptions(options: readonly TSchema[], value: unknown, path: string): Finding[] {
+function explainOptions(options: readonly TSchema[], value: unknown, path: string): Reason[] {
   const nodes = options.map(readSchema);
   const choices = nodes.every(({ choices }) => choices !== undefined)
     ? nodes.flatMap(({ choices = [] }) => choices)
     : [];
-  if (choices.some((choice) => typeof choice === typeof value)) return [errorAt(path, choiceMessage(choices, value))];
+  if (choices.some((choice) => typeof choice === typeof value)) return [noChoice(choices, value, path)];
   const fitting = options.filter((_, index) => {
     const node = nodes[index];
     return node !== undefined && node.choices === undefined && hasType(node, value);
   });
-  if (fitting.length === 0) return [errorAt(path, expectation(nodes, value))];
-  return explainTag(fitting, value, path) ?? fewest(fitting.map((option) => explain(option, value, path)));
+  if (fitting.length === 0) return [wrongType(nodes, value, path)];
+  return explainTag(fitting, value, path) ?? fewest(fitting.map((option) => reasonsFor(option, value, path)));
 }
 
-/** Findings of a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
-function explainTag(options: readonly TSchema[], value: unknown, path: string): Finding[] | undefined {
+/** Reasons for a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
+function explainTag(options: readonly TSchema[], value: unknown, path: string): Reason[] | undefined {
   if (!isRecord(value)) return undefined;
   const tag = tagOf(options.map(readSchema));
   if (tag === undefined) return undefined;
   const at = childPath(path, tag.name);
   if (!Object.hasOwn(value, tag.name)) {
-    return [errorAt(at, `required key is missing, expected ${listed(tag.values)}`)];
+    return [reasonAt(at, `required key is missing, expected ${listed(tag.values)}`)];
   }
   const index = tag.values.indexOf(value[tag.name]);
   const option = options[index];
-  return option === undefined
-    ? [errorAt(at, choiceMessage(tag.values, value[tag.name]))]
-    : explain(option, value, path);
+  return option === undefined ? [noChoice(tag.values, value[tag.name], at)] : reasonsFor(option, value, path);
 }
 
 interface Tag {
@@ -105,15 +127,14 @@ function tagOf(nodes: readonly SchemaNode[]): Tag | undefined {
   return undefined;
 }
 
-/** Of as many findings, those are told that guess what was meant. */
-function fewest(alternatives: readonly Finding[][]): Finding[] {
-  const weight = (all: readonly Finding[]) =>
-    all.length - (all.some(({ message }) => message.includes(', did you mean ')) ? 0.5 : 0);
+/** Of as many reasons, those are told that guess what was meant. */
+function fewest(alternatives: readonly Reason[][]): Reason[] {
+  const weight = (all: readonly Reason[]) => all.length - (all.some(({ guesses }) => guesses) ? 0.5 : 0);
   return alternatives.reduce((best, next) => (weight(next) < weight(best) ? next : best));
 }
 
-function choiceMessage(choices: readonly unknown[], value: unknown): string {
-  return `expected ${listed(choices)}${choices.length > 1 ? guess(choices, value) : ''}`;
+function noChoice(choices: readonly unknown[], value: unknown, path: string): Reason {
+  return reasonAt(path, `expected ${listed(choices)}`, choices.length > 1 ? guess(choices, value) : undefined);
 }
 
 function listed(choices: readonly unknown[]): string {
@@ -131,7 +152,7 @@ const names: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-function expectation(nodes: readonly SchemaNode[], value: unknown): string {
+function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): Reason {
   const choices = nodes.flatMap(({ choices: allowed = [] }) => allowed);
   const wanted = new Set(
     nodes.flatMap((node) => node.choices?.map((choice) => JSON.stringify(choice)) ?? kindsOf(node)),
@@ -141,14 +162,13 @@ function expectation(nodes: readonly SchemaNode[], value: unknown): string {
   const isText = ({ choices: allowed, types }: SchemaNode) =>
     allowed?.some((choice) => typeof choice === 'string' && Number(choice) === value) ?? types.includes('string');
   const quotes = quotable && nodes.some(isText) ? ', write it in quotes' : '';
-  return `expected ${[...wanted].join(' or ')}, found ${found}${quotes}${guess(choices, value)}`;
+  return reasonAt(path, `expected ${[...wanted].join(' or ')}, found ${found}${quotes}`, guess(choices, value));
 }
 
 /** The choice that the value was perhaps meant to be. */
-function guess(choices: readonly unknown[], value: unknown): string {
+function guess(choices: readonly unknown[], value: unknown): string | undefined {
   const texts = choices.filter((choice) => typeof choice === 'string');
-  const near = typeof value === 'string' ? nearest(value, texts) : undefined;
-  return near === undefined ? '' : `, did you mean "${near}"?`;
+  return typeof value === 'string' ? nearest(value, texts) : undefined;
 }
 
 function kindsOf(node: SchemaNode): readonly string[] {
