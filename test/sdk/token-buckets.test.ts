@@ -120,23 +120,19 @@ describe('a clock that goes back', () => {
 });
 
 describe('a full table', () => {
-  /** Of `window` an hour and 100,000 places, whose every place is taken by a stranger for as long as one request takes it. */
-  const flooded = (max: number, strangers: number, perSecond = 3500) => {
-    const { clock, buckets } = setUp({ max, window: 3_600_000 });
-    for (let i = 0; i < strangers; i++) {
-      if (i % perSecond === 0) clock.now += 1000;
-      assert.equal(buckets.take(`stranger ${i}`).allowed, true, `the first request of stranger ${i}`);
-    }
-    return { clock, buckets };
-  };
-
-  it('lets new clients in, each with its own tokens', () => {
+  it('has new clients share one bucket', () => {
     const { buckets } = setUp({ max: 2, window: 2000, capacity: 1000 });
     for (let i = 0; i < 1000; i++) buckets.take(`stranger ${i}`);
-    for (const key of ['a', 'b', 'c']) {
-      assert.deepEqual([buckets.take(key), buckets.take(key), buckets.take(key)], [ALLOWED, ALLOWED, refused(1000)]);
-    }
+    assert.deepEqual([buckets.take('a'), buckets.take('b'), buckets.take('c')], [ALLOWED, ALLOWED, refused(1000)]);
+    assert.deepEqual([buckets.used('a'), buckets.used('never seen'), buckets.used('stranger 0')], [2, 2, 1]);
     assert.equal(buckets.size, 1000);
+  });
+
+  it('leaves those that have a place their own tokens', () => {
+    const { buckets } = setUp({ max: 2, window: 2000, capacity: 1 });
+    buckets.take('a');
+    assert.equal(takeMany(buckets, 'b', 10), 2);
+    assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(1000)]);
   });
 
   it('refills the bucket of a client without a place like any other', () => {
@@ -157,26 +153,6 @@ describe('a full table', () => {
     // The place is free, and the bucket half full.
     assert.deepEqual([buckets.take('b'), buckets.take('b')], [ALLOWED, refused(1000)]);
     assert.equal(buckets.size, 1);
-  });
-
-  it('shuts out next to nobody when 115,000 strangers came in 33 s, one token an hour each', () => {
-    const { buckets } = flooded(1, 100_000);
-    for (let i = 100_000; i < 115_000; i++) buckets.take(`stranger ${i}`);
-    const clients = Array.from({ length: 1000 }, (_, i) => `client ${i}`);
-    const shutOut = clients.filter((client) => !buckets.take(client).allowed).length;
-    // Expected: 0.006 of them.
-    assert.ok(shutOut <= 3, `${shutOut} of 1000 are shut out`);
-    assert.equal(takeMany(buckets, 'client 0', 1), 0);
-  });
-
-  it('leaves new clients their tokens while strangers keep coming', () => {
-    const { buckets, clock } = flooded(100, 250_000);
-    for (let i = 0; i < 100; i++) {
-      const tokens = takeMany(buckets, `client ${i}`, 200);
-      assert.ok(tokens >= 98 && tokens <= 100, `${tokens} of 100 tokens`);
-    }
-    clock.now += 3_600_000;
-    assert.equal(takeMany(buckets, 'client 0', 200), 100);
   });
 
   it('resets no client without a place, however many come', () => {
@@ -208,7 +184,6 @@ describe('a full table', () => {
     const { buckets, clock } = setUp({ max: 2, window: 2000, capacity: 2 });
     takeMany(buckets, 'a', 2);
     buckets.take('b');
-    takeMany(buckets, 'shared', 2);
     clock.now += 1000;
     assert.deepEqual([buckets.take('c'), buckets.take('c'), buckets.take('c')], [ALLOWED, ALLOWED, refused(1000)]);
     assert.deepEqual([buckets.take('a'), buckets.take('a')], [ALLOWED, refused(1000)]);
@@ -217,9 +192,8 @@ describe('a full table', () => {
 
   it('holds 100,000 clients when nothing else is said', () => {
     const { buckets } = setUp({ max: 1, window: 60_000 });
-    for (let i = 0; i < 100_010; i++) {
-      assert.equal(buckets.take(`client ${i}`).allowed, true);
-    }
+    const allowed = Array.from({ length: 100_010 }, (_, i) => buckets.take(`client ${i}`).allowed);
+    assert.deepEqual([allowed.filter(Boolean).length, allowed.lastIndexOf(true)], [100_001, 100_000]);
     assert.equal(buckets.size, 100_000);
   });
 });

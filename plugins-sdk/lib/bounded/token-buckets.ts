@@ -1,6 +1,5 @@
 import { steadyClock } from '../time/steady-clock.ts';
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
-import { CountMinSketch } from './count-min-sketch.ts';
 
 /** What a client's bucket answered. */
 export interface TokenTake {
@@ -33,22 +32,17 @@ export interface TokenBucketsOptions {
 
 const ALLOWED: TokenTake = { allowed: true, retryAfter: 0 };
 
-/** Cells in a row of the sketch, for each place in the table. */
-const CELLS_PER_PLACE = 3;
-
 /**
  * A token bucket for each client, in bounded memory.
  *
  * A bucket that is full again is as good as absent and gives up its place. No other bucket ever does. Clients that find no
- * place are counted in a sketch (9.6 MB by default, and none before the table is full or once all its buckets are). So:
+ * place share one bucket. So:
  *
  * - Nobody is ever let in more often than a bucket of his own would let him, whoever else comes and however many they are.
  *   A flood of addresses resets nobody.
- * - A client with a place is counted exactly.
- * - A new client without a place is refused by mistake only where others have emptied its cell in each of the four rows of
- *   the sketch. A cell is empty only if `max` tokens of it were drawn in the last `window`. When all clients without a
- *   place have drawn T, the probability is at most (T / (300,000 × max))⁴. An example: 15,000 strangers too many, with one request
- *   each, shut out one new client of 160,000 where `max` is 1.
+ * - A client with a place is counted exactly. It keeps its tokens, however many others come.
+ * - While the table is full all new clients together get what one would get. So does a client that finds a place while the
+ *   shared bucket is not full again: what it has drawn of that is not forgotten.
  *
  * Arithmetic is exact in integers. Time is counted in tokens' worth of it, `max` units to the millisecond and `window`
  * units to the token. A bucket is kept as the one moment at which it will be full (the generic cell rate algorithm
@@ -57,20 +51,16 @@ const CELLS_PER_PLACE = 3;
 export class TokenBuckets implements ClientBuckets {
   readonly #max: number;
   readonly #window: number;
-  readonly #capacity: number;
   readonly #elapsed: () => number;
   readonly #fullAt: BoundedTtlMap<number>;
-  /** When the buckets of those without a place will be full. */
-  #crowd: CountMinSketch | undefined;
-  /** When the last of them will be. */
-  #crowdFullAt = 0;
+  /** When the bucket that clients without a place share will be full. */
+  #sharedFullAt = 0;
 
   /** @throws RangeError when `max`, `window` or `capacity` is no positive integer. */
   constructor({ max, window, capacity = 100_000, now }: TokenBucketsOptions) {
     this.#max = positiveInteger('max', max);
     this.#window = positiveInteger('window', window);
-    this.#capacity = positiveInteger('capacity', capacity);
-    this.#fullAt = new BoundedTtlMap(capacity);
+    this.#fullAt = new BoundedTtlMap(positiveInteger('capacity', capacity));
     this.#elapsed = steadyClock(now);
   }
 
@@ -81,7 +71,6 @@ export class TokenBuckets implements ClientBuckets {
 
   take(key: string): TokenTake {
     const now = this.#elapsed() * this.#max;
-    if (now >= this.#crowdFullAt) this.#crowd = undefined;
     const fullAt = Math.max(this.#fullAtOf(key), now);
     const missing = fullAt - now + this.#window - this.#max * this.#window;
     if (missing > 0) return { allowed: false, retryAfter: Math.ceil(missing / this.#max) };
@@ -102,16 +91,13 @@ export class TokenBuckets implements ClientBuckets {
     if (fullAt > Math.max(this.#fullAtOf(key), now)) this.#keep(key, fullAt, now);
   }
 
-  /** A full bucket that is still there says more than the sketch does. */
+  /** A full bucket that is still there is its client's own. */
   #fullAtOf(key: string): number {
-    return this.#fullAt.get(key, Number.NEGATIVE_INFINITY) ?? this.#crowd?.bound(key) ?? 0;
+    return this.#fullAt.get(key, Number.NEGATIVE_INFINITY) ?? this.#sharedFullAt;
   }
 
   #keep(key: string, fullAt: number, now: number): void {
-    if (this.#fullAt.set(key, fullAt, fullAt, now)) return;
-    this.#crowd ??= new CountMinSketch(CELLS_PER_PLACE * this.#capacity);
-    this.#crowd.raise(key, fullAt);
-    this.#crowdFullAt = Math.max(this.#crowdFullAt, fullAt);
+    if (!this.#fullAt.set(key, fullAt, fullAt, now)) this.#sharedFullAt = fullAt;
   }
 }
 
