@@ -22,6 +22,10 @@ export type Operations = readonly (readonly [name: string, run: Operation])[];
 /** Bytes that the path of a socket may have on every system. Node 20 cuts longer ones silently, so that services would share one. */
 const LONGEST_PATH = 103;
 
+/** Milliseconds of silence after which a command gives up, and after which a service at work says that it is alive. */
+const SILENCE_TIMEOUT_MS = 5000;
+const HEARTBEAT_INTERVAL_MS = 1000;
+
 /** The folder of the unit's `RuntimeDirectory=`, where commands look by themselves. */
 const UNIT_FOLDER = '/run/signed-data-proxy';
 
@@ -95,6 +99,8 @@ export class Control {
   async #answer(socket: Socket): Promise<void> {
     // Whoever asked may have gone.
     socket.on('error', () => undefined);
+    // White space before JSON means nothing.
+    const heartbeat = setInterval(() => socket.write(' '), HEARTBEAT_INTERVAL_MS).unref();
     let answer: Answer;
     try {
       // All is read, and the other half of the connection stays.
@@ -102,6 +108,8 @@ export class Control {
       answer = { results: await runOperation(this.#operations(), JSON.parse(asked)) };
     } catch (error) {
       answer = { error: messageOf(error) };
+    } finally {
+      clearInterval(heartbeat);
     }
     socket.end(JSON.stringify(answer));
   }
@@ -111,12 +119,18 @@ export class Control {
 export async function askControl(path: string, asked: AskedOperation): Promise<readonly OperationResult[] | undefined> {
   const socket = await reach(path);
   if (socket === undefined) return undefined;
+  // The system accepts connections of a process that is stopped.
+  socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error(silentText(path))));
   socket.end(JSON.stringify(asked));
   const said = await text(socket);
-  if (said === '') throw new Error('the service has ended before it answered');
+  if (said.trim() === '') throw new Error('the service has ended before it answered');
   const answer: Answer = JSON.parse(said);
   if ('error' in answer) throw new Error(answer.error);
   return answer.results;
+}
+
+function silentText(path: string): string {
+  return `the service that listens at ${path} was silent for ${SILENCE_TIMEOUT_MS} ms: it is stopped or blocked. Have it go on, or end it, and look with "payments show" before you try again: it may yet do what it was asked`;
 }
 
 /** What is asked may hold keys of nodes, and what is answered is believed: nobody else may listen. @throws Error */
