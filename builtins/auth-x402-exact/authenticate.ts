@@ -185,13 +185,17 @@ function conflict(message: string): Refusal {
   return new Refusal(409, message, { failure: false });
 }
 
-/** How a request ended whose payment was not taken; nothing for one that came without. */
-export function refusedAs(exchange: Exchange): string | undefined {
+/**
+ * How a request ended whose payment was not taken; nothing for one that came without.
+ * @param hasLeft whether its client is gone, and so the reason itself why the payment was not verified.
+ */
+export function refusedAs(exchange: Exchange, hasLeft: boolean): string | undefined {
   const take = attempts.drawn(exchange);
   if (take === undefined) return undefined;
   if (!take.allowed) return 'limited';
   // Who only signs in pays nothing.
   if (exchange.headers[HEADER] === undefined) return undefined;
   const claim = claims.get(exchange);
-  return claim !== undefined && 'refusal' in claim && claim.refusal.fault ? 'unavailable' : 'refused';
+  const isUntold = claim !== undefined && 'refusal' in claim && claim.refusal.fault;
+  return isUntold && !hasLeft ? 'unavailable' : 'refused';
 }

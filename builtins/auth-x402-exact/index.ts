@@ -206,7 +206,8 @@ function hooksOn(means: Means, bought: Purchases, { budget, node, counted, draw 
     concluded: (outcome, exchange) => {
       const purchase = purchases.get(exchange);
       if (purchase !== undefined) return outcome.kind === 'signed' ? undefined : bought.release(purchase);
-      const ended = repeats.get(exchange) && outcome.kind === 'signed' ? 'repeated' : refusedAs(exchange);
+      const isRepeated = repeats.get(exchange) !== undefined && outcome.kind === 'signed';
+      const ended = isRepeated ? 'repeated' : refusedAs(exchange, outcome.kind === 'abandoned');
       if (ended !== undefined) counted({ outcome: ended }, 1);
       return undefined;
     },

@@ -8,7 +8,7 @@ import {
   definePlugin,
   type Exchange,
   httpTarget,
-  type Log,
+  isRefusal,
   MemoryArea,
   perMethod,
   Refusal,
@@ -22,11 +22,10 @@ import type { DebtLine } from '../../plugins-sdk/state/debts.ts';
 import { Attempts } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { Holds } from '../shared/payment-holds.ts';
-import { paymentOperations } from '../shared/payment-operations.ts';
-import type { PaymentRecords } from '../shared/payment-records.ts';
-import { givenBack, Payments, type Ticket, unavailable } from '../shared/payments.ts';
+import { givenBack, type Ticket, unavailable } from '../shared/payments.ts';
 import { Ledger } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
+import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { Redemptions } from './redemptions.ts';
@@ -86,7 +85,9 @@ async function lookUp(
     if (mined === undefined) throw new Refusal(401, 'Payment not found');
     return mined;
   } catch (error) {
-    throw error instanceof JsonRpcFailure ? unavailable(error.message) : error;
+    if (!(error instanceof JsonRpcFailure)) throw error;
+    // Whoever sends a transaction decides how long its receipt is.
+    throw unavailable(error.message, undefined, error.kind !== 'too-large');
   }
 }
 
@@ -111,6 +112,12 @@ interface Redeemed {
   answered(): void;
 }
 const redeemed = new ContextKey<Redeemed>('x402Payment');
+/** Whether nobody could tell if a request's payment is good. */
+const isUntold = new ContextKey<boolean>('x402Untold');
+const noteUntold = (exchange: Exchange) => (error: unknown) => {
+  if (isRefusal(error) && error.fault) isUntold.set(exchange, true);
+  throw error;
+};
 
 /** Payment on chain: without a proof the answer is a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
@@ -145,8 +152,11 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
     const payment = redeemed.get(exchange);
     const take = attempts.drawn(exchange);
     // A request is counted once, however many payments its endpoint accepts.
-    if (payment === undefined && take !== undefined)
-      reports.proofs({ outcome: take.allowed ? 'refused' : 'limited' }, 1);
+    if (payment === undefined && take !== undefined) {
+      // A client that leaves is the reason itself why its payment was not verified.
+      const refused = isUntold.get(exchange) && outcome.kind !== 'abandoned' ? 'unavailable' : 'refused';
+      reports.proofs({ outcome: take.allowed ? refused : 'limited' }, 1);
+    }
     // A client that leaves gets nothing back: else it could read an answer up to its last byte, and leave for free.
     if (payment?.fate !== 'held') return undefined;
     payment.fate = outcome.kind === 'refused' ? 'returned' : 'spent';
@@ -156,27 +166,6 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
     background(reports.end(payment.reported, exchange.endpoint, 'answered'));
     return undefined;
   };
-}
-
-/** What operators are told to do. */
-const CURES = {
-  redeemed:
-    'its request is under way, or its process has died: find the requestId in the log; where it died, payments release --force',
-  answered: 'an answer was signed for it: where that did not arrive, payments release',
-  'given back': 'the client can use it again, while it is not too old',
-  released: 'the client can use it again, while it is not too old',
-  'used up': 'its requests failed: find out why, then payments release',
-} as const;
-
-/** What operators can ask of payments on chain. */
-function operationsOn(records: PaymentRecords, area: StateArea, log: Log) {
-  return paymentOperations({
-    ...{ type: 'x402', payments: new Payments(area), records, log, cures: CURES },
-    refusal: ({ fate, requestId }, isForced) =>
-      fate === 'redeemed' && !isForced
-        ? `its request ${requestId} may be under way: wait for its end in the log, or use --force where its process has died`
-        : undefined,
-  });
 }
 
 /** Holds payments for all that any endpoint here accepts. */
@@ -229,7 +218,7 @@ function behaviour(services: Services, area: StateArea): Behaviour {
     await draw(exchange);
     const proof = parseProof(text);
     checkWindow(proof, now());
-    await redeem(method, proof, exchange, call);
+    await redeem(method, proof, exchange, call).catch(noteUntold(exchange));
     return true;
   };
   const gates = { answer: refuseUnpaid, approve: refuseUnpaid };

@@ -56,7 +56,9 @@ export class Reports {
     this.#now = now;
     this.records = new PaymentRecords(services, 'x402', recorded);
     const help = 'Proofs of payment, by what became of them';
-    const initial = ['redeemed', 'refused', 'limited', 'refunded', 'kept'].map((outcome) => ({ outcome }));
+    const initial = ['redeemed', 'refused', 'unavailable', 'limited', 'refunded', 'kept'].map((outcome) => ({
+      outcome,
+    }));
     this.proofs = meters.counter({ name: 'x402_proofs_total', help, labels: ['outcome'], initial });
     const sales = endpoints.flatMap((endpoint) =>
       endpoint.auth.flatMap((method) => (method.type === 'x402' ? [saleOf(endpoint, termsOf(method))] : [])),

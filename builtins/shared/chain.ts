@@ -35,8 +35,8 @@ const ReceiptSchema = Type.Object({
   transactionHash: Hash,
   blockHash: Hash,
   blockNumber: Quantity,
-  /** 1: success; 0: reverted (EIP-658). */
-  status: Quantity,
+  /** 1: success; 0: reverted; absent in blocks before EIP-658. */
+  status: Type.Optional(Quantity),
   logs: Type.Array(LogSchema),
 });
 

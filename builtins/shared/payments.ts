@@ -41,9 +41,9 @@ const REDEEMED = 'redeemed ';
 const reserved = ({ token }: Ticket) => RESERVED + token;
 const redeemed = ({ token }: Ticket) => REDEEMED + token;
 
-/** Nobody could tell whether the payment is good; the client may retry. */
-export function unavailable(reason: string, failureClass?: FailureClass): Refusal {
-  return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault: true });
+/** Nobody could tell whether the payment is good; the client may retry. @param fault `false` where the client may be to blame. */
+export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
+  return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
 }
 
 /** A refusal in the place of a failure of the state; anything else as it is. */

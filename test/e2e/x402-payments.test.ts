@@ -169,6 +169,13 @@ describe('x402: payments on a real chain (specification: Authentication 4; decis
       await refused('token', await token.send(poor, 'transfer', RECIPIENT, PRICE), NO_MATCH, poor);
     });
 
+    it('a receipt without a status, as they were before EIP-658, does not match', async () => {
+      const paid = await token.send(alice, 'transfer', RECIPIENT, PRICE);
+      const old = withResult('eth_getTransactionReceipt', (receipt) => ({ ...receipt, status: undefined }));
+      rpc.on('/', relay(chain.url, old));
+      await refused('relayed token', paid, NO_MATCH);
+    });
+
     it('who spends an allowance pays, for it is he who sent the transaction', async () => {
       await token.send(alice, 'approve', bob.address, PRICE);
       const paid = await token.send(bob, 'transferFrom', alice.address, RECIPIENT, PRICE);

@@ -180,7 +180,6 @@ describe('x402: a node that misbehaves ends in a clear 401 in bounded time, and 
       ['eth_getTransactionByHash', 'a value beyond 256 bits', { value: `0x1${'0'.repeat(64)}` }],
       ['eth_getTransactionByHash', 'a number as value', { value: 1_000_000 }],
       ['eth_getTransactionReceipt', 'another transaction', { transactionHash: `0x${'12'.repeat(32)}` }],
-      ['eth_getTransactionReceipt', 'no status', { status: undefined }],
       ['eth_getTransactionReceipt', 'a status in words', { status: 'success' }],
       ['eth_getTransactionReceipt', 'no logs', { logs: null }],
       ['eth_getTransactionReceipt', 'logs that are none', { logs: [1] }],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
+import { eventually } from '../support/http.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
@@ -18,10 +19,16 @@ before(async () => {
   shop = await openShop();
   alice = await shop.market.wallet(1_000_000n);
   service = await startTestService(
-    shop.config({ exact: {}, native: { auth: termsOn(shop.chain, PRICE) } }, { settings: { metrics: { port: 0 } } }),
+    shop.config(
+      { exact: {}, native: { auth: termsOn(shop.chain, PRICE) }, faulty: askedAt('/rpc'), long: askedAt('/long') },
+      { server: { rateLimit: { max: 1000, x402: { max: 1000 } } }, settings: { metrics: { port: 0 } } },
+    ),
   );
 });
 after(() => stopAll(service, shop));
+
+/** Terms whose node does what a test has it do. */
+const askedAt = (path: string) => ({ auth: { ...termsOn(shop.chain, PRICE), rpc: shop.upstream.url + path } });
 
 /** The log as the service's JSON log has it. */
 const logText = () =>
@@ -73,13 +80,66 @@ describe('an alert says', { skip: withoutPromtool }, () => {
     shop.facilitator.reset();
   });
 
+  it('that the facilitator settles nothing', async (t) => {
+    const failed = { success: false, errorReason: 'transaction_failed', transaction: '', network: shop.market.network };
+    shop.facilitator.json('/settle', failed);
+    await assertFires(t, ['SettlementsFail'], async () => {
+      for (let count = 0; count < 6; count++) {
+        const paid = paidBy(await payloadFor(service, 'a/exact', alice));
+        assert.equal((await service.post('a/exact', {}, paid)).status, 402);
+      }
+    });
+    shop.facilitator.reset();
+  });
+
+  it('nothing of what strangers send, or where they leave', async (t) => {
+    const before = { scrape: await scrape(service), minutes: 30 };
+    const bob = payer(shop.chain, 2);
+    const unknown = (endpoint: string, digit: number) =>
+      proofHeader(bob, service, endpoint, `0x${String(digit).repeat(64)}`);
+    const leavings = () => service.logs.filter(({ message }) => / 499 /.test(message)).length;
+    let left = new AbortController();
+    const leave = async (endpoint: string, headers: Record<string, string>) => {
+      left = new AbortController();
+      const sent = { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json', ...headers } };
+      const url = `${service.url}/endpoints/${service.ids[endpoint]}`;
+      await assert.rejects(fetch(url, { ...sent, signal: left.signal }), { name: 'AbortError' });
+    };
+    // The receipt of a transaction is as long as its sender wants.
+    shop.upstream.on('/long', faults.big(8 * 1024 * 1024));
+    shop.upstream.on('/rpc', () => left.abort());
+    shop.facilitator.on('/verify', async (...asked) => {
+      const before = leavings();
+      left.abort();
+      await eventually(() => leavings() > before || undefined, 'the end of a request');
+      await shop.facilitator.true['/verify'](...asked);
+    });
+    for (let count = 0; count < 6; count++) {
+      assert.equal((await service.post('a/native', {}, { 'X-Payment-Proof': '{}' })).status, 401);
+      assert.equal((await service.post('a/native', {}, await unknown('a/native', count))).status, 401);
+      assert.equal((await service.post('a/long', {}, await unknown('a/long', count))).status, 401);
+      assert.equal((await service.post('a/exact', {}, { 'PAYMENT-SIGNATURE': '{}' })).status, 402);
+    }
+    for (let count = 0; count < 6; count++) {
+      await leave('a/exact', paidBy(await payloadFor(service, 'a/exact', alice)));
+      await leave('a/faulty', await unknown('a/faulty', count));
+      // A payment is looked up by three questions.
+      await shop.upstream.untilAborted('/rpc', 3 * (count + 1));
+    }
+    shop.facilitator.reset();
+    assert.deepEqual((await scrape(service)).happened('x402_proofs_total'), { refused: 24 });
+    const alerts = ['SalesStopped', 'StandardSalesStopped', 'FacilitatorAway', 'SettlementsFail'];
+    await assertFiring(t, [before, { scrape: await scrape(service), minutes: 3 }], alerts, []);
+  });
+
   it('that payments on chain buy nothing, and that they are given back', async (t) => {
     const bob = payer(shop.chain, 2);
-    await assertFires(t, ['SalesStopped'], async () => {
-      for (let count = 0; count < 6; count++)
-        assert.equal((await service.post('a/native', {}, { 'X-Payment-Proof': '{}' })).status, 401);
-    });
     const transaction = await payNative(bob, PRICE);
+    shop.upstream.on('/rpc', faults.serverError());
+    await assertFires(t, ['SalesStopped'], async () => {
+      const proof = await proofHeader(bob, service, 'a/faulty', transaction);
+      for (let count = 0; count < 6; count++) assert.equal((await service.post('a/faulty', {}, proof)).status, 401);
+    });
     shop.upstream.on('/p', faults.serverError());
     await assertFires(t, ['PaymentsRefunded'], async () => {
       const proof = await proofHeader(bob, service, 'a/native', transaction);

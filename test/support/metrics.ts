@@ -78,7 +78,8 @@ export function metricsUrl({ logs }: Pick<RunningService, 'logs'>): string {
 
 /** Asks the service for its metrics. */
 export async function scrape(service: Pick<RunningService, 'logs'>): Promise<Scrape> {
-  const response = await fetch(metricsUrl(service));
+  // A connection that stays may end while promtool holds the process up.
+  const response = await fetch(metricsUrl(service), { headers: { connection: 'close' } });
   const text = await response.text();
   assert.equal(response.status, 200, text);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');

@@ -1,4 +1,4 @@
-import { type HttpClient, RequestFailure } from './client/index.ts';
+import { type HttpClient, RequestFailure, type RequestFailureKind } from './client/index.ts';
 import type { HttpTarget } from './target.ts';
 
 /** The node gave no usable answer. The message is fit for the log: it shows neither the path of a URL nor a text of the node's. */
@@ -6,10 +6,13 @@ export class JsonRpcFailure extends Error {
   override readonly name = 'JsonRpcFailure';
   /** The code of the error object, where the node sent one. */
   readonly code: number | undefined;
+  /** How the request failed, where no answer could be taken. */
+  readonly kind: RequestFailureKind | undefined;
 
-  constructor(message: string, code?: number) {
+  constructor(message: string, code?: number, kind?: RequestFailureKind) {
     super(message);
     this.code = code;
+    this.kind = kind;
   }
 }
 
@@ -50,7 +53,10 @@ export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes =
         return resultOf(answer.body, id);
       } catch (error) {
         if (error instanceof JsonRpcFailure) throw new JsonRpcFailure(`${method}: ${error.message}`, error.code);
-        if (error instanceof RequestFailure) throw new JsonRpcFailure(`${method}: ${error.kind}: ${error.message}`);
+        if (error instanceof RequestFailure) {
+          const { kind, message } = error;
+          throw new JsonRpcFailure(`${method}: ${kind}: ${message}`, undefined, kind);
+        }
         throw error;
       }
     },
