@@ -41,10 +41,13 @@ function candidate(specifier, parentURL) {
   return modules.has(parentURL) && /^\.{1,2}\//.test(specifier) ? new URL(specifier, parentURL).href : undefined;
 }
 
+/** A statement of an ES module, at the beginning of a line or, in minified code, behind another one. */
+const STATEMENT = /(?:^|[;}]|\*\/)\s*(?:import\b(?!\s*[(.])|export\b)/m;
+
 function isModule(url) {
   if (!/^file:.*\.[jt]s$/.test(url)) return false;
   try {
-    return /^\s*(?:import|export)\b/m.test(readFileSync(fileURLToPath(url), 'utf8'));
+    return STATEMENT.test(readFileSync(fileURLToPath(url), 'utf8'));
   } catch {
     // No such file: the loader that comes next knows how to say so.
     return false;

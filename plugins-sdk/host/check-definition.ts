@@ -34,11 +34,13 @@ function isEndpointKeys(value: unknown): value is EndpointKeys {
 
 function assertSimplePlugin(value: unknown, what: string): asserts value is SimplePlugin {
   if (!isRecord(value)) throw new PluginProblem(`${what} must be {name, hooks}`);
+  if (value instanceof Promise) throw new PluginProblem(`${what} is a promise: export a function that returns it`);
   checkName(value.name, what);
   const { hooks, credentials } = value;
+  // Before the hooks, since a hook that stands beside them is often the only one.
+  for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   if (!isTable(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
   checkMember('credentials', credentials);
-  for (const member of Object.keys(value)) if (value[member] !== undefined) checkSimpleMember(member, what);
   for (const [stage, hook] of Object.entries(hooks)) checkHook(stage, hook);
 }
 
@@ -130,7 +132,8 @@ const FULL_ONLY = [...MEMBERS, ...BEHAVIOUR].filter((member) => !SIMPLE.includes
 /** @throws PluginProblem when a member of a plugin with `setup` is of the wrong type, or none that there is. */
 export function checkDefinition(definition: Definition, what = 'the default export'): void {
   checkName(definition.name, what);
-  refuseUnknown(Object.keys(definition), [...MEMBERS, ...definitionNames.former], `${what} has an`);
+  const members = Object.keys(definition).filter((member) => !definitionNames.former.includes(member));
+  refuseUnknown(members, MEMBERS, `${what} has an`);
   const present = definitionNames.present(definition);
   for (const name of MEMBERS) checkMember(name, Reflect.get(present, name));
   refuseUnknown(Object.keys(definition.identity ?? {}), Object.keys(identityParts), 'its "identity" has an');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { startUpstream } from '../support/upstream.ts';
+import { folderWith, launchCli } from './run.ts';
 import { configText } from './service-config.ts';
 import { startIn, urlOf } from './started.ts';
 
@@ -35,4 +36,12 @@ describe('a plugin of a service from source', { concurrency: 2 }, () => {
       assert.deepEqual([code, stderr], [0, 'left\n']);
     });
   }
+
+  it('is a module, too, when it is minified, behind one in TypeScript', async (t) => {
+    const minified = (name: string) => `var p={name:"${name}",hooks:{onError(){}}};export{p as default};`;
+    const config = configText(undefined, 'settings: { plugins: [{ source: ./a.ts }, { source: ./b.js }] }');
+    const cwd = await folderWith(t, { 'c.yaml': config, 'a.ts': minified('a'), 'b.js': minified('b') });
+    const { code, stderr } = await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended;
+    assert.deepEqual([code, stderr], [0, '']);
+  });
 });

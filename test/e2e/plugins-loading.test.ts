@@ -166,6 +166,18 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       text: 'export default { name: "p", hooks: { onBeforeSing() {} } };',
       expected: /unknown hook "onBeforeSing".*onBeforeSign/,
     },
+    'has its only hook beside "hooks"': {
+      text: 'export default { name: "p", onHttpRequest() {} };',
+      expected: /: the default export has "onHttpRequest", which belongs into "hooks"$/,
+    },
+    'is a promise': {
+      text: 'export default (async () => ({ name: "p", hooks: {} }))();',
+      expected: /: the default export is a promise: export a function that returns it$/,
+    },
+    'has a member that no plugin has': {
+      text: 'export default { name: "p", version: "2", setup: () => ({}) };',
+      expected: /has an unknown member "version", known members: name, .*, openapi, setup$/,
+    },
     'has a hook that is no function': {
       text: 'export default { name: "p", hooks: { onBeforeSign: 1 } };',
       expected: /"onBeforeSign" must be a function/,
