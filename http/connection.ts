@@ -73,7 +73,7 @@ export class Connection implements Reader {
 
   /**
    * Looks whether the client has sent nothing of a further request; node has deadlines for who has sent a part of one.
-   * @returns whether it was so at the last look, too: what it has sent may not be read yet in this turn of the event loop.
+   * @returns whether it was so at the last look, too: bytes of this turn of the event loop may not be read yet.
    */
   looksSilent(): boolean {
     const was = this.#wasSilent;

@@ -7,7 +7,7 @@ export class ContextHolder {
   readonly #entries: unknown[];
   readonly #origin: ContextHolder | undefined;
 
-  /** @param from whose values are there at first. */
+  /** @param from the holder whose values it has at first. */
   constructor(from?: ContextHolder) {
     this.#origin = from;
     this.#entries = from === undefined ? [] : [...entriesOf(from)];
@@ -23,7 +23,7 @@ export class ContextHolder {
 }
 
 export interface ContextKeyOptions {
-  /** Whether what was left stays as it is: for what decides where a request goes, and is known to other plugins. */
+  /** Whether the first value stays: for values that decide where a request goes, under a key that other plugins know. */
   readonly once?: boolean;
   /**
    * Whether the request's line in the log has the value, as a field of the key's name: no secret then. What is left on a fork of a

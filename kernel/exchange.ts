@@ -95,7 +95,7 @@ export class Exchange extends ContextHolder {
     return this.#client?.aborted ?? false;
   }
 
-  /** How it ended, once that is certain; of a mode that answers first and works later, perhaps after its response. */
+  /** How it ended, once that is certain. Where a mode answers first and works later, that may be after its response. */
   get outcome(): RequestOutcome | undefined {
     return this.#outcome;
   }
@@ -106,7 +106,7 @@ export class Exchange extends ContextHolder {
   }
 
   static readonly control = {
-    /** Nothing else can pass for a request. */
+    /** Whether a value is a request: nothing else can pass for one. */
     isExchange: (value: unknown): value is Exchange => typeof value === 'object' && value !== null && #input in value,
 
     resolveTo(exchange: Exchange, endpoint: Endpoint): void {
@@ -133,7 +133,7 @@ export class Exchange extends ContextHolder {
       exchange.#controller = undefined;
     },
 
-    /** Its outcome becomes known. @returns whether it was not yet. */
+    /** Sets the outcome, unless it is known. @returns whether it was not. */
     conclude(exchange: Exchange, outcome: RequestOutcome): boolean {
       const isFirst = exchange.#outcome === undefined;
       exchange.#outcome ??= Object.freeze(outcome);
@@ -161,7 +161,7 @@ export const { control } = Exchange;
 Reflect.deleteProperty(Exchange, 'control');
 
 for (const { prototype } of [Exchange, ContextHolder]) {
-  // Nobody makes a request of his own of the one that he has.
+  // No plugin makes another request with the constructor of the one that it has.
   Reflect.deleteProperty(prototype, 'constructor');
   Object.freeze(prototype);
 }

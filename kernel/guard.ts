@@ -49,7 +49,7 @@ function plainly(tap: Tap): TappedFunction {
   const { fn } = tap;
   const accept = (returned: unknown, args: Args): unknown => {
     const result = returned === undefined ? undefined : accepted(tap, returned, args);
-    // What was returned is none, as `accepted` has seen.
+    // A generator of the plugin's own does not get here: `accepted` refuses it.
     const isRead = result === returned || !types.isGeneratorObject(result);
     return isRead ? result : new Invocation(tap, args).resume(result);
   };
@@ -177,7 +177,7 @@ class Invocation {
     if (!this.#hasTime()) return this.#failed(this.#spent('in what it returned'));
     if (steps !== undefined) return this.#readOn(steps);
     this.#end('done');
-    // Who has nothing to say leaves it to the next one.
+    // A function that has nothing to say leaves the answer to the next one.
     return result === undefined ? this.#inner?.(this.#args[0], this.#exchange) : result;
   }
 

@@ -166,7 +166,7 @@ export class Hooks {
     return this.#ask(stage, '', args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
   }
 
-  /** Asks the plugins that are registered for an auth type, a mode or a route; for '' those of other stages. @throws Refusal */
+  /** Asks the plugin that is registered for a variant, such as an auth type; '' is that of stages without variants. @throws Refusal */
   askFor<N extends StageName>(stage: N, variant: string, ...args: ArgsOf<N>): Awaitable<ResultOf<N> | undefined> {
     return this.#ask(stage, variant, args, args[args.length - 1] as Exchange) as Awaitable<ResultOf<N> | undefined>;
   }

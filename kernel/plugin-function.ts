@@ -3,14 +3,14 @@ import type { Charge } from './charge.ts';
 import { WrongShape } from './stages.ts';
 import type { Args, PluginFunction, Tap } from './tap.ts';
 
-/** The exchange, which is the last argument, is the call as well. Spread, arguments cost as much as a short function. */
+/** The last argument, the exchange, serves as the call, too. Spreading the arguments would cost as much as a short function. */
 export function called(fn: PluginFunction, args: Args): unknown {
   const [first, second] = args;
   if (args.length === 1) return fn(first, first);
   return args.length === 2 ? fn(first, second, second) : fn(...args, args[args.length - 1]);
 }
 
-/** The rest of the pipeline takes its own time. */
+/** A function among the arguments runs the rest of the pipeline, whose time is charged to nobody. */
 export function unchargedRest(arg: unknown, charge: Charge): unknown {
   if (typeof arg !== 'function') return arg;
   return (...args: unknown[]) => {
@@ -23,7 +23,7 @@ export function unchargedRest(arg: unknown, charge: Charge): unknown {
 
 /** @returns what the contract reads in the value, or the steps in which it reads a large one. @throws WrongShape */
 export function accepted({ contract, plugin }: Tap, value: unknown, args: Args): unknown {
-  // Not to be taken for such steps.
+  // The guard would take it for the steps of reading a large result.
   if (types.isGeneratorObject(value)) throw new WrongShape('returned a generator: no hook is a generator function');
   return contract.accept?.(value, args, plugin);
 }

@@ -101,7 +101,7 @@ function settled(refusal: Refusal): Refusal {
   return refusal;
 }
 
-/** @throws where it is none that could be sent. */
+/** @throws where it could not be sent. */
 function read(error: Refusal): Refusal {
   if (sound.has(error)) return error;
   const { status, message, body, headers, reason, upstreamStatus, retryAfter, failureClass, failure, fault } = error;
@@ -121,24 +121,24 @@ function read(error: Refusal): Refusal {
 }
 
 /**
- * The refusal that was thrown: read once, checked and frozen. Total: what is thrown may carry the brand and be no refusal in
+ * The refusal that was thrown: read once, checked and frozen. It never throws: a value may carry the brand and be no refusal in
  * truth, throw when it is read, or change later.
  * @param stage that refused; an inner one that is named already stays.
- * @param unlike makes one of what is none; without it a bare 500, whose reason keeps the original text for the log.
+ * @param fallback makes a refusal of anything else; by default a bare 500, whose reason keeps the original text for the log.
  */
-export function asRefusal(error: unknown, stage?: string, unlike = refusals.internal): Refusal {
-  const refusal = refusalOf(error, unlike);
+export function asRefusal(error: unknown, stage?: string, fallback = refusals.internal): Refusal {
+  const refusal = refusalOf(error, fallback);
   if (stage === undefined || refusal.stage !== undefined) return refusal;
   return settled(new Refusal(refusal.status, refusal.message, { ...refusal, stage }));
 }
 
-function refusalOf(error: unknown, unlike: (reason: string) => Refusal): Refusal {
+function refusalOf(error: unknown, fallback: (reason: string) => Refusal): Refusal {
   try {
     if (isRefusal(error)) return read(error);
   } catch (fault) {
-    return settled(unlike(`${errorForLog(error)} (thrown as a refusal, and none: ${errorForLog(fault, 'message')})`));
+    return settled(fallback(`${errorForLog(error)} (thrown as a refusal, and none: ${errorForLog(fault, 'message')})`));
   }
-  return settled(unlike(errorForLog(error)));
+  return settled(fallback(errorForLog(error)));
 }
 
 /** @throws Refusal */

@@ -30,7 +30,7 @@ export interface EndpointRequest {
   readonly mode?: string | undefined;
   /** The HTTP request, whose body is not read for an unknown endpoint; without one the exchange has its parameters already. */
   readonly httpRequest?: HttpRequest | undefined;
-  /** Takes what must wait until the response is on its way. */
+  /** Runs a task once the response is on its way. */
   later(task: () => void): void;
 }
 
@@ -48,7 +48,7 @@ export class RequestLifecycle {
   readonly #pipeline: RequestServices;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
-  /** Whether what must wait for the response need not wait for that of the client. */
+  /** Whether observers need not wait for the client's response: the work goes on without it. */
   #isUntied = false;
   /** Whether the mode has begun to answer, and whether it has ended. */
   #hasRun = false;
@@ -163,7 +163,7 @@ export class RequestLifecycle {
       if (after !== undefined) await after;
       const answering = hooks.askAround('answer', question, exchange, produce);
       const response = answering instanceof Promise ? await answering : answering;
-      // May it go out? Until then the client does not see it. What was refused meanwhile may not: nobody pays for it.
+      // May it go out? No client sees it before. A request that was refused meanwhile gets no approval, since nobody pays for it.
       requireOpen(exchange, 'approve');
       const approved = hooks.ask('approve', response, exchange);
       if (approved instanceof Promise) {

@@ -54,8 +54,8 @@ export function recoverSigner(digest: Hex, signature: Hex): Recovered {
  * The signer of a hash.
  *
  * @param signature r ‖ s ‖ v, 65 bytes.
- * @returns The address with its checksum, or what is wrong with the signature: nothing else can be recovered from than
- * what a contract accepts (v 27 or 28; s in the lower half of the order, EIP-2).
+ * @returns The address with its checksum, or what is wrong with the signature. Only what a contract accepts can be recovered from:
+ * `v` 27 or 28, and `s` in the lower half of the order (EIP-2).
  */
 export function recoverFrom(hash: Hex, signature: Hex): Recovered {
   const bytes = bytesOf(signature);

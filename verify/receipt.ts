@@ -7,8 +7,8 @@ import { malformed, Refusal } from './refusal.ts';
  * What a receipt says was asked: keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. Computed
  * once, it can be pinned, in a contract too.
  *
- * @param parameters all that the endpoint's receipts cover: its declared parameters, except fixed and secret ones, with
- * the defaults of those that the request leaves out, and `_type`, `_path` and `_times` where they are the client's to choose.
+ * @param parameters all that the endpoint's receipts cover: its declared parameters, except fixed and secret ones. They include the
+ * defaults of those that the request leaves out, and `_type`, `_path` and `_times` where these are the client's to choose.
  * A number and its text are not the same.
  * @throws TypeError for what is no object, CanonicalJsonError for what is no JSON.
  */

@@ -10,8 +10,8 @@ export type AbiType =
   | { readonly kind: 'bool' | 'address' | 'string' | 'bytes'; readonly name: string };
 
 /**
- * What {@link encodeAbi} takes: a bigint for an integer, a boolean for `bool`, text for `string`, the bytes for `bytes` and
- * exactly N bytes for `bytesN`, 20 bytes of `0x` hex for `address`.
+ * What {@link encodeAbi} takes: a bigint for an integer, a boolean for `bool`, and text for `string`. It takes the bytes for
+ * `bytes`, exactly N bytes for `bytesN`, and 20 bytes of `0x` hex for `address`.
  */
 export type AbiValue = bigint | boolean | string | Uint8Array;
 
@@ -37,8 +37,8 @@ export function typeNames(): string[] {
  * The bytes of Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones
  * (Solidity ABI specification, "Formal Specification of the Encoding").
  *
- * @throws TypeError when a value is not of its type's {@link AbiValue} form, when an integer is out of its range, or when
- * the lists differ in length.
+ * @throws TypeError when a value is not of its type's {@link AbiValue} form, an integer is out of its range, or the lists
+ * differ in length.
  */
 export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
   if (types.length !== values.length) {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
 /**
- * The text of a signed answer on its way through the library, which would read, check and write it value by value: a large one
- * would hold others up. Marks that nobody can guess stand in its place, until the message is a text.
+ * The text of a signed answer on its way through the library. The library would read, check and write it value by value, and a
+ * large one would hold others up. Marks that nobody can guess stand in its place, until the message is a text.
  */
 export class AnswerText {
   readonly #mark = randomUUID();

@@ -19,8 +19,8 @@ export interface AsyncRecords<A> {
    * Begins a request as pending.
    *
    * @param owner - whose request it is: an owner holds at most a quarter of the store.
-   * @returns `false`, and nothing has changed, when the owner holds that many and none of them may be evicted, when the
-   *   store is full and holds nothing that may be evicted, or when the id is taken.
+   * @returns `false`, and nothing has changed, when the id is taken, or when there is no room. There is none when the owner
+   *   holds its share, or the store is full, and nothing there may be evicted.
    */
   reserve(id: string, owner: string): boolean | Promise<boolean>;
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */

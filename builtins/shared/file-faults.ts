@@ -19,7 +19,11 @@ export function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : error.message;
 }
 
-/** Runs what needs the file. @param field of the config that names it. @throws Error that says what to do about an error of the system. */
+/**
+ * Runs what needs the file.
+ * @param field of the config that names it.
+ * @throws Error that says what to do about an error of the system.
+ */
 export async function explained<T>(field: string, path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

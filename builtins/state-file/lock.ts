@@ -40,7 +40,10 @@ export async function lock(path: string): Promise<FileHandle> {
   }
 }
 
-/** Keeps those out, too, who find no lock file since somebody has removed it. @param descriptor of the file itself, or of what takes its place. */
+/**
+ * Keeps those out, too, who find no lock file since somebody has removed it.
+ * @param descriptor of the file itself, or of what takes its place.
+ */
 export async function lockFile(path: string, descriptor: number): Promise<void> {
   if (await take(path, path, descriptor)) return;
   throw inUse(path);

@@ -60,8 +60,8 @@ const RecordSchema = Type.Object(
 /**
  * A request as a client sent it, and what the upstream answered; every member has a default.
  *
- * - `endpoint`: `api` and `name`, `mode`, `auth` (a list), `encoding` as in the config file, and for plugins with config keys of their own
- *   the values at the endpoint (`own`) and at its API (`shared`).
+ * - `endpoint`: `api` and `name`, `mode`, `auth` (a list), and `encoding` as in the config file. Values of a plugin's own config keys
+ *   are in `own` for the endpoint, and in `shared` for its API.
  * - `parameters`, `headers`, `ip`: the client's; parameters count as declared.
  * - `response`: the upstream's `data` and `status`.
  * - `data`: the bytes that `onBeforeSign` gets where the endpoint has no encoding.

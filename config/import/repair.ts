@@ -6,8 +6,8 @@ import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 const MOST_ROUNDS = 50;
 
 /**
- * Removes what the service would refuse, and lists it with the words of the refusal: a part of a schema, a parameter, an endpoint, or an
- * API. What is left is a config that can be used.
+ * Removes what the service would refuse, and lists it with the words of the refusal. That is a part of a schema, a parameter, an
+ * endpoint, or an API. What is left is a config that can be used.
  * @param check says what is wrong with `apis`.
  */
 export async function repair(

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 /**
  * Customization hooks (node:module) for plugins, wherever they lie:
  *
- * - `signed-data-proxy/plugins-sdk` is the SDK of the service that runs, so that a folder with a config and a plugin
- *   needs no installation, and there is never a second copy. So is `signed-data-proxy-plugins-sdk`, the same by itself.
+ * - `signed-data-proxy/plugins-sdk` is the SDK of the service that runs. So a folder with a config and a plugin needs no
+ *   installation, and there is never a second copy. The package `signed-data-proxy-plugins-sdk` is that SDK, too.
  * - A `.ts` or `.js` file in the syntax of ES modules is one, also where no package.json says `"type": "module"`; so
  *   is what it imports by a relative path. A specifier that ends in `#module` is where that begins.
  * - `plugin-package:?name=…&from=…` is what the module at `from` would get for `name`.

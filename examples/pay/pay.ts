@@ -1,6 +1,6 @@
 /**
- * A client of a paid endpoint: asks what to pay, checks that against its own limits, pays on chain, proves the payment and
- * verifies the signed answer. It needs nothing of the service's code, only ethers.
+ * A client of a paid endpoint. It asks what to pay, checks that against its own limits, pays on chain, and proves the payment. Then
+ * it verifies the signed answer. It needs nothing of the service's code, only ethers.
  *
  * ```sh
  * PAYER_PRIVATE_KEY=0x… PAYER_RPC_URL=https://… node --import tsx examples/pay/pay.ts https://service.example 0x<endpoint id> \

@@ -26,8 +26,8 @@ export interface Signer extends OpenSigner {
   /** What does the elliptic-curve arithmetic; all give the same bytes, at different speeds. */
   readonly backend: EcdsaBackend;
   /**
-   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes. v is 27 or 28, s is in the lower half of the
-   * curve order (EIP-2), the nonce deterministic (RFC 6979).
+   * The EIP-191 personal signature of a 32-byte digest: r ‖ s ‖ v, 65 bytes. `v` is 27 or 28, and `s` is in the lower half of the
+   * curve order (EIP-2). The nonce is deterministic (RFC 6979).
    *
    * @throws RangeError when the digest is not 32 bytes.
    */

@@ -67,7 +67,7 @@ function measureSet(release: string, works: readonly string[], isReversed: boole
   });
 }
 
-/** New processes for each set: what V8 happened to make of one is part of its speed, and would be taken for that of the code. */
+/** New processes for each set: what V8 happened to make of one process would be taken for the speed of the code. */
 async function measure(release: string, works: readonly string[]): Promise<Found[]> {
   const each: Found[][] = [];
   for (let set = 0; set < sets; set++) each.push(await measureSet(release, works, set % 2 === 1));

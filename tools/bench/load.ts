@@ -28,7 +28,10 @@ export interface Load {
   readonly headers?: (() => Headers) | undefined;
 }
 
-/** A fixed number of requests: none is under way when it ends, as those would count for nobody. @throws Error when an answer was not 2xx: a fast refusal is no result. */
+/**
+ * A fixed number of requests: none is under way when it ends, as those would count for nobody.
+ * @throws Error when an answer was not 2xx: a fast refusal is no result.
+ */
 export async function load({ url, requests, connections = CONNECTIONS, headers }: Load): Promise<Turn> {
   const setupRequest = (given: autocannon.Request) => ({ ...given, headers: { ...given.headers, ...headers?.() } });
   const each = headers === undefined ? {} : { requests: [{ setupRequest }] };

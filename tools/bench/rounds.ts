@@ -131,8 +131,8 @@ export class Bench {
   }
 
   /**
-   * Has each of a group take its turn in each round, forwards and backwards in turn, so that a change of the machine's mood hits all,
-   * and all have the same pauses: V8 gives up memory and code in them.
+   * Has each of a group take its turn in each round, forwards and backwards in turn. So a change of the machine's mood hits all, and
+   * all have the same pauses, in which V8 gives up memory and code.
    */
   async measure(group: readonly Measured[]): Promise<Turns[]> {
     const { requests, rounds, warmUp = WARM_UP_MS } = this.#options;

@@ -1,8 +1,8 @@
 import { readFileSync, writeSync } from 'node:fs';
 
 /**
- * Loaded into a measured program by `--import`: prints each turn of its event loop that took its main thread over a few
- * milliseconds of CPU, as `turn <milliseconds>`. It keeps the loop turning all the time, so nothing else can be measured beside.
+ * Loaded into a measured program by `--import`: prints the long turns of its event loop, as `turn <milliseconds>` of its main thread's
+ * CPU. It keeps the loop turning all the time, so nothing else can be measured beside.
  */
 
 const LEAST = 2;

@@ -11,7 +11,7 @@ import { type Manifest, PUBLISHED, typed, writePackages } from './packages.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 
-/** What operators and plugin authors read, folders and pages; published as it is, but for pictures, and so are the pages of the repository that these link to. */
+/** What operators and plugin authors read, folders and pages. It is published without pictures, with the pages that these link to. */
 const READ = ['docs', 'examples'];
 const PAGES = ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'];
 

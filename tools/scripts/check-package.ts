@@ -18,9 +18,9 @@ import { Background, complain, fail, root, run, runBeside, step } from './packag
 import { checkFiles, lint, pack } from './package/tarball.ts';
 
 /**
- * Builds the packages, packs them, and holds each tarball to what its users will do with it: linters of packages look at it, and
- * projects of their own, outside this tree, install it. One writes a plugin with the SDK alone, one verifies answers with the
- * verifier alone, and one runs the service on plain node with plugins whose effect is in the answers.
+ * Builds the packages, packs them, and holds each tarball to what its users will do with it. Linters of packages look at it, and
+ * projects of their own, outside this tree, install it. One project writes a plugin with the SDK alone, and one verifies answers with
+ * the verifier alone. One runs the service on plain node with plugins whose effect is in the answers.
  */
 
 const dist = join(root, 'dist');

@@ -6,8 +6,8 @@ import { Linter } from './linter.ts';
 import { complain, fail, root } from './package/run.ts';
 
 /**
- * Has solhint look at the contracts, compiles them with the oldest and the newest compiler, by both of its pipelines, and looks
- * for what their code could do to others.
+ * Has solhint look at the contracts, and looks for what their code could do to others. It compiles them with the oldest and the newest
+ * compiler, by both of its pipelines.
  */
 
 const FOLDERS = ['verify/contracts', 'examples/contracts'];

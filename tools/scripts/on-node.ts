@@ -6,8 +6,8 @@ import { isMajor, type Major, NODES, withNode } from './nodes.ts';
 import { root } from './package/run.ts';
 
 /**
- * Runs tests on other versions of Node.js, each side by side: those below, which depend on what is Node's own; with `--all` those of
- * `npm test`; else the files that are named.
+ * Runs tests on other versions of Node.js, each side by side. These are the files that are named, or with `--all` those of `npm test`.
+ * Without either they are the tests below, which depend on what is Node's own.
  *
  *     npm run test:nodes
  *     npm run test:nodes -- 22 --all

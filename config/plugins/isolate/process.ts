@@ -31,7 +31,7 @@ const LONGEST_REASON = 1000;
 /** Calls that were never answered: each takes memory for as long as the process lives, and may be answered at any time. */
 const MOST_OWED = 8192;
 
-/** A process of an isolated plugin and the calls that were sent to it: started when it is made, ended once, and never heard of again. */
+/** A process of an isolated plugin, and the calls that were sent to it. It starts when it is made, and ends once for all. */
 export class PluginProcess implements Watched {
   /** Resolves with the reason once everything that it sent was read. */
   readonly ended: Promise<string>;

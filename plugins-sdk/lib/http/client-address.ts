@@ -11,8 +11,8 @@ const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
 const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 /**
- * Reads one bare IP address and gives its canonical text. That is IPv4 as four decimal numbers, IPv6 as RFC 5952 writes it
- * (lower-case, zeros compressed), an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) as the IPv4 address, no zone id.
+ * Reads one bare IP address and gives its canonical text. IPv4 is four decimal numbers; IPv6 is as RFC 5952 writes it
+ * (lower-case, zeros compressed), without a zone id. An IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is the IPv4 address.
  *
  * Strict: no leading zeros, no short or octal forms (`127.1`, `010.0.0.1`), no port, no brackets, no white space.
  *

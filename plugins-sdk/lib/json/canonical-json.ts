@@ -23,13 +23,12 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const SHORT_LIST = 32;
 
 /**
- * The stable text of a JSON value: no white space, the keys of every object sorted by UTF-16 code units, numbers and
- * strings as JSON.stringify writes them (a lone surrogate as an escape), `undefined` (a key's value too) as `null`.
+ * The stable text of a JSON value: no white space, and the keys of every object sorted by UTF-16 code units. Numbers and strings are as
+ * JSON.stringify writes them (a lone surrogate as an escape). `undefined`, also as a key's value, is `null`.
  * For a value that came from JSON.parse and has no lone surrogates this is RFC 8785.
  *
- * @throws CanonicalJsonError for a non-finite number, a bigint, function or symbol, an object that is neither plain nor
- * an array (a Date, Map or Buffer has no one JSON form), and for a value that contains itself or is nested deeper than
- * {@link MAX_JSON_DEPTH}.
+ * @throws CanonicalJsonError for a non-finite number, a bigint, a function or a symbol. So does an object that is neither plain nor an
+ * array: a Date, Map or Buffer has no one JSON form. So does a value that contains itself, or is nested deeper than {@link MAX_JSON_DEPTH}.
  */
 export function canonicalJson(value: unknown): string {
   return write(value, 0, false);

@@ -52,8 +52,8 @@ export class LongContainer {
  *
  * @param bytes well-formed UTF-8
  * @returns nothing for a text that JSON.parse reads quickly
- * @throws SyntaxError; JsonLimitError beyond {@link MAX_JSON_DEPTH} levels and for a number that is too large for a double,
- * unless a later member of the same key takes its place
+ * @throws SyntaxError; JsonLimitError beyond {@link MAX_JSON_DEPTH} levels, and for a number that is too large for a double. A number that
+ * a later member of the same key replaces does not count.
  */
 export function* partsOf(bytes: Buffer): Steps<LongContainer | undefined> {
   const partition = new Partition(bytes);

@@ -92,8 +92,8 @@ function hasZlibHeader(coded: Buffer): boolean {
 
 /**
  * Whether the coded bytes were one stream and nothing else. Clients disagree about what follows the first stream, and
- * what two clients read differently must not be signed. A second gzip member shows in the length at the end of the data
- * (RFC 1952, section 2.3.1), which is that of the last member alone.
+ * what two clients read differently must not be signed. A second gzip member shows in the length at the end of the data, which
+ * counts the last member alone (RFC 1952, section 2.3.1).
  */
 export function isWholeStream(coding: Compression, coded: Buffer, consumed: number, length: number): boolean {
   if (consumed !== coded.length) return false;

@@ -7,8 +7,8 @@ const LAG_MS = 10;
 const ASSUMED_LIFETIME_MS = 30;
 
 /**
- * How long a server was seen to keep idle connections. Few announce it, and a request that goes out while the server
- * closes its connection is lost: whether it was read, nobody can tell (RFC 9112, section 9.5).
+ * How long a server was seen to keep idle connections. Few servers announce it. A request that goes out while the server closes
+ * its connection is lost, and nobody can tell whether it was read (RFC 9112, section 9.5).
  */
 export class IdleLifetime {
   #seen = ASSUMED_LIFETIME_MS;

@@ -28,9 +28,13 @@ export interface BoundedResponse {
 }
 
 /**
- * Why a request gave no complete answer: `timeout` (the deadline passed), `aborted` (by the caller's signal or by
- * closing the client), `too-large` (more than `maxBytes`), `encoding` (a content coding that is unknown or does not
- * decompress to exactly one body), `network` (anything else, from an invalid URL to a body cut short).
+ * Why a request gave no complete answer:
+ *
+ * - `timeout`: the deadline passed.
+ * - `aborted`: by the caller's signal, or because the client was closed.
+ * - `too-large`: the body has more than `maxBytes`.
+ * - `encoding`: the content coding is unknown, or does not decompress to exactly one body.
+ * - `network`: anything else, from an invalid URL to a body cut short.
  */
 export type RequestFailureKind = 'timeout' | 'aborted' | 'too-large' | 'network' | 'encoding';
 
