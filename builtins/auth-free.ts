@@ -1,5 +1,6 @@
 import { warning } from '../plugins-sdk/checks.ts';
-import { definePlugin, type EndpointDraft, type Finding, Type } from '../plugins-sdk/index.ts';
+import { definePlugin, type EndpointDraft, type Finding } from '../plugins-sdk/index.ts';
+import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
 
 /** Any one method of a list is enough, so that `free` leaves the others without a purpose. */
 function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
@@ -13,7 +14,7 @@ function besideOthers({ api, name, path, auth }: EndpointDraft): Finding[] {
 export const authFree = definePlugin({
   name: 'auth-free',
   budget: 'none',
-  auth: { free: Type.Object({}, { additionalProperties: false }) },
+  auth: { free: closedObject({}) },
   check: ({ endpoints }) => endpoints.flatMap(besideOthers),
   openapi: () => ({ auth: { free: {} } }),
   setup: () => ({ hooks: { authenticate: { free: () => true } } }),

@@ -1,14 +1,13 @@
 import { error } from '../plugins-sdk/checks.ts';
-import { configKey, definePlugin, Type } from '../plugins-sdk/index.ts';
+import { optionalKey } from '../plugins-sdk/config-key.ts';
+import { definePlugin, Type } from '../plugins-sdk/index.ts';
 
-const origins = configKey(
+const origins = optionalKey(
   'server',
   'cors.origins',
-  Type.Optional(
-    Type.Array(Type.String({ minLength: 1 }), {
-      description: 'Origins that browsers may call from, or *; default any',
-    }),
-  ),
+  Type.Array(Type.String({ minLength: 1 }), {
+    description: 'Origins that browsers may call from, or *; default any',
+  }),
 );
 
 /** What a browser can send as `Origin` (RFC 6454, section 6.2): scheme, host and port, all in lower case. */

@@ -1,8 +1,8 @@
 import { warning } from '../plugins-sdk/checks.ts';
+import { optionalKey } from '../plugins-sdk/config-key.ts';
 import {
   clientAddress,
   clientKey,
-  configKey,
   definePlugin,
   millisecondsSchema,
   refTo,
@@ -15,25 +15,22 @@ import { forwardedClient } from '../plugins-sdk/lib/http/client-address.ts';
 import { clientBuckets } from './shared/client-buckets.ts';
 import { bucketState, headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from './shared/limit-headers.ts';
 
-const windowKey = configKey(
+const windowKey = optionalKey(
   'server',
   'rateLimit.window',
-  Type.Optional(millisecondsSchema('Milliseconds in which max requests are allowed; default 60000')),
+  millisecondsSchema('Milliseconds in which max requests are allowed; default 60000'),
 );
-const maxKey = configKey(
+const maxKey = optionalKey(
   'server',
   'rateLimit.max',
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window; default 100' })),
+  Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Requests per window; default 100' }),
 );
-const trustKey = configKey(
+const trustKey = optionalKey(
   'server',
   'rateLimit.trustForwardedFor',
-  Type.Optional(
-    Type.Union([Type.Boolean(), Type.Integer({ minimum: 1, maximum: 100 })], {
-      description:
-        'true: the left-most X-Forwarded-For address is the client; n: the n-th from the right; default false',
-    }),
-  ),
+  Type.Union([Type.Boolean(), Type.Integer({ minimum: 1, maximum: 100 })], {
+    description: 'true: the left-most X-Forwarded-For address is the client; n: the n-th from the right; default false',
+  }),
 );
 
 const kept = new StateKey<ClientBuckets>('rate limit');

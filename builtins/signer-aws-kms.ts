@@ -12,17 +12,15 @@ import {
 } from '../plugins-sdk/index.ts';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../plugins-sdk/lib/eth/signatures.ts';
 import { optionalPackage } from '../plugins-sdk/lib/process/optional-package.ts';
+import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
 
-const Schema = Type.Object(
-  {
-    keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),
-    region: Type.String({ pattern: '^[a-z0-9-]+$', description: 'Where the key is, such as eu-central-1' }),
-    endpoint: Type.Optional(
-      Type.String({ pattern: '^https?://', description: 'Of a VPC or a stand-in; default that of AWS in the region' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const Schema = closedObject({
+  keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),
+  region: Type.String({ pattern: '^[a-z0-9-]+$', description: 'Where the key is, such as eu-central-1' }),
+  endpoint: Type.Optional(
+    Type.String({ pattern: '^https?://', description: 'Of a VPC or a stand-in; default that of AWS in the region' }),
+  ),
+});
 
 const MISSING = 'needs a package that is not installed: npm install @aws-sdk/client-kms@3';
 /** Milliseconds for one request of the library. */

@@ -1,17 +1,10 @@
+import { optionalKey } from '../plugins-sdk/config-key.ts';
 import { type FailureClass, failureClassOf } from '../plugins-sdk/failure-class.ts';
-import {
-  clientName,
-  configKey,
-  definePlugin,
-  type Exchange,
-  type Refusal,
-  StateKey,
-  Type,
-} from '../plugins-sdk/index.ts';
+import { clientName, definePlugin, type Exchange, type Refusal, StateKey, Type } from '../plugins-sdk/index.ts';
 import type { RequestOutcome } from '../plugins-sdk/kernel.ts';
 
 /** Read only: without that port nobody can ask. */
-const metricsKey = configKey('settings', 'metrics', Type.Optional(Type.Unknown()));
+const metricsKey = optionalKey('settings', 'metrics', Type.Unknown());
 
 /** Clients that are counted each by itself, and those that are shown. */
 const MOST_CLIENTS = 1000;

@@ -1,6 +1,6 @@
+import { optionalKey } from '../plugins-sdk/config-key.ts';
 import {
   ContextKey,
-  configKey,
   definePlugin,
   type Endpoint,
   millisecondsSchema,
@@ -12,36 +12,32 @@ import {
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Measure } from '../plugins-sdk/meters.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
+import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
 import { failureKindOf, unavailable } from './shared/upstream-failure.ts';
 import { basesOf, hostOf } from './shared/upstream-hosts.ts';
 
 const DEFAULTS = { failures: 5, openFor: 30_000 };
 
-const breaker = configKey(
+const breaker = optionalKey(
   'api',
   'breaker',
-  Type.Optional(
-    Type.Union(
-      [
-        Type.Boolean(),
-        Type.Object(
-          {
-            failures: Type.Optional(
-              Type.Integer({
-                minimum: 1,
-                maximum: 1000,
-                description: 'Failures in a row after which it opens; default 5',
-              }),
-            ),
-            openFor: Type.Optional(
-              millisecondsSchema('Milliseconds until one call tries whether the host is back; default 30000'),
-            ),
-          },
-          { additionalProperties: false },
+  Type.Union(
+    [
+      Type.Boolean(),
+      closedObject({
+        failures: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 1000,
+            description: 'Failures in a row after which it opens; default 5',
+          }),
         ),
-      ],
-      { description: 'Asks a host no more once it has failed often; default false' },
-    ),
+        openFor: Type.Optional(
+          millisecondsSchema('Milliseconds until one call tries whether the host is back; default 30000'),
+        ),
+      }),
+    ],
+    { description: 'Asks a host no more once it has failed often; default false' },
   ),
 );
 

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { warning } from '../plugins-sdk/checks.ts';
+import { optionalKey } from '../plugins-sdk/config-key.ts';
 import {
-  configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -11,6 +11,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
+import { closedObject } from '../plugins-sdk/schema/closed-object.ts';
 import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
 
 /** Milliseconds before the second call, doubled each time. */
@@ -18,31 +19,26 @@ const FIRST_PAUSE_MS = 100;
 
 const kinds = ['connect', 'timeout', '5xx', '429'] as const;
 
-const retry = configKey(
+const retry = optionalKey(
   'apiOrEndpoint',
   'retry',
-  Type.Optional(
-    Type.Object(
-      {
-        attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls in all, the first included' }),
-        on: Type.Optional(
-          Type.Array(Type.Enum(kinds), {
-            minItems: 1,
-            description: 'Failures to call again after; default all of these',
-          }),
-        ),
-        methods: Type.Optional(
-          Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
-            minItems: 1,
-            description: 'Methods whose calls may be repeated; default GET',
-          }),
-        ),
-      },
-      {
-        additionalProperties: false,
-        description: 'Calls the upstream again, within the timeout of the API; default never',
-      },
-    ),
+  closedObject(
+    {
+      attempts: Type.Integer({ minimum: 2, maximum: 10, description: 'Upstream calls in all, the first included' }),
+      on: Type.Optional(
+        Type.Array(Type.Enum(kinds), {
+          minItems: 1,
+          description: 'Failures to call again after; default all of these',
+        }),
+      ),
+      methods: Type.Optional(
+        Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
+          minItems: 1,
+          description: 'Methods whose calls may be repeated; default GET',
+        }),
+      ),
+    },
+    'Calls the upstream again, within the timeout of the API; default never',
   ),
 );
 

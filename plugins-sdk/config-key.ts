@@ -1,5 +1,5 @@
 import { deprecate } from 'node:util';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Check } from 'typebox/value';
 import { isRecord } from '../kernel/plain-json.ts';
 import type { Endpoint } from './kernel.ts';
@@ -65,6 +65,11 @@ export function configKey<S extends TSchema>(level: Level | 'shared', path: stri
     },
     in: (config) => read(place === 'root' ? config : config[place]),
   };
+}
+
+/** Declares a config key that a block may lack. See {@link configKey}. */
+export function optionalKey<S extends TSchema>(level: Level, path: string, schema: S) {
+  return configKey(level, path, Type.Optional(schema));
 }
 
 /** Checks from which on a compiled schema costs less, the compilation included. */

@@ -1,7 +1,8 @@
 import { type Static, type TNumberOptions, Type } from 'typebox';
-import { configKey } from './config-key.ts';
+import { configKey, optionalKey } from './config-key.ts';
 import type { Endpoint, Json } from './kernel.ts';
 import { LONGEST_TIMER } from './lib/time/timer.ts';
+import { closedObject } from './schema/closed-object.ts';
 import { DURATION } from './schema/duration.ts';
 
 /** An EVM address; its checksum, if it has one, is checked apart from the schema. */
@@ -23,72 +24,58 @@ function scalar(description: string) {
   return Type.Union([Type.String(), Type.Number(), Type.Boolean()], { description });
 }
 
-export const ParameterSchema = Type.Object(
-  {
-    name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
-    in: Type.Optional(
-      Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),
-    ),
-    required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
-    fixed: Type.Optional(scalar('Always sent, whatever the client says')),
-    default: Type.Optional(scalar('Sent where the client gives no value')),
-    schema: Type.Optional(
-      Type.Unsafe<Readonly<Record<string, Json>>>({
-        type: 'object',
-        description: 'JSON Schema of what clients may give',
-      }),
-    ),
-    secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
-    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
-  },
-  { additionalProperties: false },
-);
+export const ParameterSchema = closedObject({
+  name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
+  in: Type.Optional(
+    Type.Enum(['query', 'header', 'path', 'cookie', 'body'], { description: 'Where it is sent; default query' }),
+  ),
+  required: Type.Optional(Type.Boolean({ description: 'The client must give a value; default false' })),
+  fixed: Type.Optional(scalar('Always sent, whatever the client says')),
+  default: Type.Optional(scalar('Sent where the client gives no value')),
+  schema: Type.Optional(
+    Type.Unsafe<Readonly<Record<string, Json>>>({
+      type: 'object',
+      description: 'JSON Schema of what clients may give',
+    }),
+  ),
+  secret: Type.Optional(Type.Boolean({ description: 'Keeps the value out of the endpoint ID; default false' })),
+  description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+});
 export type Parameter = Static<typeof ParameterSchema>;
 
 /** Config keys that more than one plugin reads. Each is owned by one of them, which may have more to say of its values. */
 export const keys = {
   url: configKey('api', 'url', Type.String({ description: 'Base URL of the upstream, http or https' })),
-  headers: configKey(
+  headers: optionalKey(
     'api',
     'headers',
-    Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent on every upstream request' })),
+    Type.Record(Type.String(), Type.String(), { description: 'Sent on every upstream request' }),
   ),
-  timeout: configKey(
-    'api',
-    'timeout',
-    Type.Optional(millisecondsSchema('Milliseconds for a whole upstream call; default 10000')),
-  ),
+  timeout: optionalKey('api', 'timeout', millisecondsSchema('Milliseconds for a whole upstream call; default 10000')),
   path: configKey(
     'endpoint',
     'path',
     Type.String({ description: 'Appended to the URL; may hold {parameter} placeholders' }),
   ),
-  method: configKey(
+  method: optionalKey(
     'endpoint',
     'method',
-    Type.Optional(
-      Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'Of the upstream request; default GET' }),
-    ),
+    Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'Of the upstream request; default GET' }),
   ),
-  parameters: configKey(
+  parameters: optionalKey(
     'endpoint',
     'parameters',
-    Type.Optional(Type.Array(ParameterSchema, { description: 'What is sent upstream; default none' })),
+    Type.Array(ParameterSchema, { description: 'What is sent upstream; default none' }),
   ),
-  encoding: configKey(
+  encoding: optionalKey(
     'endpoint',
     'encoding',
-    Type.Optional(
-      Type.Object(
-        {
-          type: Type.String({ minLength: 1 }),
-          path: Type.String({ minLength: 1 }),
-          times: Type.Optional(Type.String()),
-          exact: Type.Optional(Type.Boolean()),
-        },
-        { additionalProperties: false },
-      ),
-    ),
+    closedObject({
+      type: Type.String({ minLength: 1 }),
+      path: Type.String({ minLength: 1 }),
+      times: Type.Optional(Type.String()),
+      exact: Type.Optional(Type.Boolean()),
+    }),
   ),
 };
 
@@ -103,12 +90,10 @@ export function isCovered({ fixed, secret }: Pick<Parameter, 'fixed' | 'secret'>
 }
 
 /** Whether requests of an endpoint are refused that have a parameter which it does not take, or none of `parameters`. */
-export const strictKey = configKey(
+export const strictKey = optionalKey(
   'apiOrEndpoint',
   'strictParameters',
-  Type.Optional(
-    Type.Boolean({ description: 'Refuses unknown parameters, and a body without "parameters"; default false' }),
-  ),
+  Type.Boolean({ description: 'Refuses unknown parameters, and a body without "parameters"; default false' }),
 );
 
 const FIELDS = ['type', 'path', 'times'] as const;
@@ -122,16 +107,16 @@ export function reservedParameters(
 }
 
 /** Read only: what stands at `settings.state`, whose schema all engines make together; absent or a text: state is kept in the process. */
-export const stateKey = configKey('settings', 'state', Type.Optional(Type.Unknown()));
+export const stateKey = optionalKey('settings', 'state', Type.Unknown());
 
 /** What stands at `settings.signer`, whose schema all kinds of signers make together; absent: the key of the environment. */
-export const signerKey = configKey('settings', 'signer', Type.Optional(Type.Unknown()));
+export const signerKey = optionalKey('settings', 'signer', Type.Unknown());
 
 /** Whether answers of an endpoint have a receipt. */
-export const receiptKey = configKey(
+export const receiptKey = optionalKey(
   'apiOrEndpoint',
   'receipt',
-  Type.Optional(Type.Boolean({ description: 'Answers carry a signed receipt of what was asked; default false' })),
+  Type.Boolean({ description: 'Answers carry a signed receipt of what was asked; default false' }),
 );
 
 /** Milliseconds of an upstream call when the API names no timeout. */

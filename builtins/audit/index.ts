@@ -1,8 +1,8 @@
 import { error } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
   ContextKey,
-  configKey,
   definePlugin,
   type Exchange,
   type Finding,
@@ -14,6 +14,7 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import { stateKey } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { lineOf } from './line.ts';
 import { FIELD, isForeign, RollingFile } from './rolling-file.ts';
@@ -22,7 +23,7 @@ import { Writer } from './writer.ts';
 const MAX_SIZE = 100 * 1024 * 1024;
 const KEEP = 365;
 
-const AuditSchema = Type.Object(
+const AuditSchema = closedObject(
   {
     path: Type.String({
       pattern: '[^/]$',
@@ -47,9 +48,9 @@ const AuditSchema = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'Records what was signed, for whom; default none' },
+  'Records what was signed, for whom; default none',
 );
-const auditKey = configKey('settings', 'audit', Type.Optional(AuditSchema));
+const auditKey = optionalKey('settings', 'audit', AuditSchema);
 
 /** Answers that a request came to, and whether its outcome is known. */
 interface Passed {

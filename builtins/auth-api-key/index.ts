@@ -19,6 +19,7 @@ import {
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/meters.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { headersKey, LimitHeaders, limitHeaderRefs, limitHeadersPart } from '../shared/limit-headers.ts';
 import { type KeyLimit, KeyLimits, type KeyTake, Limit, limitFault } from './limits.ts';
 
@@ -28,23 +29,17 @@ const refusals = {
   missing: () => new Refusal(401, 'Missing X-Api-Key header'),
   wrong: () => new Refusal(401, 'Invalid API key'),
 };
-const NamedKey = Type.Object(
-  {
-    name: Type.String({ pattern: '^[\\w.@-]{1,64}$', description: 'Whose key it is, for the log and the metrics' }),
-    key: Type.String({ minLength: 1 }),
-    rateLimit: Type.Optional(Limit),
-  },
-  { additionalProperties: false },
-);
-const schema = Type.Object(
-  {
-    keys: Type.Array(Type.Union([Type.String({ minLength: 1 }), NamedKey]), {
-      minItems: 1,
-      description: 'Keys that are accepted: texts, or mappings with the name of the client',
-    }),
-  },
-  { additionalProperties: false },
-);
+const NamedKey = closedObject({
+  name: Type.String({ pattern: '^[\\w.@-]{1,64}$', description: 'Whose key it is, for the log and the metrics' }),
+  key: Type.String({ minLength: 1 }),
+  rateLimit: Type.Optional(Limit),
+});
+const schema = closedObject({
+  keys: Type.Array(Type.Union([Type.String({ minLength: 1 }), NamedKey]), {
+    minItems: 1,
+    description: 'Keys that are accepted: texts, or mappings with the name of the client',
+  }),
+});
 type Key = Static<typeof schema>['keys'][number];
 
 function named(key: Key): Partial<Static<typeof NamedKey>> & { readonly key: string } {

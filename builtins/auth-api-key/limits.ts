@@ -1,19 +1,20 @@
 import { millisecondsSchema, type Services, type Static, Type } from '../../plugins-sdk/index.ts';
 import type { ClientBuckets, TokenTake } from '../../plugins-sdk/lib/bounded/token-buckets.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import type { Closable } from '../../plugins-sdk/state/state.ts';
 import { clientBuckets } from '../shared/client-buckets.ts';
 import { bucketState, type LimitState } from '../shared/limit-headers.ts';
 
 const count = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));
 
-export const Limit = Type.Object(
+export const Limit = closedObject(
   {
     window: Type.Optional(millisecondsSchema('Milliseconds in which max requests are allowed')),
     max: count('Requests per window'),
     perDay: count('Requests per calendar day, in UTC'),
     perMonth: count('Requests per calendar month, in UTC'),
   },
-  { additionalProperties: false, description: 'For all keys of that name together; default none' },
+  'For all keys of that name together; default none',
 );
 export type KeyLimit = Static<typeof Limit>;
 

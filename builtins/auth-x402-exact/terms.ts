@@ -1,6 +1,7 @@
 import { Check } from 'typebox/value';
 import { type AuthMethod, type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const whole = (description: string) => Type.String({ pattern: '^(?:0|[1-9][0-9]{0,77})$', description });
 const some = (description: string) => Type.String({ pattern: '^[1-9][0-9]{0,77}$', description });
@@ -20,7 +21,7 @@ const RuleSchema = Type.Union(
   ],
   { description: 'What one parameter adds' },
 );
-const TariffSchema = Type.Object(
+const TariffSchema = closedObject(
   {
     base: whole('A whole number in quotes: what every request costs'),
     per: Type.Record(Type.String(), RuleSchema, {
@@ -29,116 +30,110 @@ const TariffSchema = Type.Object(
     }),
     max: some('A whole number in quotes: what a request may cost at most, or is refused'),
   },
-  { additionalProperties: false, description: 'By parameters' },
+  'By parameters',
 );
 
-const PluginPriceSchema = Type.Object(
+const PluginPriceSchema = closedObject(
   {
     by: Type.String({ minLength: 1, description: 'Name of a price that a plugin has at the stage `price`' }),
     max: some('A whole number in quotes: above it the price is a fault of the plugin'),
   },
-  { additionalProperties: false, description: 'By a plugin' },
+  'By a plugin',
 );
 
-const AcceptSchema = Type.Object(
-  {
-    network: Type.String({
-      pattern: '^eip155:[1-9][0-9]{0,14}$',
-      description: 'Chain as CAIP-2 names it, such as eip155:8453',
+const AcceptSchema = closedObject({
+  network: Type.String({
+    pattern: '^eip155:[1-9][0-9]{0,14}$',
+    description: 'Chain as CAIP-2 names it, such as eip155:8453',
+  }),
+  asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
+  amount: Type.Union(
+    [
+      some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'),
+      TariffSchema,
+      PluginPriceSchema,
+    ],
+    {
+      description:
+        'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
+    },
+  ),
+  payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
+  extra: closedObject(
+    {
+      name: Type.String({ minLength: 1, description: 'Name of the EIP-712 domain of the token' }),
+      version: Type.String({ minLength: 1, description: 'Version of that domain' }),
+    },
+    'What wallets must know of the token to sign',
+  ),
+  maxTimeoutSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 10,
+      maximum: 86_400,
+      description: 'Seconds for which wallets make an authorisation valid; default 300',
     }),
-    asset: addressSchema('address of an ERC-20 token with EIP-3009, 0x and 40 hex digits'),
-    amount: Type.Union(
-      [
-        some('A whole number in quotes, of the smallest unit of the token: 10000 is 0.01 USDC'),
-        TariffSchema,
-        PluginPriceSchema,
-      ],
-      {
-        description:
-          'Price in the smallest unit of the token: an integer, {base, per, max} by parameters, or {by, max} by a plugin',
-      },
-    ),
-    payTo: addressSchema('address that is paid, 0x and 40 hex digits'),
-    extra: Type.Object(
-      {
-        name: Type.String({ minLength: 1, description: 'Name of the EIP-712 domain of the token' }),
-        version: Type.String({ minLength: 1, description: 'Version of that domain' }),
-      },
-      { additionalProperties: false, description: 'What wallets must know of the token to sign' },
-    ),
-    maxTimeoutSeconds: Type.Optional(
-      Type.Integer({
-        minimum: 10,
-        maximum: 86_400,
-        description: 'Seconds for which wallets make an authorisation valid; default 300',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+});
 export type Accept = Static<typeof AcceptSchema>;
 
 const UrlSchema = Type.String({ pattern: '^https?://', description: 'URL of the facilitator' });
 const HeadersSchema = Type.Record(Type.String(), Type.String(), {
   description: 'Sent on every request to the facilitator',
 });
-const CdpSchema = Type.Object(
+const CdpSchema = closedObject(
   {
     type: Type.Literal('cdp'),
     keyId: Type.String({ minLength: 1, description: 'Id of an API key of the Coinbase Developer Platform' }),
     keySecret: Type.String({ minLength: 1, description: 'Its secret; keep it in a variable' }),
   },
-  { additionalProperties: false, description: 'Signs a token for each request' },
+  'Signs a token for each request',
 );
-const FacilitatorSchema = Type.Object(
-  { url: UrlSchema, headers: Type.Optional(HeadersSchema), auth: Type.Optional(CdpSchema) },
-  { additionalProperties: false },
-);
+const FacilitatorSchema = closedObject({
+  url: UrlSchema,
+  headers: Type.Optional(HeadersSchema),
+  auth: Type.Optional(CdpSchema),
+});
 export type FacilitatorTerms = Static<typeof FacilitatorSchema>;
 
 /** One `auth` object of type `x402-exact`: what to pay, and who verifies and settles it. */
-export const TermsSchema = Type.Object(
-  {
-    facilitator: Type.Union(
-      [
-        UrlSchema,
-        FacilitatorSchema,
-        Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
-      ],
-      {
-        description:
-          'Who verifies and settles: a URL, {url, headers, auth}, or a list of these, the preferred one first',
-      },
-    ),
-    headers: Type.Optional(HeadersSchema),
-    publicUrl: Type.Optional(
-      Type.String({
-        pattern: '^https?://',
-        description:
-          'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
-      }),
-    ),
-    signIn: Type.Optional(
-      Type.Boolean({
-        description:
-          'Lets payers read what they have bought again, for an hour, by a signature of the paying wallet (sign-in-with-x); needs a public URL; default false',
-      }),
-    ),
-    price: Type.Optional(
-      Type.String({
-        pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',
-        description:
-          'What clients are told that it costs, such as 0.01 USD; tokens that are known to be dollars need none',
-      }),
-    ),
-    accepts: Type.Array(AcceptSchema, {
-      minItems: 1,
-      maxItems: 20,
-      description: 'What may be paid; a client chooses one',
+export const TermsSchema = closedObject({
+  facilitator: Type.Union(
+    [
+      UrlSchema,
+      FacilitatorSchema,
+      Type.Array(Type.Union([UrlSchema, FacilitatorSchema]), { minItems: 1, maxItems: 5 }),
+    ],
+    {
+      description: 'Who verifies and settles: a URL, {url, headers, auth}, or a list of these, the preferred one first',
+    },
+  ),
+  headers: Type.Optional(HeadersSchema),
+  publicUrl: Type.Optional(
+    Type.String({
+      pattern: '^https?://',
+      description:
+        'URL under which clients reach the service, told to wallets; default the first of settings.openapi.servers, else they are told the path only',
     }),
-  },
-  { additionalProperties: false },
-);
+  ),
+  signIn: Type.Optional(
+    Type.Boolean({
+      description:
+        'Lets payers read what they have bought again, for an hour, by a signature of the paying wallet (sign-in-with-x); needs a public URL; default false',
+    }),
+  ),
+  price: Type.Optional(
+    Type.String({
+      pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,18})? USD$',
+      description:
+        'What clients are told that it costs, such as 0.01 USD; tokens that are known to be dollars need none',
+    }),
+  ),
+  accepts: Type.Array(AcceptSchema, {
+    minItems: 1,
+    maxItems: 20,
+    description: 'What may be paid; a client chooses one',
+  }),
+});
 export type Terms = Static<typeof TermsSchema>;
 
 /** What is sold, and what is paid with: all of it stands in the config. */

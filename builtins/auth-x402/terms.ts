@@ -2,27 +2,25 @@ import { Check } from 'typebox/value';
 import { authPath, checkAddress, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
-export const TermsSchema = Type.Object(
-  {
-    network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
-    rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
-    token: addressSchema('address of an ERC-20 token, or the zero address for the native asset, 0x and 40 hex digits'),
-    amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
-    recipient: addressSchema('address that is paid, 0x and 40 hex digits'),
-    expiry: Type.Optional(millisecondsSchema('Milliseconds to pay; default 300000', { duration: 0 })),
-    confirmations: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1000,
-        description: 'Blocks that must hold the payment, its own and those on top of it; default 1',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const TermsSchema = closedObject({
+  network: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Chain id (EIP-155)' }),
+  rpc: Type.String({ pattern: '^https?://', description: 'URL of a JSON-RPC node of that chain' }),
+  token: addressSchema('address of an ERC-20 token, or the zero address for the native asset, 0x and 40 hex digits'),
+  amount: Type.String({ pattern: '^[1-9][0-9]{0,77}$', description: 'Integer in the smallest unit of the token' }),
+  recipient: addressSchema('address that is paid, 0x and 40 hex digits'),
+  expiry: Type.Optional(millisecondsSchema('Milliseconds to pay; default 300000', { duration: 0 })),
+  confirmations: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'Blocks that must hold the payment, its own and those on top of it; default 1',
+    }),
+  ),
+});
 export type Terms = Static<typeof TermsSchema>;
 
 /** Milliseconds that a client has to pay where the terms name no `expiry`. */

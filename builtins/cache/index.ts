@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { warning } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   addAnswerHeaders,
   ContextKey,
-  configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -23,24 +23,23 @@ import type { Flight } from '../../plugins-sdk/kernel.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi/part.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { CacheEntries } from './entries.ts';
 import { ReplicaAnswers } from './replicas.ts';
 import { collapsed, described, hit, missed, stale } from './status.ts';
 
-const cacheKey = configKey(
+const cacheKey = optionalKey(
   'apiOrEndpoint',
   'cache',
-  Type.Optional(
-    Type.Object(
-      {
-        maxAge: millisecondsSchema('Milliseconds that an answer is kept'),
-        staleIfError: Type.Optional(
-          millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
-        ),
-      },
-      { additionalProperties: false, description: 'Keeps signed answers, in sync mode; default none' },
-    ),
+  closedObject(
+    {
+      maxAge: millisecondsSchema('Milliseconds that an answer is kept'),
+      staleIfError: Type.Optional(
+        millisecondsSchema('Milliseconds after that for which it stands in where the upstream fails; default none'),
+      ),
+    },
+    'Keeps signed answers, in sync mode; default none',
   ),
 );
 

@@ -1,6 +1,6 @@
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type AskedResponse,
-  configKey,
   definePlugin,
   type Exchange,
   type HttpResponse,
@@ -14,10 +14,10 @@ import { isFit, isOpen } from './endpoint.ts';
 import { describedRoutes } from './openapi.ts';
 import { refusalBody, refusals } from './refusals.ts';
 
-const ccipReadKey = configKey(
+const ccipReadKey = optionalKey(
   'settings',
   'ccipRead',
-  Type.Optional(Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' })),
+  Type.Boolean({ description: 'Answers contracts at /ccip, by ERC-3668 (CCIP-Read); default false' }),
 );
 
 /** Bytes of a body, as of a request to an endpoint. */

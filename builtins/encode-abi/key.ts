@@ -1,20 +1,20 @@
-import { configKey, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { Type } from '../../plugins-sdk/index.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 /** What others read as `keys.encoding`, with all that is to be said of it. */
-export const encodingKey = configKey(
+export const encodingKey = optionalKey(
   'endpoint',
   'encoding',
-  Type.Optional(
-    Type.Object(
-      {
-        type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
-        path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
-        times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
-        exact: Type.Optional(
-          Type.Boolean({ description: 'Refuses a number that its integer type would cut, such as 0.5; default false' }),
-        ),
-      },
-      { additionalProperties: false, description: 'What is extracted and ABI-encoded; without it the JSON is signed' },
-    ),
+  closedObject(
+    {
+      type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
+      path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
+      times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+      exact: Type.Optional(
+        Type.Boolean({ description: 'Refuses a number that its integer type would cut, such as 0.5; default false' }),
+      ),
+    },
+    'What is extracted and ABI-encoded; without it the JSON is signed',
   ),
 );

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { configKey, definePlugin, type HttpResponse, type Static, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { definePlugin, type HttpResponse, type Static, Type } from '../../plugins-sdk/index.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 import { pageData } from './data.ts';
 import { publicEndpoint } from './endpoint.ts';
@@ -7,43 +9,35 @@ import { isLocal, operatorRoute } from './operator.ts';
 import { pageReply } from './reply.ts';
 
 /** The origin goes into the Content Security Policy, where nothing of it may end a directive. */
-const Operator = Type.Object(
-  {
-    url: Type.String({
-      pattern: '^https?://[A-Za-z0-9.-]+(?::\\d{1,5})?(?:/[^?#\\s]*)?$',
-      description: 'The base of another service with the same endpoints',
-    }),
-    signer: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'The address that signs there' }),
-  },
-  { additionalProperties: false },
-);
-const Options = Type.Object(
-  {
-    operators: Type.Optional(
-      Type.Array(Operator, {
-        minItems: 1,
-        maxItems: 20,
-        description: 'Others whom the page asks, too, to show how far the answers are apart',
-      }),
-    ),
-    operatorToken: Type.Optional(
-      Type.String({
-        minLength: 16,
-        description: 'Lets whoever has it ask upstreams on the page, on this machine alone, without keys of clients',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-const explorerKey = configKey(
-  'settings',
-  'explorer',
-  Type.Optional(
-    Type.Union([Type.Boolean(), Options], {
-      description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
+const Operator = closedObject({
+  url: Type.String({
+    pattern: '^https?://[A-Za-z0-9.-]+(?::\\d{1,5})?(?:/[^?#\\s]*)?$',
+    description: 'The base of another service with the same endpoints',
+  }),
+  signer: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'The address that signs there' }),
+});
+const Options = closedObject({
+  operators: Type.Optional(
+    Type.Array(Operator, {
+      minItems: 1,
+      maxItems: 20,
+      description: 'Others whom the page asks, too, to show how far the answers are apart',
     }),
   ),
+  operatorToken: Type.Optional(
+    Type.String({
+      minLength: 16,
+      description: 'Lets whoever has it ask upstreams on the page, on this machine alone, without keys of clients',
+    }),
+  ),
+});
+
+const explorerKey = optionalKey(
+  'settings',
+  'explorer',
+  Type.Union([Type.Boolean(), Options], {
+    description: 'Serves a page at / that shows the endpoints, calls them and checks signatures; default false',
+  }),
 );
 
 /** A package holds the page ready-made; a source tree makes it, once for all reloads of a process. */

@@ -1,9 +1,9 @@
 import { Parse } from 'typebox/value';
 import { checkAddress, error, isHeaderValue } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type Address,
   type CheckContext,
-  configKey,
   definePlugin,
   type Endpoint,
   type EndpointDraft,
@@ -20,6 +20,7 @@ import { addressSchema, keys } from '../../plugins-sdk/keys.ts';
 import { checksumAddress } from '../../plugins-sdk/lib/eth/hex.ts';
 import { ethers } from '../../plugins-sdk/lib/process/lazy.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { Pool } from './pool.ts';
@@ -36,43 +37,36 @@ const widths = {
   euint256: 256,
 } as const satisfies Record<string, Bits>;
 
-const encryptKey = configKey(
+const encryptKey = optionalKey(
   'endpoint',
   'encrypt',
-  Type.Optional(
-    Type.Object(
-      {
-        type: Type.Enum(['euint8', 'euint16', 'euint32', 'euint64', 'euint128', 'euint256'], {
-          description: 'The value must fit',
-        }),
-        contract: addressSchema('address of the contract that ingests the ciphertext, 0x and 40 hex digits'),
-      },
-      { additionalProperties: false, description: 'FHE-encrypts the encoded integer; requires settings.fhe' },
-    ),
+  closedObject(
+    {
+      type: Type.Enum(['euint8', 'euint16', 'euint32', 'euint64', 'euint128', 'euint256'], {
+        description: 'The value must fit',
+      }),
+      contract: addressSchema('address of the contract that ingests the ciphertext, 0x and 40 hex digits'),
+    },
+    'FHE-encrypts the encoded integer; requires settings.fhe',
   ),
 );
 
 function url(description: string) {
   return Type.String({ pattern: '^https?://', description });
 }
-const RelayerSchema = Type.Object(
-  {
-    network: Type.Enum(['sepolia', 'mainnet'], { description: 'Chain of the contracts' }),
-    rpcUrl: url('URL of a JSON-RPC node of that chain'),
-    verifier: addressSchema('address of the contract that will call the consumer, 0x and 40 hex digits'),
-    apiKey: Type.Optional(Type.String({ description: 'Key of the relayer' })),
-    relayerUrl: Type.Optional(url('URL of a relayer; default that of the network')),
-    timeout: Type.Optional(millisecondsSchema('Milliseconds for an encryption; default 60000')),
-  },
-  { additionalProperties: false },
-);
+const RelayerSchema = closedObject({
+  network: Type.Enum(['sepolia', 'mainnet'], { description: 'Chain of the contracts' }),
+  rpcUrl: url('URL of a JSON-RPC node of that chain'),
+  verifier: addressSchema('address of the contract that will call the consumer, 0x and 40 hex digits'),
+  apiKey: Type.Optional(Type.String({ description: 'Key of the relayer' })),
+  relayerUrl: Type.Optional(url('URL of a relayer; default that of the network')),
+  timeout: Type.Optional(millisecondsSchema('Milliseconds for an encryption; default 60000')),
+});
 type Relayer = Static<typeof RelayerSchema>;
-const relayerKey = configKey(
+const relayerKey = optionalKey(
   'settings',
   'fhe',
-  Type.Optional(
-    Type.Union([Type.Literal('none'), RelayerSchema], { description: 'Relayer of FHE encryptions; default none' }),
-  ),
+  Type.Union([Type.Literal('none'), RelayerSchema], { description: 'Relayer of FHE encryptions; default none' }),
 );
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -81,18 +75,15 @@ function failed(reason: string): Refusal {
   return new Refusal(502, 'FHE encryption failed', { reason, failureClass: 'encode' });
 }
 
-const OwnSchema = Type.Object(
-  {
-    workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
-    queue: Type.Integer({ minimum: 0, maximum: 1000, default: 4, description: 'Values that may wait for a worker' }),
-    lifetime: millisecondsSchema('Milliseconds after which a worker is replaced and fetches the keys again', {
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      default: 3_600_000,
-    }),
-  },
-  { additionalProperties: false },
-);
+const OwnSchema = closedObject({
+  workers: Type.Integer({ minimum: 1, maximum: 64, default: 1, description: 'Encryptions at the same time' }),
+  queue: Type.Integer({ minimum: 0, maximum: 1000, default: 4, description: 'Values that may wait for a worker' }),
+  lifetime: millisecondsSchema('Milliseconds after which a worker is replaced and fetches the keys again', {
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 3_600_000,
+  }),
+});
 
 function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] {
   const encrypt = encryptKey.of(endpoint);

@@ -1,49 +1,39 @@
 import { error } from '../../plugins-sdk/checks.ts';
-import {
-  type CheckContext,
-  configKey,
-  type Endpoint,
-  type Finding,
-  type Static,
-  Type,
-} from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { type CheckContext, type Endpoint, type Finding, type Static, Type } from '../../plugins-sdk/index.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import { nameOf } from '../../plugins-sdk/openapi/components.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { detailsOf } from '../shared/discovery.ts';
 
 function names(description: string) {
   return Type.Optional(Type.Array(Type.String(), { minItems: 1, description }));
 }
 
-const Settings = Type.Object(
-  {
-    path: Type.Optional(
-      Type.String({ pattern: '^(/[A-Za-z0-9._~-]+)+$', description: 'Where clients reach it; default /mcp' }),
-    ),
-    include: names('The only endpoints that are tools, as api/endpoint; default all'),
-    exclude: names('Endpoints that are no tools, as api/endpoint; default none'),
-    instructions: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 5000, description: 'What models should know of the tools' }),
-    ),
-    hosts: Type.Optional(
-      Type.Array(Type.String({ pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])$' }), {
-        minItems: 1,
-        description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-export type McpSettings = Static<typeof Settings>;
-
-export const mcpKey = configKey(
-  'settings',
-  'mcp',
-  Type.Optional(
-    Type.Union([Type.Boolean(), Settings], {
-      description: 'Serves the endpoints to agents as tools, by the Model Context Protocol; default false',
+const Settings = closedObject({
+  path: Type.Optional(
+    Type.String({ pattern: '^(/[A-Za-z0-9._~-]+)+$', description: 'Where clients reach it; default /mcp' }),
+  ),
+  include: names('The only endpoints that are tools, as api/endpoint; default all'),
+  exclude: names('Endpoints that are no tools, as api/endpoint; default none'),
+  instructions: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 5000, description: 'What models should know of the tools' }),
+  ),
+  hosts: Type.Optional(
+    Type.Array(Type.String({ pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])$' }), {
+      minItems: 1,
+      description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
     }),
   ),
+});
+export type McpSettings = Static<typeof Settings>;
+
+export const mcpKey = optionalKey(
+  'settings',
+  'mcp',
+  Type.Union([Type.Boolean(), Settings], {
+    description: 'Serves the endpoints to agents as tools, by the Model Context Protocol; default false',
+  }),
 );
 
 type Config = Readonly<Record<string, unknown>>;

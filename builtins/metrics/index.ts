@@ -1,7 +1,7 @@
 import { checkHost, error, warning } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
-  configKey,
   definePlugin,
   type Finding,
   type HttpResponse,
@@ -10,28 +10,27 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { probes } from '../shared/probes.ts';
 import { Failures } from './failures.ts';
 import type { Recorder } from './recorder.ts';
 import { MetricsServer } from './server.ts';
 import { Traffic } from './traffic.ts';
 
-const metricsKey = configKey(
+const metricsKey = optionalKey(
   'settings',
   'metrics',
-  Type.Optional(
-    Type.Object(
-      {
-        port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one' }),
-        host: Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
-      },
-      { additionalProperties: false, description: 'Serves metrics at GET /metrics on a port of its own; default none' },
-    ),
+  closedObject(
+    {
+      port: Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one' }),
+      host: Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
+    },
+    'Serves metrics at GET /metrics on a port of its own; default none',
   ),
 );
 /** Read only. */
-const servicePort = configKey('server', 'port', Type.Optional(Type.Number()));
-const serviceHost = configKey('server', 'host', Type.Optional(Type.String()));
+const servicePort = optionalKey('server', 'port', Type.Number());
+const serviceHost = optionalKey('server', 'host', Type.String());
 
 /** Prometheus's text format. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };

@@ -1,4 +1,4 @@
-import { type ConfigKey, configKey, Type } from '../../plugins-sdk/config-key.ts';
+import { type ConfigKey, optionalKey, Type } from '../../plugins-sdk/config-key.ts';
 import { clientIp } from '../../plugins-sdk/context-keys.ts';
 import { ContextKey, type Exchange, type Refusal } from '../../plugins-sdk/kernel.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
@@ -34,17 +34,13 @@ export class Attempts {
   readonly #drawn: ContextKey<TokenTake>;
 
   constructor({ path, what, max: most, name, refusal }: AttemptsOptions) {
-    const window = configKey(
+    const window = optionalKey(
       'server',
       `${path}.window`,
-      Type.Optional(millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${DEFAULT_WINDOW_MS}`)),
+      millisecondsSchema(`Milliseconds in which max ${what} are allowed; default ${DEFAULT_WINDOW_MS}`),
     );
     const description = `Payment ${what} per window; default ${most}`;
-    const max = configKey(
-      'server',
-      `${path}.max`,
-      Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description })),
-    );
+    const max = optionalKey('server', `${path}.max`, Type.Integer({ minimum: 1, maximum: 1_000_000_000, description }));
     this.keys = [window, max];
     this.#limitIn = (config) => ({ max: max.in(config) ?? most, window: window.in(config) ?? DEFAULT_WINDOW_MS });
     this.#name = name;

@@ -1,58 +1,51 @@
-import { configKey, type Endpoint, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 /** Whether crawlers and agents are told of the service. */
-export const discoveryKey = configKey(
+export const discoveryKey = optionalKey(
   'settings',
   'discovery',
-  Type.Optional(
-    Type.Boolean({
-      description:
-        'Catalogues are told of what is sold: /.well-known/x402, /llms.txt, and x402 payments; true: of every endpoint at /llms.txt; default what is sold',
-    }),
-  ),
+  Type.Boolean({
+    description:
+      'Catalogues are told of what is sold: /.well-known/x402, /llms.txt, and x402 payments; true: of every endpoint at /llms.txt; default what is sold',
+  }),
 );
 
 /** Printable ASCII, of the length that catalogues take. */
 export const CATALOGUE_TEXT = '^[\\x20-\\x7e]{1,32}$';
 
-export const tagsKey = configKey(
+export const tagsKey = optionalKey(
   'api',
   'tags',
-  Type.Optional(
-    Type.Array(Type.String({ pattern: CATALOGUE_TEXT }), {
-      maxItems: 5,
-      uniqueItems: true,
-      description: 'Words under which catalogues list what the API sells; 32 characters of ASCII each',
-    }),
-  ),
+  Type.Array(Type.String({ pattern: CATALOGUE_TEXT }), {
+    maxItems: 5,
+    uniqueItems: true,
+    description: 'Words under which catalogues list what the API sells; 32 characters of ASCII each',
+  }),
 );
 
-const Details = Type.Object(
-  {
-    title: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'What the service is called' })),
-    description: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 5000, description: 'What clients should know of it; CommonMark' }),
-    ),
-    version: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
-    ),
-    servers: Type.Optional(
-      Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$' }), {
-        minItems: 1,
-        description: 'URLs at which clients reach it; default where the document is',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
-export const openapiKey = configKey(
-  'settings',
-  'openapi',
-  Type.Optional(
-    Type.Union([Type.Boolean(), Details], {
-      description: 'Describes the endpoints at GET /openapi.json, perhaps in words of yours; default false',
+const Details = closedObject({
+  title: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'What the service is called' })),
+  description: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 5000, description: 'What clients should know of it; CommonMark' }),
+  ),
+  version: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
+  ),
+  servers: Type.Optional(
+    Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$' }), {
+      minItems: 1,
+      description: 'URLs at which clients reach it; default where the document is',
     }),
   ),
+});
+export const openapiKey = optionalKey(
+  'settings',
+  'openapi',
+  Type.Union([Type.Boolean(), Details], {
+    description: 'Describes the endpoints at GET /openapi.json, perhaps in words of yours; default false',
+  }),
 );
 
 /** What the operator says of the service. */

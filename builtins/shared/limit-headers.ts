@@ -1,15 +1,14 @@
-import { ContextKey, configKey, type Exchange, refTo, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { ContextKey, type Exchange, refTo, Type } from '../../plugins-sdk/index.ts';
 
 /** Of the plugin `rate-limit`; others only read it. */
-export const headersKey = configKey(
+export const headersKey = optionalKey(
   'server',
   'rateLimit.headers',
-  Type.Optional(
-    Type.Boolean({
-      description:
-        'Whether responses say what is left of a limit (RateLimit, RateLimit-Policy); default true where max or window is set, and for keys with a rateLimit',
-    }),
-  ),
+  Type.Boolean({
+    description:
+      'Whether responses say what is left of a limit (RateLimit, RateLimit-Policy); default true where max or window is set, and for keys with a rateLimit',
+  }),
 );
 
 /** What one limit says of one client. */

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { type Finding, Type } from '../../plugins-sdk/index.ts';
 import type { Parameter } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { compileSchema } from '../../plugins-sdk/schema/compile.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { errorAt } from '../../plugins-sdk/schema/finding.ts';
@@ -23,21 +24,18 @@ const text = Type.Optional(Type.String());
 const any = Type.Optional(Type.Unknown());
 
 /** The keywords of JSON Schema (draft 2020-12) that a schema may have; what stands in inner schemas is looked at by itself. */
-const Keywords = Type.Object(
-  {
-    ...{ type: Type.Optional(Type.Union([type, Type.Array(type, { minItems: 1 })])), enum: list, const: any },
-    ...{ pattern: Type.Optional(Type.String({ maxLength: LONGEST_PATTERN })), minLength: count, maxLength: count },
-    ...{ minimum: number, maximum: number, exclusiveMinimum: number, exclusiveMaximum: number },
-    multipleOf: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-    ...{ items: any, prefixItems: list, minItems: count, maxItems: count },
-    properties: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    required: Type.Optional(Type.Array(Type.String())),
-    ...{ additionalProperties: any, minProperties: count, maxProperties: count },
-    ...{ anyOf: list, oneOf: list, allOf: list },
-    ...{ title: text, description: text, examples: list },
-  },
-  { additionalProperties: false },
-);
+const Keywords = closedObject({
+  ...{ type: Type.Optional(Type.Union([type, Type.Array(type, { minItems: 1 })])), enum: list, const: any },
+  ...{ pattern: Type.Optional(Type.String({ maxLength: LONGEST_PATTERN })), minLength: count, maxLength: count },
+  ...{ minimum: number, maximum: number, exclusiveMinimum: number, exclusiveMaximum: number },
+  multipleOf: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  ...{ items: any, prefixItems: list, minItems: count, maxItems: count },
+  properties: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  required: Type.Optional(Type.Array(Type.String())),
+  ...{ additionalProperties: any, minProperties: count, maxProperties: count },
+  ...{ anyOf: list, oneOf: list, allOf: list },
+  ...{ title: text, description: text, examples: list },
+});
 
 const INNER = new Set(['items', 'additionalProperties']);
 const LISTS = new Set(['prefixItems', 'anyOf', 'oneOf', 'allOf']);

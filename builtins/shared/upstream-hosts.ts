@@ -1,18 +1,17 @@
-import { configKey, type Endpoint, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { type Endpoint, Type } from '../../plugins-sdk/index.ts';
 import { baseUrl } from '../../plugins-sdk/keys.ts';
 
 /** Of the plugin `upstream-mirrors`; others only read it. */
-export const mirrorsKey = configKey(
+export const mirrorsKey = optionalKey(
   'api',
   'mirrors',
-  Type.Optional(
-    Type.Array(Type.String(), {
-      minItems: 1,
-      maxItems: 10,
-      uniqueItems: true,
-      description: 'Base URLs that are asked where the one before fails; they get the same headers. Default none',
-    }),
-  ),
+  Type.Array(Type.String(), {
+    minItems: 1,
+    maxItems: 10,
+    uniqueItems: true,
+    description: 'Base URLs that are asked where the one before fails; they get the same headers. Default none',
+  }),
 );
 
 /** The base URLs of an API without a slash at the end: its own, then its mirrors. */

@@ -1,28 +1,25 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { error, warning } from '../../plugins-sdk/checks.ts';
-import { configKey, type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
+import { type Endpoint, type EndpointDraft, type Finding, Type } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Meters } from '../../plugins-sdk/meters.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 
 /** With what an upstream and its token endpoint are reached over https. */
-export const tlsKey = configKey(
+export const tlsKey = optionalKey(
   'api',
   'tls',
-  Type.Optional(
-    Type.Object(
-      {
-        cert: pem('Certificate that the service shows, in PEM, with those that lead to its authority'),
-        key: pem('Private key of that certificate, in PEM; keep it in a variable'),
-        ca: pem('Authorities that the upstream must have its certificate of, in PEM, in place of those of Node.js'),
-      },
-      {
-        additionalProperties: false,
-        description: 'Of https, where the upstream wants or has a certificate of its own',
-      },
-    ),
+  closedObject(
+    {
+      cert: pem('Certificate that the service shows, in PEM, with those that lead to its authority'),
+      key: pem('Private key of that certificate, in PEM; keep it in a variable'),
+      ca: pem('Authorities that the upstream must have its certificate of, in PEM, in place of those of Node.js'),
+    },
+    'Of https, where the upstream wants or has a certificate of its own',
   ),
 );
 

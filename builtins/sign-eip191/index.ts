@@ -1,9 +1,9 @@
 import { error, warning } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { Dependency } from '../../plugins-sdk/dependency.ts';
 import {
   type Behaviour,
   type CheckContext,
-  configKey,
   type Definition,
   definePlugin,
   type Endpoint,
@@ -28,14 +28,12 @@ import type { SignerInUse, Signing } from '../../plugins-sdk/signing/signers.ts'
 import { describeSigning } from './openapi.ts';
 import { RemoteSigner, signingMeters } from './remote-signer.ts';
 
-const signaturesKey = configKey(
+const signaturesKey = optionalKey(
   'apiOrEndpoint',
   'signatures',
-  Type.Optional(
-    Type.Boolean({
-      description: 'Answers carry "signatures": that of the signer and that of settings.signer.next; default false',
-    }),
-  ),
+  Type.Boolean({
+    description: 'Answers carry "signatures": that of the signer and that of settings.signer.next; default false',
+  }),
 );
 
 /** Of the next signer: what would make it no step to another one, or is never seen. */

@@ -1,15 +1,13 @@
 import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const text = (description: string) => Type.String({ minLength: 1, description });
-export const Schema = Type.Object(
-  {
-    module: text('The PKCS#11 library of the HSM, a .so file; relative to the config file'),
-    token: text('Label of the token'),
-    label: text('Label of the key pair (CKA_LABEL)'),
-    pin: text('PIN of the user of the token, from a variable'),
-  },
-  { additionalProperties: false },
-);
+export const Schema = closedObject({
+  module: text('The PKCS#11 library of the HSM, a .so file; relative to the config file'),
+  token: text('Label of the token'),
+  label: text('Label of the key pair (CKA_LABEL)'),
+  pin: text('PIN of the user of the token, from a variable'),
+});
 export type Config = Static<typeof Schema>;
 type Setting = keyof Config;
 export type Library = typeof import('pkcs11js');

@@ -1,35 +1,28 @@
 import { createSecureContext } from 'node:tls';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
-
-const closed = { additionalProperties: false };
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 const pem = (description: string) => Type.Optional(Type.String({ pattern: '-----BEGIN ', description }));
 
-const TlsSchema = Type.Object(
-  {
-    ca: pem('Certificates of those who sign its certificate, PEM; default those of Node.js'),
-    cert: pem('Certificate that is shown to the server, PEM'),
-    key: pem('Key of that certificate, PEM'),
-    servername: Type.Optional(Type.String({ minLength: 1, description: 'Name in its certificate; default the host' })),
-  },
-  closed,
-);
+const TlsSchema = closedObject({
+  ca: pem('Certificates of those who sign its certificate, PEM; default those of Node.js'),
+  cert: pem('Certificate that is shown to the server, PEM'),
+  key: pem('Key of that certificate, PEM'),
+  servername: Type.Optional(Type.String({ minLength: 1, description: 'Name in its certificate; default the host' })),
+});
 
-export const RedisSchema = Type.Object(
-  {
-    url: Type.String({
-      pattern: '^rediss?://[^\\s/?#]+(?:/[0-9]{0,5})?$',
-      description: 'redis://host:port/database, or rediss:// for TLS',
-    }),
-    prefix: Type.Optional(Type.String({ description: 'Begin of all keys; default sdp:' })),
-    tls: Type.Optional(
-      Type.Union([Type.Literal(true), TlsSchema], { description: 'TLS as with rediss://, and its certificates' }),
-    ),
-    username: Type.Optional(Type.String({ minLength: 1, description: 'User of the ACL; default that of the URL' })),
-    password: Type.Optional(Type.String({ minLength: 1, description: 'Password; default that of the URL' })),
-  },
-  closed,
-);
+export const RedisSchema = closedObject({
+  url: Type.String({
+    pattern: '^rediss?://[^\\s/?#]+(?:/[0-9]{0,5})?$',
+    description: 'redis://host:port/database, or rediss:// for TLS',
+  }),
+  prefix: Type.Optional(Type.String({ description: 'Begin of all keys; default sdp:' })),
+  tls: Type.Optional(
+    Type.Union([Type.Literal(true), TlsSchema], { description: 'TLS as with rediss://, and its certificates' }),
+  ),
+  username: Type.Optional(Type.String({ minLength: 1, description: 'User of the ACL; default that of the URL' })),
+  password: Type.Optional(Type.String({ minLength: 1, description: 'Password; default that of the URL' })),
+});
 export type RedisConfig = Static<typeof RedisSchema>;
 
 /** A server, as the config names it. */

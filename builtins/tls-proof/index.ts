@@ -1,7 +1,7 @@
 import { checkAddress, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
-  configKey,
   createHttpClient,
   definePlugin,
   type Endpoint,
@@ -13,47 +13,38 @@ import {
   Type,
 } from '../../plugins-sdk/index.ts';
 import { AddressSchema, keys } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { checkProof, NoProof, type ReclaimProof, type ResponseMatch } from './claim.ts';
 import { askGateway, type Gateway } from './gateway.ts';
 import { openApiPart } from './openapi.ts';
 
-const matchesKey = configKey(
+const matchesKey = optionalKey(
   'endpoint',
   'responseMatches',
-  Type.Optional(
-    Type.Array(
-      Type.Object(
-        {
-          type: Type.Literal('regex', { description: 'The only kind' }),
-          value: Type.String({ minLength: 1, description: 'Regular expression, perhaps with named groups' }),
-        },
-        { additionalProperties: false },
-      ),
-      { description: 'Patterns that an attestor must find in the upstream answer; without them there is no proof' },
-    ),
+  Type.Array(
+    closedObject({
+      type: Type.Literal('regex', { description: 'The only kind' }),
+      value: Type.String({ minLength: 1, description: 'Regular expression, perhaps with named groups' }),
+    }),
+    { description: 'Patterns that an attestor must find in the upstream answer; without them there is no proof' },
   ),
 );
-const proofKey = configKey(
+const proofKey = optionalKey(
   'settings',
   'proof',
-  Type.Optional(
-    Type.Union(
-      [
-        Type.Literal('none'),
-        Type.Object(
-          {
-            type: Type.Literal('reclaim', { description: 'The only kind' }),
-            gatewayUrl: Type.String({ pattern: '^https?://', description: 'URL of the gateway, http or https' }),
-            timeout: Type.Optional(millisecondsSchema('Milliseconds for a proof; default 30000')),
-            attestors: Type.Optional(
-              Type.Array(AddressSchema, { minItems: 1, description: 'Who may attest; without it anyone' }),
-            ),
-          },
-          { additionalProperties: false },
+  Type.Union(
+    [
+      Type.Literal('none'),
+      closedObject({
+        type: Type.Literal('reclaim', { description: 'The only kind' }),
+        gatewayUrl: Type.String({ pattern: '^https?://', description: 'URL of the gateway, http or https' }),
+        timeout: Type.Optional(millisecondsSchema('Milliseconds for a proof; default 30000')),
+        attestors: Type.Optional(
+          Type.Array(AddressSchema, { minItems: 1, description: 'Who may attest; without it anyone' }),
         ),
-      ],
-      { description: 'TLS proofs of upstream answers; default none' },
-    ),
+      }),
+    ],
+    { description: 'TLS proofs of upstream answers; default none' },
   ),
 );
 

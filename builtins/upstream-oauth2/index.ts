@@ -1,7 +1,7 @@
 import { apiPath, declaredParameters, error, warning } from '../../plugins-sdk/checks.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
-  configKey,
   createHttpClient,
   definePlugin,
   type EndpointDraft,
@@ -9,7 +9,6 @@ import {
   isRefusal,
   type Services,
   type Taps,
-  Type,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
@@ -20,7 +19,7 @@ import { isBelow } from '../shared/upstream-hosts.ts';
 import { tlsKey } from '../shared/upstream-tls.ts';
 import { Settings, Token } from './token.ts';
 
-const oauth2 = configKey('api', 'oauth2', Type.Optional(Settings));
+const oauth2 = optionalKey('api', 'oauth2', Settings);
 
 const isAuthorization = (name: string) => name.toLowerCase() === 'authorization';
 

@@ -1,9 +1,10 @@
 import type { TokenEndpointResponse } from 'oauth4webapi';
 import { classOfRequest, classOfStatus } from '../../plugins-sdk/failure-class.ts';
 import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
-export const Settings = Type.Object(
+export const Settings = closedObject(
   {
     tokenUrl: Type.String({ description: 'Token endpoint; https, or http on loopback' }),
     clientId: Type.String({ minLength: 1 }),
@@ -15,11 +16,7 @@ export const Settings = Type.Object(
       }),
     ),
   },
-  {
-    additionalProperties: false,
-    description:
-      'Calls the upstream with a token of OAuth 2.0, by client credentials (RFC 6749, section 4.4); default none',
-  },
+  'Calls the upstream with a token of OAuth 2.0, by client credentials (RFC 6749, section 4.4); default none',
 );
 
 /** Bytes of an answer of the token endpoint. */

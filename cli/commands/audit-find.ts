@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../../config/index.ts';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import { optionalKey, Type } from '../../plugins-sdk/config-key.ts';
 import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
 import { rotatedFiles } from '../../plugins-sdk/lib/files/rotated.ts';
 import { millisecondsOf } from '../../plugins-sdk/schema/duration.ts';
@@ -14,7 +14,7 @@ import { complain, print } from '../terminal.ts';
 import { codeOf, escapeUnprintable } from '../text.ts';
 
 /** Read only. */
-const pathKey = configKey('settings', 'audit.path', Type.Optional(Type.String()));
+const pathKey = optionalKey('settings', 'audit.path', Type.String());
 
 /** What the options take, and how to say so. */
 const SHAPES = {

@@ -9,53 +9,44 @@ import { readConfigFile } from '../../config/yaml.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 
-const closed = { additionalProperties: false };
 const AnyJson = Type.Unsafe<Json>(Type.Unknown());
 const AnyBlock = Type.Record(Type.String(), Type.Unknown());
 
-const RecordSchema = Type.Object(
-  {
-    endpoint: Type.Optional(
-      Type.Object(
-        {
-          api: Type.Optional(Type.String({ minLength: 1 })),
-          name: Type.Optional(Type.String({ minLength: 1 })),
-          mode: Type.Optional(Type.String()),
-          auth: Type.Optional(
-            Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true }), { minItems: 1 }),
-          ),
-          encoding: Type.Optional(keys.encoding.schema),
-          own: Type.Optional(AnyBlock),
-          shared: Type.Optional(AnyBlock),
-        },
-        closed,
+const RecordSchema = closedObject({
+  endpoint: Type.Optional(
+    closedObject({
+      api: Type.Optional(Type.String({ minLength: 1 })),
+      name: Type.Optional(Type.String({ minLength: 1 })),
+      mode: Type.Optional(Type.String()),
+      auth: Type.Optional(
+        Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true }), { minItems: 1 }),
       ),
+      encoding: Type.Optional(keys.encoding.schema),
+      own: Type.Optional(AnyBlock),
+      shared: Type.Optional(AnyBlock),
+    }),
+  ),
+  parameters: Type.Optional(Type.Record(Type.String(), AnyJson)),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  ip: Type.Optional(Type.String()),
+  response: Type.Optional(
+    closedObject({ data: AnyJson, status: Type.Optional(Type.Integer({ minimum: 200, maximum: 299 })) }),
+  ),
+  data: Type.Optional(
+    Type.Unsafe<`0x${string}`>(
+      Type.String({ pattern: '^0x(?:[0-9a-fA-F]{2})*$', description: '0x and hex digits of whole bytes' }),
     ),
-    parameters: Type.Optional(Type.Record(Type.String(), AnyJson)),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-    ip: Type.Optional(Type.String()),
-    response: Type.Optional(
-      Type.Object({ data: AnyJson, status: Type.Optional(Type.Integer({ minimum: 200, maximum: 299 })) }, closed),
-    ),
-    data: Type.Optional(
-      Type.Unsafe<`0x${string}`>(
-        Type.String({ pattern: '^0x(?:[0-9a-fA-F]{2})*$', description: '0x and hex digits of whole bytes' }),
-      ),
-    ),
-    error: Type.Optional(
-      Type.Object(
-        {
-          status: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
-          message: Type.Optional(Type.String()),
-        },
-        closed,
-      ),
-    ),
-  },
-  closed,
-);
+  ),
+  error: Type.Optional(
+    closedObject({
+      status: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
+      message: Type.Optional(Type.String()),
+    }),
+  ),
+});
 
 /**
  * A request as a client sent it, and what the upstream answered; every member has a default.

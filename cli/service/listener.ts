@@ -1,5 +1,5 @@
 import { checkHost, warning } from '../../plugins-sdk/checks.ts';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
+import { optionalKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { ConnectionLimits } from '../../plugins-sdk/connection-limits.ts';
 import { type Definition, definePlugin, type Finding } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/index.ts';
@@ -8,58 +8,50 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import { MOST_WORKERS } from '../workers/count.ts';
 import { descriptorLimit } from './descriptors.ts';
 
-const portKey = configKey(
+const portKey = optionalKey(
   'server',
   'port',
-  Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one; default 3000' })),
+  Type.Integer({ minimum: 0, maximum: 65_535, description: 'Port; 0 takes a free one; default 3000' }),
 );
-const hostKey = configKey(
+const hostKey = optionalKey(
   'server',
   'host',
-  Type.Optional(Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' })),
+  Type.String({ minLength: 1, description: 'Address to listen on; default 127.0.0.1' }),
 );
-const maxKey = configKey(
+const maxKey = optionalKey(
   'server',
   'connections.max',
-  Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000,
-      description:
-        'Connections of clients; default 16384, and at most three quarters of the file descriptors that are left',
-    }),
-  ),
+  Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    description:
+      'Connections of clients; default 16384, and at most three quarters of the file descriptors that are left',
+  }),
 );
-const perAddressKey = configKey(
+const perAddressKey = optionalKey(
   'server',
   'connections.perAddress',
-  Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000,
-      description: 'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
-    }),
-  ),
+  Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Connections of one client address; default a quarter of max, all of it with trustForwardedFor',
+  }),
 );
-const drainDelayKey = configKey(
+const drainDelayKey = optionalKey(
   'server',
   'drainDelay',
-  Type.Optional(
-    millisecondsSchema(
-      'Milliseconds, at most 10m, for which requests are still accepted after SIGTERM, with /ready 503; default 250',
-      { minimum: 0, maximum: 600_000 },
-    ),
+  millisecondsSchema(
+    'Milliseconds, at most 10m, for which requests are still accepted after SIGTERM, with /ready 503; default 250',
+    { minimum: 0, maximum: 600_000 },
   ),
 );
-const workersKey = configKey(
+const workersKey = optionalKey(
   'server',
   'workers',
-  Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MOST_WORKERS, description: 'Processes that serve together; default 1' }),
-  ),
+  Type.Integer({ minimum: 1, maximum: MOST_WORKERS, description: 'Processes that serve together; default 1' }),
 );
 /** Read only. */
-const callsKey = configKey('settings', 'maxConcurrentApiCalls', Type.Optional(Type.Number()));
+const callsKey = optionalKey('settings', 'maxConcurrentApiCalls', Type.Number());
 
 type Config = Readonly<Record<string, unknown>>;
 

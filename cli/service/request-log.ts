@@ -1,14 +1,13 @@
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { failureClassOf } from '../../plugins-sdk/failure-class.ts';
 import {
   ContextKey,
   clientIp,
   clientName,
-  configKey,
   definePlugin,
   type Exchange,
   type Log,
   millisecondsSchema,
-  Type,
 } from '../../plugins-sdk/index.ts';
 import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
 import { signedFacts } from '../../plugins-sdk/results/answers.ts';
@@ -17,10 +16,10 @@ import { round, Timeline } from './timeline.ts';
 /** The part of its budget from which on a plugin is worth a line. */
 const SLOW = 0.5;
 
-const slowKey = configKey(
+const slowKey = optionalKey(
   'settings',
   'log.slow',
-  Type.Optional(millisecondsSchema('Requests that take longer get a warning with where the time went; default none')),
+  millisecondsSchema('Requests that take longer get a warning with where the time went; default none'),
 );
 
 /** How requests are logged. */

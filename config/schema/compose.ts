@@ -3,9 +3,10 @@ import type { Definition, Finding } from '../../plugins-sdk/define.ts';
 import { modesOf } from '../../plugins-sdk/host/modes.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, withMembers } from '../../plugins-sdk/schema/close.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Claims, plugin } from './claims.ts';
-import { closed, type KeyTree, keyTrees, type Level } from './key-tree.ts';
+import { type KeyTree, keyTrees, type Level } from './key-tree.ts';
 import { PluginsSchema } from './plugin-entry.ts';
 
 /** The schema of a whole config file. */
@@ -33,54 +34,43 @@ export function compose(definitions: readonly Definition[]): Composed {
   const state = stateSchema(definitions, claims);
   const signer = claims.isFree(SIGNER) ? undefined : signerSchema(definitions, claims);
   const api = apiSchema(trees, modes, auth === undefined ? {} : { auth: Type.Optional(auth) });
-  const schema = Type.Object(
-    {
-      version: Type.Literal('1.0', { description: 'Version of the format of this file' }),
-      ...trees.root.members('optional'),
-      server: Type.Optional(
-        Type.Object(trees.server.members('optional'), { ...closed, description: 'Where and for whom it listens' }),
+  const schema = closedObject({
+    version: Type.Literal('1.0', { description: 'Version of the format of this file' }),
+    ...trees.root.members('optional'),
+    server: Type.Optional(closedObject(trees.server.members('optional'), 'Where and for whom it listens')),
+    settings: Type.Optional(
+      closedObject(
+        {
+          ...trees.settings.members('optional'),
+          ...(state === undefined ? {} : { state: Type.Optional(state) }),
+          ...(signer === undefined ? {} : { signer: Type.Optional(signer) }),
+          plugins: Type.Optional(PluginsSchema),
+        },
+        'What applies to all APIs',
       ),
-      settings: Type.Optional(
-        Type.Object(
-          {
-            ...trees.settings.members('optional'),
-            ...(state === undefined ? {} : { state: Type.Optional(state) }),
-            ...(signer === undefined ? {} : { signer: Type.Optional(signer) }),
-            plugins: Type.Optional(PluginsSchema),
-          },
-          { ...closed, description: 'What applies to all APIs' },
-        ),
-      ),
-      apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
-    },
-    closed,
-  );
+    ),
+    apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
+  });
   return { schema, findings: claims.findings };
 }
 
 function apiSchema(trees: Readonly<Record<Level, KeyTree>>, modes: string[], shared: TProperties): TSchema {
   const name = { minLength: 1, maxLength: NAME_LENGTH };
-  const endpoint = Type.Object(
-    {
-      name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
-      description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
-      ...(modes.length === 0
-        ? {}
-        : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
-      ...shared,
-      ...trees.endpoint.members('as declared'),
-    },
-    closed,
-  );
-  return Type.Object(
-    {
-      name: Type.String({ ...name, description: 'Human-readable, unique' }),
-      ...shared,
-      ...trees.api.members('as declared'),
-      endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
-    },
-    closed,
-  );
+  const endpoint = closedObject({
+    name: Type.String({ ...name, description: 'Human-readable, unique within the API' }),
+    description: Type.Optional(Type.String({ description: 'For clients and editors; no effect on requests' })),
+    ...(modes.length === 0
+      ? {}
+      : { mode: Type.Optional(Type.Enum(modes, { description: 'How the answer travels; default sync' })) }),
+    ...shared,
+    ...trees.endpoint.members('as declared'),
+  });
+  return closedObject({
+    name: Type.String({ ...name, description: 'Human-readable, unique' }),
+    ...shared,
+    ...trees.api.members('as declared'),
+    endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may ask for' }),
+  });
 }
 
 /** The schemas of single blocks, an endpoint's own and its API's, in which nothing of what plugins own is required. */
@@ -88,7 +78,7 @@ export function blockSchemas(definitions: readonly Definition[]): Readonly<Recor
   const { api, endpoint } = keyTrees(definitions, new Claims());
   const names = ['name', 'description', 'mode', 'auth', 'endpoints'];
   const frame = Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]));
-  const block = (tree: KeyTree) => Type.Object({ ...frame, ...tree.members('optional') }, closed);
+  const block = (tree: KeyTree) => closedObject({ ...frame, ...tree.members('optional') });
   return { own: block(endpoint), shared: block(api) };
 }
 

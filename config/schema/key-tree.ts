@@ -2,11 +2,10 @@ import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ConfigKey } from '../../plugins-sdk/config-key.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { close } from '../../plugins-sdk/schema/close.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { type Claims, plugin } from './claims.ts';
 
 export type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint';
-
-export const closed = { additionalProperties: false };
 
 export function keyTrees(definitions: readonly Definition[], claims: Claims): Record<Level, KeyTree> {
   const tree = (level: string) =>
@@ -78,7 +77,7 @@ export class KeyTree {
       return [key, presence === 'optional' ? Type.Optional(schema) : schema];
     });
     const branches = [...this.#branches].map(([key, branch]): [string, TSchema] => {
-      return [key, Type.Optional(Type.Object(branch.members(presence), closed))];
+      return [key, Type.Optional(closedObject(branch.members(presence)))];
     });
     return Object.fromEntries([...leaves, ...branches]);
   }

@@ -1,40 +1,35 @@
 import { type Static, Type } from 'typebox';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
+import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 
 /** One entry of `settings.plugins`. */
-export const PluginEntrySchema = Type.Object(
-  {
-    source: Type.String({
-      minLength: 1,
-      description: 'Path of a .ts, .mts, .js or .mjs module relative to this file, a package name, or builtin:<name>',
-    }),
-    timeout: Type.Optional(
-      // What a hook computes may well take a few milliseconds only.
-      millisecondsSchema('Milliseconds per request for all its hooks; default 1000', { duration: 0 }),
+export const PluginEntrySchema = closedObject({
+  source: Type.String({
+    minLength: 1,
+    description: 'Path of a .ts, .mts, .js or .mjs module relative to this file, a package name, or builtin:<name>',
+  }),
+  timeout: Type.Optional(
+    // What a hook computes may well take a few milliseconds only.
+    millisecondsSchema('Milliseconds per request for all its hooks; default 1000', { duration: 0 }),
+  ),
+  config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
+  isolate: Type.Optional(
+    Type.Union(
+      [
+        Type.Boolean(),
+        closedObject({
+          memory: Type.Integer({
+            minimum: 64,
+            maximum: 65_536,
+            description: 'MiB that the process may take; default 128',
+          }),
+        }),
+      ],
+      { description: 'Whether it runs in a process of its own, which its budget can end; default false' },
     ),
-    config: Type.Optional(Type.Unknown({ description: 'What the plugin asks for; its own schema checks it' })),
-    isolate: Type.Optional(
-      Type.Union(
-        [
-          Type.Boolean(),
-          Type.Object(
-            {
-              memory: Type.Integer({
-                minimum: 64,
-                maximum: 65_536,
-                description: 'MiB that the process may take; default 128',
-              }),
-            },
-            { additionalProperties: false },
-          ),
-        ],
-        { description: 'Whether it runs in a process of its own, which its budget can end; default false' },
-      ),
-    ),
-    enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),
-  },
-  { additionalProperties: false },
-);
+  ),
+  enabled: Type.Optional(Type.Boolean({ description: 'false leaves a built-in plugin out; default true' })),
+});
 
 export type PluginEntry = Static<typeof PluginEntrySchema>;
 

@@ -1,4 +1,4 @@
-import { type ConfigKey, configKey, Type } from '../config-key.ts';
+import { type ConfigKey, optionalKey } from '../config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../define.ts';
 import { withKeys } from '../hooks/context.ts';
 import type { Endpoint } from '../kernel.ts';
@@ -7,7 +7,7 @@ import { withDefaults } from '../schema/defaults.ts';
 
 /** The config keys of a simple plugin: each may stand at an API and, overriding it, at an endpoint. */
 export function configKeysOf(keys: EndpointKeys): readonly ConfigKey[] {
-  return Object.entries(keys).map(([name, schema]) => configKey('apiOrEndpoint', name, Type.Optional(schema)));
+  return Object.entries(keys).map(([name, schema]) => optionalKey('apiOrEndpoint', name, schema));
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -5,20 +5,18 @@ import { addressSchema, signerKey } from '../keys.ts';
 import { type Address, checksumAddress } from '../lib/eth/hex.ts';
 import { isReadableOnTheWay } from '../lib/http/plain-http.ts';
 import { type HttpTarget, httpTarget } from '../lib/http/target.ts';
+import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 
 /** Settings of a signer that is asked over HTTP. */
-export const HttpSignerSchema = Type.Object(
-  {
-    url: Type.String({
-      pattern: '^https?://',
-      description: 'URL of the signer; a user name and password in it are sent as basic authentication',
-    }),
-    address: addressSchema('The account that signs'),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
-  },
-  { additionalProperties: false },
-);
+export const HttpSignerSchema = closedObject({
+  url: Type.String({
+    pattern: '^https?://',
+    description: 'URL of the signer; a user name and password in it are sent as basic authentication',
+  }),
+  address: addressSchema('The account that signs'),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
+});
 /** The values of {@link HttpSignerSchema}, as the `open` of a signer type gets them. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 

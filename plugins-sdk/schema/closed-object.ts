@@ -1,0 +1,6 @@
+import { type TObject, type TProperties, Type } from 'typebox';
+
+/** Schema of a mapping that has these members and no others. */
+export function closedObject<P extends TProperties>(members: P, description?: string): TObject<P> {
+  return Type.Object(members, { additionalProperties: false, ...(description !== undefined && { description }) });
+}
