@@ -16,6 +16,7 @@ import { strictKey } from '../plugins-sdk/keys.ts';
 import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
 import { isFiniteJson } from '../plugins-sdk/lib/json/numbers.ts';
+import { isRecord } from '../plugins-sdk/lib/json/value.ts';
 import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
 
@@ -122,10 +123,6 @@ function parse(text: string): unknown {
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** What a body says, the same for all who send it: nobody can change it. */
 interface Said {
   readonly parameters: Parameters;
@@ -138,9 +135,9 @@ interface Said {
 function read(bytes: Buffer): Said {
   const text = decode(bytes);
   const body = text === '' ? {} : parse(text);
-  if (!isObject(body)) throw answers.bodyNotObject();
+  if (!isRecord(body)) throw answers.bodyNotObject();
   const { parameters = {} } = body;
-  if (!isObject(parameters)) throw answers.parametersNotObject();
+  if (!isRecord(parameters)) throw answers.parametersNotObject();
   const given = frozen(parameters as Parameters);
   const inexact = MAY_BE_INEXACT.test(text) ? inexactIn(text) : undefined;
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), inexact };

@@ -18,6 +18,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import { addressOfPublicKey } from '../plugins-sdk/lib/eth/eip191.ts';
 import type { HttpTarget } from '../plugins-sdk/lib/http/target.ts';
+import { jsonIn } from '../plugins-sdk/lib/json/value.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;
@@ -62,12 +63,7 @@ async function ask(client: HttpClient, { url, headers }: HttpTarget, { path, ...
 }
 
 function parseKeys(text: string): string[] {
-  let keys: unknown;
-  try {
-    keys = JSON.parse(text);
-  } catch {
-    keys = undefined;
-  }
+  const keys = jsonIn(text);
   if (!Array.isArray(keys)) throw new Error('the list of keys is no JSON array');
   return keys.filter((key): key is string => typeof key === 'string' && PUBLIC_KEY.test(key));
 }

@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util';
 import { closest, distance } from 'fastest-levenshtein';
 
-/** An option of a command, such as `-c, --config <file>`. */
+/** An option of a command. */
 export interface OptionSpec {
+  /** As help and errors show it, such as `-c, --config <file>`. */
+  readonly flags: string;
   readonly short?: string;
   readonly long: string;
   /** What to call its value in texts; without it the option is a switch. */
@@ -11,6 +13,16 @@ export interface OptionSpec {
   /** Whether it can be given more than once. */
   readonly many?: boolean;
   readonly description: string;
+}
+
+/** @param flags as help shows them; without a value in angle brackets it is a switch. */
+export function option(
+  flags: string,
+  description: string,
+  more: Pick<OptionSpec, 'required' | 'many'> = {},
+): OptionSpec {
+  const [, short, long = '', value] = /^(?:-(\w), )?--([\w-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
+  return { flags, long, description, ...(short && { short }), ...(value && { value }), ...more };
 }
 
 /** What a user got wrong on the command line. */
@@ -39,11 +51,6 @@ export interface Given {
   /** The values of an option that can be given more than once, in order. */
   all(name: string): readonly string[];
   flag(name: string): boolean;
-}
-
-/** The option as help and errors show it. */
-export function flags({ short, long, value }: OptionSpec): string {
-  return `${short === undefined ? '' : `-${short}, `}--${long}${value === undefined ? '' : ` <${value}>`}`;
 }
 
 /**
@@ -88,11 +95,11 @@ export function checkOptions(given: readonly GivenOption[], specs: readonly Opti
     const spec = specs.find(({ long }) => long === option.name);
     if (spec === undefined) throw new UsageError(`unknown option "${option.typed}"${didYouMean(option.typed, specs)}`);
     const before = values.get(spec.long) ?? [];
-    if (before.length > 0 && !spec.many) throw new UsageError(`option ${flags(spec)} is given more than once`);
+    if (before.length > 0 && !spec.many) throw new UsageError(`option ${spec.flags} is given more than once`);
     values.set(spec.long, [...before, readValue(option, spec)]);
   }
   const missing = specs.find(({ long, required }) => required && !values.has(long));
-  if (missing !== undefined) throw new UsageError(`missing required option ${flags(missing)}`);
+  if (missing !== undefined) throw new UsageError(`missing required option ${missing.flags}`);
   return {
     value: (name) => {
       const [value] = values.get(name) ?? [];
@@ -107,12 +114,12 @@ export function checkOptions(given: readonly GivenOption[], specs: readonly Opti
 
 function readValue(option: GivenOption, spec: OptionSpec): string {
   if (spec.value === undefined) {
-    if (option.value !== undefined) throw new UsageError(`option ${flags(spec)} takes no value`);
+    if (option.value !== undefined) throw new UsageError(`option ${spec.flags} takes no value`);
     return '';
   }
   const { value, inline } = option;
   const swallowed = !inline && value !== undefined && value.length > 1 && value.startsWith('-');
-  if (value === undefined || value === '' || swallowed) throw new UsageError(`option ${flags(spec)} needs a value`);
+  if (value === undefined || value === '' || swallowed) throw new UsageError(`option ${spec.flags} needs a value`);
   return value;
 }
 

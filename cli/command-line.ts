@@ -1,4 +1,4 @@
-import { checkOptions, flags, type OptionSpec, readWords, suggestion, UsageError, type Words } from './arguments.ts';
+import { checkOptions, type OptionSpec, option, readWords, suggestion, UsageError, type Words } from './arguments.ts';
 import { type CommandSpec, commands, json } from './commands/table.ts';
 import { withJsonOutput } from './json-output.ts';
 import { packageVersion } from './surroundings.ts';
@@ -7,8 +7,8 @@ import { align } from './text.ts';
 
 const NAME = 'signed-data-proxy';
 
-const help: OptionSpec = { short: 'h', long: 'help', description: 'Display this message' };
-const version: OptionSpec = { short: 'v', long: 'version', description: 'Display the version' };
+const help = option('-h, --help', 'Display this message');
+const version = option('-v, --version', 'Display the version');
 const everywhere = [help, version];
 
 /**
@@ -102,7 +102,7 @@ async function showHelp(group: string, chosen: CommandSpec | undefined): Promise
     if (chosen === undefined && group !== '' && !spec.name.startsWith(`${group} `)) continue;
     const name = chosen === undefined && group !== '' ? spec.name.slice(group.length + 1) : spec.name;
     const command = cli.command(name, spec.description).usage(usage(name, spec));
-    for (const option of spec.options) command.option(flags(option), option.description);
+    for (const { flags, description } of spec.options) command.option(flags, description);
     if (spec === chosen) cli.matchedCommand = command;
   }
   cli.version(packageVersion());

@@ -5,3 +5,7 @@ export interface Log {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
+
+const nothing = () => undefined;
+/** For what is looked at without a service. */
+export const silentLog: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };

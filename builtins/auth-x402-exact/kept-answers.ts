@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
 import { type Exchange, type Log, Refusal, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { StateUnreadable, type Taken } from '../../plugins-sdk/state/area.ts';
 import { idOf, type Payment } from './payload.ts';
 
@@ -99,12 +99,8 @@ export class KeptAnswers {
 
 /** @throws StateUnreadable */
 function boughtIn(text: string, key: string): Bought {
-  try {
-    const bought: unknown = JSON.parse(text);
-    if (isRecord(bought)) return bought as unknown as Bought;
-  } catch {
-    // Nothing that was written here.
-  }
+  const bought = jsonIn(text);
+  if (isRecord(bought)) return bought as unknown as Bought;
   throw new StateUnreadable(`x402-exact identifiers ${key}`);
 }
 

@@ -1,4 +1,5 @@
 import { type StateArea, StateUnavailable } from '../../plugins-sdk/index.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { StateUnreadable } from '../../plugins-sdk/state/area.ts';
 
 /** What all who share the payments know of them. Times are epoch milliseconds, lives milliseconds. */
@@ -66,18 +67,10 @@ const isLife = (past: Partial<LedgerTerms['past'][number]> | null) => isTime(pas
 
 /** @throws StateUnreadable for what nobody here wrote. */
 function parse(text: string): LedgerTerms {
-  const { began, life, past } = membersOf(text);
+  const { began, life, past }: Partial<LedgerTerms> = Object(jsonIn(text));
   if (!isTime(began) || !isTime(life) || !Array.isArray(past) || !past.every(isLife))
     throw new StateUnreadable('x402:ledger');
   return { began, life, past };
-}
-
-function membersOf(text: string): Partial<LedgerTerms> {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
-  }
 }
 
 /** Milliseconds after its block for which a payment can be known not to have been redeemed before; below 0: never. */

@@ -8,6 +8,7 @@ import {
   type Services,
 } from '../../plugins-sdk/index.ts';
 import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';
 import { type EndpointTool, META } from './tools.ts';
@@ -46,14 +47,6 @@ function headersOf({ headers }: Exchange, { _meta }: ToolCall, credentials: Serv
   }
 }
 
-function objectIn(json: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(json));
-  } catch {
-    return {};
-  }
-}
-
 function headerOf({ headers }: AskedResponse, name: string): string | undefined {
   return Object.entries(headers).find(([sent]) => sent.toLowerCase() === name)?.[1];
 }
@@ -62,13 +55,15 @@ function headerOf({ headers }: AskedResponse, name: string): string | undefined 
 function resultOf(response: AskedResponse, { verification }: EndpointTool, answer: AnswerText): CallToolResult {
   const { status, body } = response;
   const settlement = headerOf(response, 'payment-response');
-  const paid = settlement !== undefined && { [SETTLEMENT]: objectIn(Buffer.from(settlement, 'base64').toString()) };
+  const paid = settlement !== undefined && {
+    [SETTLEMENT]: Object(jsonIn(Buffer.from(settlement, 'base64').toString())),
+  };
   if (status === 200) {
     const _meta = { [`${META}/verification`]: verification, ...paid };
     const { text, structuredContent } = answer.put(body);
     return { content: [{ type: 'text', text }], structuredContent, _meta };
   }
-  const said = objectIn(body);
+  const said: Readonly<Record<string, unknown>> = Object(jsonIn(body));
   const retryAfter = Number(headerOf(response, 'retry-after'));
   const refused = { status, ...(retryAfter >= 0 && { retryAfter }) };
   const isTerms = status === 402;

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 
 /** A key with what stands under it, or nothing, and the end of that in epoch milliseconds, if it has one. */
 export type Change = readonly [key: string, value: string | null, expiresAt: number | null];
@@ -57,11 +58,8 @@ export const BEGIN = header.length + mark(0).length;
 function parse(bytes: Buffer): { readonly synced: number; readonly content: unknown } | undefined {
   if (bytes.toString('latin1', 0, 9) !== `${hex(crc32(bytes.subarray(9)))} `) return undefined;
   const [, synced = '', json = ''] = /^(\d+) (.*)$/s.exec(bytes.toString('utf8', 9)) ?? [];
-  try {
-    return { synced: Number(synced), content: JSON.parse(json) };
-  } catch {
-    return undefined;
-  }
+  const content = jsonIn(json);
+  return content === undefined ? undefined : { synced: Number(synced), content };
 }
 
 function isChange(value: unknown): value is Change {

@@ -2,6 +2,7 @@ import { type Address, type Hex, isHex, keccak256, toHex } from '../../plugins-s
 import { recoverTextSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
+import { isRecord } from '../../plugins-sdk/lib/json/value.ts';
 
 /** What an attestor vouches for, in the names of Reclaim's protocol. */
 type Claim = {
@@ -85,12 +86,8 @@ function ensure(condition: boolean, reason: string): asserts condition {
 }
 
 function membersOf(value: unknown, name: string): Members {
-  ensure(isMembers(value), `${name} is no object`);
+  ensure(isRecord(value), `${name} is no object`);
   return value;
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function claimOf(value: unknown): Claim {

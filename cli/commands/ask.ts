@@ -1,7 +1,5 @@
-import { loadConfig } from '../../config/index.ts';
 import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
-import { createHttpClient, type HttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import {
   askMany,
   calldataFor,
@@ -11,16 +9,15 @@ import {
   QuorumError,
 } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
+import { httpGet } from '../http-get.ts';
 import { printJson } from '../json-output.ts';
-import { definitions } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
-import { parameterOf } from './ask-options.ts';
+import { givenConfig } from './given-config.ts';
+import { parameterOf } from './param-option.ts';
 
 /** The exit code where fewer answers were good than had to be. */
 const TOO_FEW = 2;
-const ANSWER_TIMEOUT_MS = 5000;
 /** Bytes of a document of thousands of endpoints. */
 const MAX_DOCUMENT = 16 * 1024 * 1024;
 /** Parts of a hundredth in which the spread is shown. */
@@ -72,44 +69,34 @@ async function endpointIdOf(given: Given, operators: readonly Operator[], k: num
   if (isBytes32(endpoint)) return endpoint;
   if (!endpoint.includes('/'))
     throw new UsageError('option --endpoint <id|name> must be 0x and 64 hex digits, or <api>/<endpoint>');
-  const path = given.optional('config');
-  if (path === undefined) return agreedId(endpoint, operators, k);
-  const file = userPath(path);
-  const env = await readEnvironment(given.optional('env'));
-  const { endpoints } = await loadConfig({ file, env, builtins: definitions(), allowUnset: true });
+  if (given.optional('config') === undefined) return agreedId(endpoint, operators, k);
+  const { endpoints, file } = await givenConfig(given);
   const found = endpoints.find(({ api, name }) => `${api}/${name}` === endpoint);
   if (found === undefined) throw new Error(`${file}: there is no endpoint ${endpoint}`);
   return found.id;
 }
 
 async function agreedId(endpoint: string, operators: readonly Operator[], k: number): Promise<string> {
-  const client = createHttpClient();
-  try {
-    const said = await Promise.all(
-      operators.map(async ({ url }) => ({ url, id: await idAt(client, url, endpoint).catch(() => undefined) })),
-    );
-    const known = said.filter(({ id }) => id !== undefined);
-    const [id = '', ...others] = new Set(known.map((each) => each.id));
-    if (others.length > 0) {
-      const list = known.map((each) => `${each.url} ${each.id}`).join(', ');
-      throw new Error(`${endpoint}: the operators have different specifications of it: give the ID of one: ${list}`);
-    }
-    if (known.length >= k) return id;
-    throw new Error(
-      `${endpoint}: ${known.length} operators say its ID at /openapi.json, and ${k} have to: give the ID, or a config file that has it (-c)`,
-    );
-  } finally {
-    await client.close();
+  const said = await Promise.all(
+    operators.map(async ({ url }) => ({ url, id: await idAt(url, endpoint).catch(() => undefined) })),
+  );
+  const known = said.filter(({ id }) => id !== undefined);
+  const [id = '', ...others] = new Set(known.map((each) => each.id));
+  if (others.length > 0) {
+    const list = known.map((each) => `${each.url} ${each.id}`).join(', ');
+    throw new Error(`${endpoint}: the operators have different specifications of it: give the ID of one: ${list}`);
   }
+  if (known.length >= k) return id;
+  throw new Error(
+    `${endpoint}: ${known.length} operators say its ID at /openapi.json, and ${k} have to: give the ID, or a config file that has it (-c)`,
+  );
 }
 
 /** What a service that describes itself says. */
-async function idAt(client: HttpClient, base: string, endpoint: string): Promise<string | undefined> {
+async function idAt(base: string, endpoint: string): Promise<string | undefined> {
   const url = `${base.replace(/\/+$/, '')}/openapi.json`;
-  const { status, body } = await client.request({
-    ...{ method: 'GET', url, timeout: ANSWER_TIMEOUT_MS, maxBytes: MAX_DOCUMENT },
-  });
-  const document: unknown = status === 200 ? JSON.parse(body.toString()) : undefined;
+  const { status, text } = await httpGet(url, MAX_DOCUMENT);
+  const document = status === 200 ? jsonIn(text) : undefined;
   if (!isRecord(document) || !isRecord(document.paths)) return undefined;
   const isIt = (path: unknown) => isRecord(path) && isRecord(path.post) && path.post.summary === endpoint;
   const [path = ''] = Object.entries(document.paths).find(([, about]) => isIt(about)) ?? [];

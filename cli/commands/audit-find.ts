@@ -1,17 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { loadConfig } from '../../config/index.ts';
 import { optionalKey, Type } from '../../plugins-sdk/config-key.ts';
 import { linesOf } from '../../plugins-sdk/lib/files/lines.ts';
 import { rotatedFiles } from '../../plugins-sdk/lib/files/rotated.ts';
+import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { millisecondsOf } from '../../plugins-sdk/schema/duration.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type Given, UsageError } from '../arguments.ts';
-import { definitions } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
+import { userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { codeOf, escapeUnprintable } from '../text.ts';
+import { givenConfig } from './given-config.ts';
 
 /** Read only. */
 const pathKey = optionalKey('settings', 'audit.path', Type.String());
@@ -96,18 +95,9 @@ function lineIn(bytes: Buffer, { texts, matches }: Filter): string | typeof DAMA
   if (bytes[0] !== OPEN || bytes.at(-1) !== CLOSE) return DAMAGED;
   if (!texts.every((text) => bytes.includes(text))) return undefined;
   const text = bytes.toString();
-  const line = parsed(text);
-  if (line === undefined) return DAMAGED;
+  const line = jsonIn(text);
+  if (!isRecord(line)) return DAMAGED;
   return matches(line) ? text : undefined;
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const line: unknown = JSON.parse(text);
-    return isRecord(line) ? line : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** @throws UsageError before anything is read. */
@@ -158,8 +148,7 @@ async function readPath(given: Given): Promise<string> {
     throw new UsageError('one of --config <file> and --path <file> is needed: it says which record to look in');
   }
   if (file === undefined) return userPath(path ?? '');
-  const env = await readEnvironment(given.optional('env'));
-  const loaded = await loadConfig({ file: userPath(file), env, builtins: definitions(), allowUnset: true });
+  const loaded = await givenConfig(given);
   const named = pathKey.in(loaded.config);
   if (named === undefined) throw new Error(`${file}: settings.audit is not set, so that nothing is recorded`);
   return resolve(dirname(loaded.file), named);

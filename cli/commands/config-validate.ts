@@ -1,23 +1,15 @@
-import { loadConfig, locatedLine } from '../../config/index.ts';
+import { locatedLine } from '../../config/index.ts';
 import type { Given } from '../arguments.ts';
 import { findingJson, printJson } from '../json-output.ts';
-import { definitions } from '../service/index.ts';
 import { workersOf } from '../service/listener.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { escapeUnprintable } from '../text.ts';
 import { checkTogether } from '../workers/rules.ts';
+import { givenConfig } from './given-config.ts';
 
-/** Checks a config file: endpoint IDs go to stdout, warnings to stderr. A variable may be unset where its value is not needed. */
+/** Checks a config file: endpoint IDs go to stdout, warnings to stderr. */
 export async function validateConfig(given: Given): Promise<number> {
-  const file = userPath(given.value('config'));
-  const env = await readEnvironment(given.optional('env'));
-  const loaded = await loadConfig({
-    file,
-    env,
-    builtins: definitions(),
-    allowUnset: true,
-  });
+  const loaded = await givenConfig(given);
   const { endpoints, explained } = loaded;
   const warnings = [...loaded.warnings, ...(workersOf(loaded.config) > 1 ? checkTogether(loaded) : [])];
   const texts = new Map(explained.map(({ endpoint, text }) => [endpoint, text]));

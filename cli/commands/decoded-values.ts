@@ -1,10 +1,8 @@
-import { loadConfig } from '../../config/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { areElementary, type Decoded, decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import type { Verification } from '../../verify/index.ts';
 import { type Given, UsageError } from '../arguments.ts';
-import { definitions } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
+import { givenConfig } from './given-config.ts';
 
 /** A value of an answer, and what the endpoint has multiplied it by. */
 interface DecodedValue extends Decoded {
@@ -59,11 +57,8 @@ function givenTypes(given: Given): Encoding | undefined {
 }
 
 async function configuredEncoding(given: Given, source: string, id: string): Promise<Encoding | undefined> {
-  const path = given.optional('config');
-  if (path === undefined) return undefined;
-  const file = userPath(path);
-  const env = await readEnvironment(given.optional('env'));
-  const { endpoints } = await loadConfig({ file, env, builtins: definitions(), allowUnset: true });
+  if (given.optional('config') === undefined) return undefined;
+  const { endpoints, file } = await givenConfig(given);
   const endpoint = endpoints.find((each) => each.id === id.toLowerCase());
   if (endpoint === undefined)
     throw new Error(`${source}: the response is of endpoint ${id}, which ${file} does not have`);

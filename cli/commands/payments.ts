@@ -1,9 +1,9 @@
 import type { Log } from '../../plugins-sdk/log.ts';
 import { type Given, UsageError } from '../arguments.ts';
 import { operate } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
+import { givenService } from './given-config.ts';
 
 const BYTES_32 = /^0x[0-9a-fA-F]{64}$/;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
@@ -40,9 +40,7 @@ function idOf(text: string): string {
 }
 
 async function ask(given: Given, name: string, words: Readonly<Record<string, string>>): Promise<number> {
-  const file = userPath(given.value('config'));
-  const env = await readEnvironment(given.optional('env'));
-  const results = await operate({ file, env }, { name, words }, stderrLog());
+  const results = await operate(await givenService(given), { name, words }, stderrLog());
   if (results.length === 0 && words.id !== undefined)
     throw new Error(
       `nothing is known of ${words.id}${words.payer ? ` by ${words.payer}` : ''}: look for it in the log`,

@@ -2,15 +2,13 @@ import { stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { describeService } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
+import { givenService } from './given-config.ts';
 
 /** Prints every stage in order, what happens when it fails, who taps it with which budget; the routes; who observes. */
 export async function printPlugins(given: Given): Promise<number> {
-  const file = userPath(given.value('config'));
-  const env = await readEnvironment(given.optional('env'));
-  const described = await describeService({ file, env });
+  const described = await describeService(await givenService(given));
   if (given.flag('json')) await printJson({ ok: true, ...pluginJson(described) });
   else await print(`${pluginTable(described).join('\n')}\n`);
   return 0;

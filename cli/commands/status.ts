@@ -1,14 +1,14 @@
 import { readSettings } from '../../config/index.ts';
-import { createHttpClient, RequestFailure } from '../../plugins-sdk/lib/http/client/index.ts';
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { RequestFailure } from '../../plugins-sdk/lib/http/client/index.ts';
+import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { type Given, UsageError } from '../arguments.ts';
+import { ANSWER_TIMEOUT_MS, httpGet } from '../http-get.ts';
 import { serviceUrl } from '../identity/health.ts';
 import { printJson } from '../json-output.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
 
-const ANSWER_TIMEOUT_MS = 5000;
 /** Bytes: a hundred workers show less. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const EXAMPLE_PORT = 9464;
@@ -45,19 +45,14 @@ async function statusUrl(given: Given): Promise<string> {
 }
 
 async function shownAt(url: string): Promise<readonly unknown[]> {
-  const client = createHttpClient();
   try {
-    const { status, body } = await client.request({
-      ...{ method: 'GET', url, timeout: ANSWER_TIMEOUT_MS, maxBytes: MAX_BYTES },
-    });
-    const processes = status === 200 ? processesIn(body.toString()) : undefined;
-    if (processes !== undefined) return processes;
+    const { status, text } = await httpGet(url, MAX_BYTES);
+    const { processes }: { readonly processes?: unknown } = Object(status === 200 ? jsonIn(text) : undefined);
+    if (Array.isArray(processes)) return processes;
     throw new Error(`${url}: answers with status ${status} and no status: is it the port of a service's metrics?`);
   } catch (error) {
     if (!(error instanceof RequestFailure)) throw error;
     throw new Error(`${url}: ${cureOf(error)}`);
-  } finally {
-    await client.close();
   }
 }
 
@@ -66,15 +61,6 @@ function cureOf({ kind, phase, message }: RequestFailure): string {
     return `no answer within ${ANSWER_TIMEOUT_MS} ms: the service is blocked, or something else listens there`;
   if (phase === 'answer') return message;
   return 'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
-}
-
-function processesIn(text: string): readonly unknown[] | undefined {
-  try {
-    const answer: unknown = JSON.parse(text);
-    return isRecord(answer) && Array.isArray(answer.processes) ? answer.processes : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Any JSON, for people: rows of a list under each other, members of an object by name. */

@@ -1,7 +1,5 @@
-import type { Given, OptionSpec } from '../arguments.ts';
-import { k, maxDeviation, namingConfig, operator, param } from './ask-options.ts';
-import { importOptions } from './import-options.ts';
-import { dryRun, force, payer, rpc } from './payments-options.ts';
+import { type Given, type OptionSpec, option } from '../arguments.ts';
+import { param } from './param-option.ts';
 
 /** A command; what it does is imported when it runs, so that help is quick. */
 export interface CommandSpec {
@@ -15,99 +13,73 @@ export interface CommandSpec {
   run(given: Given, argument: string): Promise<number>;
 }
 
-const config: OptionSpec = {
-  short: 'c',
-  long: 'config',
-  value: 'file',
-  required: true,
-  description: 'YAML config file',
-};
-const env: OptionSpec = {
-  long: 'env',
-  value: 'path',
-  description: 'Variables file (default: .env, where there is one)',
-};
-const signerConfig: OptionSpec = {
-  ...config,
-  required: false,
-  description: 'YAML config file whose settings.signer it is (default: the key in the environment)',
-};
+/** The config file, as a command uses it. */
+const configOf = (description: string) => option('-c, --config <file>', description);
+const config = option('-c, --config <file>', 'YAML config file', { required: true });
+const signerConfig = configOf('YAML config file whose settings.signer it is (default: the key in the environment)');
+const answerConfig = configOf('YAML config file that says which types the value has');
+const metricsConfig = configOf('YAML config file of the running service');
+const recordConfig = configOf('YAML config file whose settings.audit.path it is');
+const namingConfig = configOf('YAML config file that has the endpoint of that name (default: the operators say which)');
+const ownConfig = option('-c, --config <json|file>', 'Its config block, or a YAML file that holds it');
+
+const env = option('--env <path>', 'Variables file (default: .env, where there is one)');
 /** Of commands that have it: see `withJsonOutput`. */
-export const json: OptionSpec = { long: 'json', description: 'Print JSON, errors included' };
-const explain: OptionSpec = { long: 'explain', description: 'Show the hashed text beside each endpoint ID' };
-const watch: OptionSpec = {
-  long: 'watch',
-  description: 'Reload the config when its file or the variables file changes',
-};
-const workers: OptionSpec = {
-  long: 'workers',
-  value: 'n',
-  description: 'Processes that serve together (default: server.workers of the config, or 1)',
-};
-const node: OptionSpec = { long: 'node', value: 'address', description: 'Signer that must have signed' };
-const endpointId: OptionSpec = { long: 'endpoint-id', value: 'id', description: 'Endpoint that must have answered' };
-const parameters: OptionSpec = {
-  long: 'parameters',
-  value: 'json',
-  description: 'What must have been asked; the answer needs a receipt',
-};
-const maxAge: OptionSpec = { long: 'max-age', value: 'seconds', description: 'Refuse an older answer' };
-const type: OptionSpec = { long: 'type', value: 'types', description: 'Show the value as these types, such as int256' };
-const answerConfig: OptionSpec = {
-  ...config,
-  required: false,
-  description: 'YAML config file that says which types the value has',
-};
-const metricsConfig: OptionSpec = {
-  ...config,
-  required: false,
-  description: 'YAML config file of the running service',
-};
-const metricsUrl: OptionSpec = { long: 'url', value: 'url', description: 'Where its metrics are, in place of -c' };
-const dir: OptionSpec = { long: 'dir', value: 'folder', description: 'Where to write it (default: here)' };
-const kind: OptionSpec = {
-  long: 'kind',
-  value: 'kind',
-  description: 'What it does, such as auth or route (default: hooks)',
-};
-const ownConfig: OptionSpec = {
-  ...config,
-  value: 'json|file',
-  required: false,
-  description: 'Its config block, or a YAML file that holds it',
-};
-const request: OptionSpec = {
-  long: 'request',
-  value: 'file',
-  description: 'Recorded request, JSON or YAML (default: a sample)',
-};
-const timeout: OptionSpec = { long: 'timeout', value: 'ms', description: 'Its budget (default: its own, or 1000)' };
-const recordConfig: OptionSpec = {
-  ...config,
-  required: false,
-  description: 'YAML config file whose settings.audit.path it is',
-};
-const record: OptionSpec = { long: 'path', value: 'file', description: 'The record, without a config file' };
-const digest: OptionSpec = { long: 'digest', value: 'digest', description: 'What was signed, as verify shows it' };
-const endpoint: OptionSpec = { long: 'endpoint', value: 'id|name', description: 'Endpoint ID, or <api>/<endpoint>' };
-const payment: OptionSpec = { long: 'payment', value: 'tx|nonce', description: 'Transaction, nonce or payer' };
-const requestId: OptionSpec = { long: 'request', value: 'id', description: 'X-Request-Id of the response' };
-const since: OptionSpec = {
-  long: 'since',
-  value: 'time',
-  description: 'A time in ISO 8601, or how long ago, such as 2h',
-};
-const until: OptionSpec = { long: 'until', value: 'time', description: 'As --since' };
-const domain: OptionSpec = {
-  short: 'd',
-  long: 'domain',
-  value: 'domain',
+export const json = option('--json', 'Print JSON, errors included');
+const explain = option('--explain', 'Show the hashed text beside each endpoint ID');
+const watch = option('--watch', 'Reload the config when its file or the variables file changes');
+const workers = option('--workers <n>', 'Processes that serve together (default: server.workers of the config, or 1)');
+const node = option('--node <address>', 'Signer that must have signed');
+const endpointId = option('--endpoint-id <id>', 'Endpoint that must have answered');
+const parameters = option('--parameters <json>', 'What must have been asked; the answer needs a receipt');
+const maxAge = option('--max-age <seconds>', 'Refuse an older answer');
+const type = option('--type <types>', 'Show the value as these types, such as int256');
+const metricsUrl = option('--url <url>', 'Where its metrics are, in place of -c');
+const dir = option('--dir <folder>', 'Where to write it (default: here)');
+const kind = option('--kind <kind>', 'What it does, such as auth or route (default: hooks)');
+const request = option('--request <file>', 'Recorded request, JSON or YAML (default: a sample)');
+const timeout = option('--timeout <ms>', 'Its budget (default: its own, or 1000)');
+const record = option('--path <file>', 'The record, without a config file');
+const digest = option('--digest <digest>', 'What was signed, as verify shows it');
+const endpoint = option('--endpoint <id|name>', 'Endpoint ID, or <api>/<endpoint>');
+const payment = option('--payment <tx|nonce>', 'Transaction, nonce or payer');
+const requestId = option('--request <id>', 'X-Request-Id of the response');
+const since = option('--since <time>', 'A time in ISO 8601, or how long ago, such as 2h');
+const until = option('--until <time>', 'As --since');
+const domain = option('-d, --domain <domain>', 'Domain of the API; the record stands at _node.<domain>', {
   required: true,
-  description: 'Domain of the API; the record stands at _node.<domain>',
-};
-const address: OptionSpec = { long: 'address', value: 'address', description: 'Signer that the record must name' };
-const url: OptionSpec = { long: 'url', value: 'url', description: 'Running service whose signer it must name' };
-const resolver: OptionSpec = { long: 'resolver', value: 'ip:port', description: "Instead of the system's resolver" };
+});
+const address = option('--address <address>', 'Signer that the record must name');
+const url = option('--url <url>', 'Running service whose signer it must name');
+const resolver = option('--resolver <ip:port>', "Instead of the system's resolver");
+
+const operator = option(
+  '--from <url=address>',
+  'An operator: the base of its service, and the address that signs there',
+  {
+    required: true,
+    many: true,
+  },
+);
+const k = option('--k <n>', 'Good answers that there must be (default: one of every operator)');
+const maxDeviation = option('--max-deviation <fraction>', 'Refuse a value further from the median, such as 0.01');
+
+const importOptions = [
+  option('--out <file>', 'Where to write it (default: stdout)'),
+  option('--merge', 'Add to that file what it lacks, and leave the rest as it is'),
+  option('--only <methods>', 'Such as GET or GET,POST', { many: true }),
+  option('--include <pattern>', 'Paths or names, in which * is any text', { many: true }),
+  option('--url <url>', 'The upstream, in place of its servers'),
+  option('--refs', 'Read documents beside it that it refers to: below its folder, or of its server'),
+  option('--yes', 'Write without a question'),
+];
+
+const force = option('--force', 'Also where its request may still be under way');
+const payer = option('--payer <address>', 'Whose payment, where several have this nonce');
+const rpc = option('--rpc <chain=url>', 'A node of the chain, such as eip155:84532=https://node.example', {
+  required: true,
+});
+const dryRun = option('--dry-run', 'Change nothing');
 
 export const commands: readonly CommandSpec[] = [
   {

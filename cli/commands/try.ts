@@ -5,10 +5,10 @@ import type { TriedValue } from '../../plugins-sdk/services.ts';
 import type { Given } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { tryEndpoint } from '../service/index.ts';
-import { readEnvironment, userPath } from '../surroundings.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
-import { parameterOf } from './ask-options.ts';
+import { givenService } from './given-config.ts';
+import { parameterOf } from './param-option.ts';
 
 /** Characters of a value, and lines of an answer, that are shown. */
 const MAX_TEXT = 60;
@@ -16,8 +16,7 @@ const MAX_LINES = 100;
 
 /** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
 export async function tryOnce(given: Given, name: string): Promise<number> {
-  const file = userPath(given.value('config'));
-  const env = await readEnvironment(given.optional('env'));
+  const service = await givenService(given);
   const texts = given.all('param').map(parameterOf);
   const warn = (message: string) => void complain('warning', [message]);
   const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
@@ -28,7 +27,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   };
   const {
     trial: { data, values, own },
-  } = await tryEndpoint({ file, env }, name, parameters, log);
+  } = await tryEndpoint(service, name, parameters, log);
   if (given.flag('json')) {
     const more = { ...(own && { own: { ...own, value: undefined } }), ...(warnings.length > 0 && { warnings }) };
     await printJson({ ok: true, data, values, ...more });

@@ -1,11 +1,8 @@
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Given } from '../arguments.ts';
 import { readEnvironment, userPath } from '../surroundings.ts';
-
-const nothing = () => undefined;
-const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** The addresses of the signer that a command is about, and of the next one, if there is one. */
 export interface Addresses {
@@ -28,7 +25,7 @@ export async function readAddresses(given: Given): Promise<Addresses> {
     import('../service/assemble.ts'),
   ]);
   const file = userPath(config);
-  const signers = Signers.beside(file, env, silent);
+  const signers = Signers.beside(file, env, silentLog);
   const loaded = await loadConfig({ file, env, builtins: definitions(signers) });
   try {
     await signers.open(loaded, env);

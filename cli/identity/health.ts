@@ -1,9 +1,8 @@
 import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
-import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { UsageError } from '../arguments.ts';
+import { httpGet } from '../http-get.ts';
 
-/** Milliseconds for the whole answer. */
-const ANSWER_TIMEOUT_MS = 5000;
 /** Bytes; the record takes less than a hundred. */
 const LARGEST = 4096;
 
@@ -33,29 +32,9 @@ export function serviceUrl(url: string): string {
  * @throws Error when there is no answer in time, or one that tells no address.
  */
 export async function signerAt(url: string): Promise<Address> {
-  const client = createHttpClient();
-  try {
-    const { status, body } = await client.request({
-      method: 'GET',
-      url,
-      timeout: ANSWER_TIMEOUT_MS,
-      maxBytes: LARGEST,
-    });
-    if (status !== 200) throw new Error(`${url}: answers with status ${status}, not 200`);
-    const node = nodeOf(body.toString());
-    if (!isAddress(node))
-      throw new Error(`${url}: the answer tells no signer: no JSON object with an address as "node"`);
-    return checksumAddress(node);
-  } finally {
-    await client.close();
-  }
-}
-
-function nodeOf(text: string): unknown {
-  try {
-    const record: unknown = JSON.parse(text);
-    return typeof record === 'object' && record !== null && 'node' in record ? record.node : undefined;
-  } catch {
-    return undefined;
-  }
+  const { status, text } = await httpGet(url, LARGEST);
+  if (status !== 200) throw new Error(`${url}: answers with status ${status}, not 200`);
+  const { node }: { readonly node?: unknown } = Object(jsonIn(text));
+  if (!isAddress(node)) throw new Error(`${url}: the answer tells no signer: no JSON object with an address as "node"`);
+  return checksumAddress(node);
 }

@@ -12,7 +12,7 @@ import { stateKey } from '../../plugins-sdk/keys.ts';
 import type { Address } from '../../plugins-sdk/lib/eth/hex.ts';
 import { proxiesInForce } from '../../plugins-sdk/lib/http/client/proxies.ts';
 import { warmUp } from '../../plugins-sdk/lib/process/warm-up.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
+import { type Log, silentLog } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import type { Signing } from '../../plugins-sdk/signing/signers.ts';
@@ -192,9 +192,6 @@ function warnOfVariables(env: Environment, log: Log): void {
     if (env[name] && !process.env[name]) log.warn(`${name} counts only as a variable of the process, not in a file`);
 }
 
-const nothing = () => undefined;
-const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** A trial by the plugins of this program, see {@link runTrial}. */
 export function tryEndpoint({ file, env }: ServiceOptions, ...how: Tail<Parameters<typeof runTrial>>) {
   const program = { file, env, builtins: definitions(throwAwaySigning()), assemble: assembleAside };
@@ -206,7 +203,7 @@ type Tail<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : nev
 /** The same for an operator who looks at the service by a page: without what comes from variables, which may be secrets. */
 function trials(options: ServiceOptions): Services['tryEndpoint'] {
   return async (name, parameters) => {
-    const { trial, hide } = await tryEndpoint(options, name, () => parameters, silent);
+    const { trial, hide } = await tryEndpoint(options, name, () => parameters, silentLog);
     return JSON.parse(JSON.stringify(trial), (_key, value) => {
       if (!isRecord(value)) return typeof value === 'string' ? hide(value) : value;
       return Object.fromEntries(Object.entries(value).map(([key, member]) => [hide(key), member]));
@@ -221,7 +218,7 @@ export async function describeService({
 }: ServiceOptions): Promise<PluginSet & { readonly isolated: ReadonlySet<string> }> {
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  return { ...assembleAside(loaded, silent), isolated };
+  return { ...assembleAside(loaded, silentLog), isolated };
 }
 
 /** The plugins of a config that serves nothing here. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../plugins-sdk/lib/json/value.ts';
 /** What a plugin's module exports. */
 export interface PluginModule {
   readonly plugin: unknown;
@@ -9,14 +10,10 @@ export const NO_DEFAULT = 'the module has no default export';
 
 /** @returns `plugin: undefined` when there is no default export. */
 export function exportsOf(namespace: unknown): PluginModule {
-  const exports = isObject(namespace) ? namespace : {};
+  const exports = isRecord(namespace) ? namespace : {};
   // A CommonJS module made from an ES module has its exports one level further down.
-  const inner = isObject(exports.default) && exports.default.__esModule === true ? exports.default : exports;
+  const inner = isRecord(exports.default) && exports.default.__esModule === true ? exports.default : exports;
   return { plugin: inner.default, configSchema: inner.configSchema, keys: inner.keys };
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether it has to be called with `new`. */

@@ -5,7 +5,7 @@ import { MeterRegistry } from '../host/meter-registry.ts';
 import { describeService } from '../host/openapi/document.ts';
 import { StatusParts } from '../host/status-parts.ts';
 import type { Endpoint } from '../kernel.ts';
-import type { Log } from '../log.ts';
+import { silentLog } from '../log.ts';
 import type { Services } from '../services.ts';
 import { Debts } from '../state/debts.ts';
 import { StateStore } from '../state/state.ts';
@@ -25,9 +25,6 @@ export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
   return Object.freeze(endpointNames.addTo(endpoint));
 }
 
-const nothing = () => undefined;
-const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** What a definition's `setup` gets, parts of it replaced. @param config of the definition. */
 export function servicesOf(definition: Definition, config: unknown, services?: Partial<Services>): Services {
   const meters = new MeterRegistry().draft();
@@ -39,7 +36,7 @@ export function servicesOf(definition: Definition, config: unknown, services?: P
     node: '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf',
     credentials: [],
     exposed: [],
-    log: silent,
+    log: silentLog,
     path: (relative) => resolve(relative),
     hide: (text) => text,
     now: Date.now,

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../plugins-sdk/lib/json/value.ts';
 import type { Location } from '../exact-number.ts';
 import { BudgetError, type StepBudget, tooManySteps } from './budget.ts';
 import type { Segment, Selector } from './syntax.ts';
@@ -127,8 +128,4 @@ export class Search {
 /** A bound of a slice, counted from the end when negative, held within the array. */
 function bounded(bound: number, length: number, low: number, high: number): number {
   return Math.min(Math.max(bound < 0 ? bound + length : bound, low), high);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../../plugins-sdk/lib/json/value.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 
@@ -83,7 +84,7 @@ async function read(response: Response): Promise<Read> {
   const { status, statusText } = response;
   const body = await response.text();
   const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream') === true;
-  const json = parsed(isStream ? eventData(body) : body);
+  const json = jsonIn(isStream ? eventData(body) : body);
   const text = json === undefined ? body : JSON.stringify(json, null, 2);
   const problem = problemOf(response, json);
   const isStale = response.headers.get('Cache-Status')?.includes('stale-if-error') === true;
@@ -97,14 +98,6 @@ function eventData(stream: string): string {
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice('data:'.length).replace(/^ /, ''))
     .join('\n');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function field(json: unknown, name: string): unknown {

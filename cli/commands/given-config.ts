@@ -1,0 +1,14 @@
+import { type LoadedConfig, loadConfig } from '../../config/index.ts';
+import type { Given } from '../arguments.ts';
+import { definitions, type ServiceOptions } from '../service/index.ts';
+import { readEnvironment, userPath } from '../surroundings.ts';
+
+/** The config file that a command is given, and its variables. */
+export async function givenService(given: Given): Promise<ServiceOptions> {
+  return { file: userPath(given.value('config')), env: await readEnvironment(given.optional('env')) };
+}
+
+/** The config that a command only looks at. A variable may be unset where its value is not needed. */
+export async function givenConfig(given: Given): Promise<LoadedConfig> {
+  return loadConfig({ ...(await givenService(given)), builtins: definitions(), allowUnset: true });
+}
