@@ -7,6 +7,9 @@ import type { Accept } from './terms.ts';
 
 const UINT256_BITS = 256n;
 
+const ONE_ITEM =
+  'counts one item always, since the parameter is neither a list nor a text: for so much times a number leave out "each"';
+
 /** Findings of what an endpoint costs. @param at of the amount. */
 export function checkAmount(at: string, amount: Accept['amount'], endpoint: EndpointDraft, context: CheckContext) {
   const { min, max } = boundsOf(amount);
@@ -38,8 +41,11 @@ function checkRule(
   if (secret) return [error(at, 'is secret: its price would tell what it is')];
   const choices: readonly Json[] = Array.isArray(schema?.enum) ? schema.enum : [];
   const isOpen = !required && fallback === undefined;
+  const types = [schema?.type ?? 'string'].flat();
+  const isOne = typeof rule === 'object' && 'each' in rule && !types.includes('string') && !types.includes('array');
   return [
     ...[...choices, ...(fallback === undefined ? [] : [fallback])].flatMap((value) => unpriced(at, rule, value)),
+    ...(isOne ? [warning(at, ONE_ITEM)] : []),
     ...(isOpen ? [warning(at, 'may be left out and adds nothing then: give the parameter a default or required')] : []),
   ];
 }

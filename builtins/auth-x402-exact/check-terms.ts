@@ -1,11 +1,12 @@
 import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
+import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
 import { publicUrlOf } from '../shared/discovery.ts';
 import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';
-import { dollarsOf, statedDollars } from './dollars.ts';
+import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { encodedHeader, offered } from './offer.ts';
 import { type Accept, type FacilitatorTerms, facilitatorsOf, secondsOf, type Terms, TYPE, termsIn } from './terms.ts';
 
@@ -50,9 +51,12 @@ function checkFacilitator({ url, headers = {}, auth }: FacilitatorTerms, at: str
   const message =
     'is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https';
   const own = auth === undefined ? /^content-type$/i : /^(?:content-type|authorization)$/i;
-  const secret = 'is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256';
+  const secret =
+    'is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks';
+  const [, appended] = /\/(verify|settle|supported)\/*$/.exec(url) ?? [];
   return [
     ...checkUrl(at, url, 'paths are appended to it'),
+    ...(appended === undefined ? [] : [warning(at, `is asked with /${appended} appended to it: leave that out here`)]),
     ...(isReadableOnTheWay(url) ? [warning(at, message)] : []),
     ...(auth === undefined || isCdpSecret(auth.keySecret) ? [] : [error(`${beside}.auth.keySecret`, secret)]),
     ...Object.entries(headers).flatMap(([name, value]) => {
@@ -84,6 +88,16 @@ function isZero(address: string): boolean {
   return /^0x0{40}$/.test(address);
 }
 
+/** With another domain than the token's no payment verifies; nor does one with a token that is on another chain. */
+function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
+  const domain = domainOf({ network, asset });
+  const chains = chainsOf(asset);
+  if (domain === undefined && chains.length > 0)
+    return [warning(`${at}.asset`, `is known as a token on ${chains.join(', ')}, and not on ${network}`)];
+  if (domain === undefined || domain === `{ name: ${extra.name}, version: '${extra.version}' }`) return [];
+  return [warning(`${at}.extra`, `is not known as that of this token, and no payment verifies by another: ${domain}`)];
+}
+
 function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, context: CheckContext): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
   const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
@@ -92,9 +106,11 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, contex
   return [
     ...checkAddress(`${at}.asset`, asset),
     ...(isZero(asset) ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')] : []),
+    ...checkToken(at, accept),
     ...checkAmount(`${at}.amount`, amount, endpoint, context),
     ...checkAddress(`${at}.payTo`, payTo),
     ...(isZero(payTo) ? [error(`${at}.payTo`, 'is the zero address: payments would be lost')] : []),
+    ...(isSameHex(payTo, asset) ? [error(`${at}.payTo`, 'is the token itself: payments would be lost')] : []),
     ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
   ];
 }

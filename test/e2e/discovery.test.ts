@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@agentcash/discovery';
 import { DEFAULT_ASSETS } from '@x402/evm';
-import { dollarsOf } from '../../builtins/auth-x402-exact/dollars.ts';
+import { dollarsOf, domainOf } from '../../builtins/auth-x402-exact/dollars.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { startTestService } from '../support/service.ts';
 import { RECIPIENT } from '../support/x402.ts';
@@ -176,14 +176,14 @@ describe('what crawlers and agents are told', () => {
     assert.equal(await said({ openapi: { servers: ['https://x.example'] } }), undefined);
   });
 
-  it('the tokens that are dollars are those with EIP-3009 that the public library knows', () => {
+  it('the tokens that are dollars are those with EIP-3009 that the public library knows, by their domains', () => {
     for (const [network, assets] of Object.entries(DEFAULT_ASSETS)) {
-      for (const { asset, assetTransferMethod } of assets)
-        assert.equal(
-          dollarsOf({ network, asset, amount: '1234500' }),
-          assetTransferMethod === undefined ? '1.2345' : undefined,
-          asset,
-        );
+      for (const { asset, assetTransferMethod, name, version } of assets) {
+        const isKnown = assetTransferMethod === undefined;
+        assert.equal(dollarsOf({ network, asset, amount: '1234500' }), isKnown ? '1.2345' : undefined, asset);
+        const domain = isKnown ? `{ name: ${name}, version: '${version}' }` : undefined;
+        assert.equal(domainOf({ network, asset }), domain, asset);
+      }
     }
     const dollars = (amount: string) => dollarsOf({ ...USDC, amount });
     assert.deepEqual([dollars('1'), dollars('1000000'), dollars('12000000')], ['0.000001', '1', '12']);

@@ -46,6 +46,7 @@ describe('x402-exact in the config', () => {
     ],
     ['no token', accepting({ asset: ZERO }), /asset: is the zero address: only tokens can be paid by authorisation$/],
     ['nobody', accepting({ payTo: ZERO }), /payTo: is the zero address: payments would be lost$/],
+    ['the token', accepting({ payTo: USDC.toLowerCase() }), /payTo: is the token itself: payments would be lost$/],
     ['nothing', accepting({ amount: '0' }), /accepts\[0\]\.amount: /],
     ['an amount with a fraction', accepting({ amount: '0.1' }), /accepts\[0\]\.amount: /],
     ['too much', accepting({ amount: String(2n ** 256n) }), /amount: is more than any token can hold \(a uint256\)$/],
@@ -108,6 +109,26 @@ describe('x402-exact in the config', () => {
     assert.deepEqual(await warningsOf(config({ ...terms, facilitator: 'http://facilitator.example.com' })), [
       `${AT}.facilitator: is asked whether a payment is good, and anyone on the way could say yes or read what it is sent: use https`,
     ]);
+    assert.deepEqual(await warningsOf(config({ ...terms, facilitator: 'https://facilitator.example.com/x/verify/' })), [
+      `${AT}.facilitator: is asked with /verify appended to it: leave that out here`,
+    ]);
+  });
+
+  it('warns of a known token on another chain, or with another domain, by which no payment verifies', async () => {
+    assert.deepEqual(await warningsOf(accepting({ network: 'eip155:1' })), [
+      `${AT}.accepts[0].asset: is known as a token on eip155:8453, and not on eip155:1`,
+    ]);
+    for (const extra of [
+      { name: 'USDC', version: '2' },
+      { name: 'USD Coin', version: '1' },
+    ])
+      assert.deepEqual(await warningsOf(accepting({ extra })), [
+        `${AT}.accepts[0].extra: is not known as that of this token, and no payment verifies by another: { name: USD Coin, version: '2' }`,
+      ]);
+    assert.deepEqual(
+      await warningsOf(accepting({ asset: `0x${'11'.repeat(20)}`, extra: { name: 'x', version: '9' } })),
+      [],
+    );
   });
 });
 

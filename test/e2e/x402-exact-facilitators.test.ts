@@ -224,7 +224,7 @@ describe('x402-exact: facilitators', () => {
     const cdp = { type: 'cdp', keyId: KEY_ID, keySecret: 'geheim' };
     assert.deepEqual(await of({ facilitator: { url, headers: { A: 'b' } } }), []);
     assert.deepEqual(await of({ facilitator: { url, auth: cdp } }), [
-      'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256',
+      'apis[0].auth.facilitator.auth.keySecret: is no secret of a CDP key: base64 of 64 bytes (Ed25519), or a PEM of an EC key on P-256 with its line breaks',
     ]);
     assert.deepEqual(await of({ facilitator: [url, { url: `${url}?a` }] }), [
       'apis[0].auth.facilitator[1].url: must have no query and no fragment: paths are appended to it',

@@ -120,6 +120,14 @@ describe('x402-exact: prices by parameter in the config', () => {
     assert.deepEqual(await warningsOf({ ...selling(per({ days: '1' }), [{ name: 'days', default: 1 }]) }), []);
   });
 
+  it('items that are counted of a number, which is one always, are warned of', async () => {
+    const counted = (schema: object) => warningsOf({ ...selling(per({ days: { each: '1' } }), [{ ...days, schema }]) });
+    const warning = `${AT}.per.days: counts one item always, since the parameter is neither a list nor a text: for so much times a number leave out "each"`;
+    assert.deepEqual(await counted({ type: 'integer' }), [warning]);
+    assert.deepEqual(await counted({ type: ['integer', 'array'] }), []);
+    assert.deepEqual(await counted({ pattern: '^[0-9]+$' }), []);
+  });
+
   it('catalogues are told the range', async (t) => {
     const { apis } = selling(per({ days: '10' }, { base: '10000', max: '2500000' }));
     const other = selling(per({ days: '10' }), [days], OTHER);
