@@ -94,7 +94,11 @@ function explainOptions(options: readonly TSchema[], value: unknown, path: strin
     return node !== undefined && node.choices === undefined && hasType(node, value);
   });
   if (fitting.length === 0) return [wrongType(nodes, value, path)];
-  return explainTag(fitting, value, path) ?? fewest(fitting.map((option) => reasonsFor(option, value, path)));
+  return (
+    explainTag(fitting, value, path) ??
+    explainForms(fitting, value, path) ??
+    fewest(fitting.map((option) => reasonsFor(option, value, path)))
+  );
 }
 
 /** Reasons for a value whose kind is told by a member such as `type`; `undefined` when nothing tells it. */
@@ -109,6 +113,15 @@ function explainTag(options: readonly TSchema[], value: unknown, path: string): 
   const index = tag.values.indexOf(value[tag.name]);
   const option = options[index];
   return option === undefined ? [noChoice(tag.values, value[tag.name], at)] : reasonsFor(option, value, path);
+}
+
+/** Reasons for a value whose members, if it has any, all forms have; `undefined` where one tells which form is meant. */
+function explainForms(options: readonly TSchema[], value: unknown, path: string): Reason[] | undefined {
+  const nodes = options.map(readSchema);
+  if (options.length < 2 || !isRecord(value)) return undefined;
+  if (!Object.keys(value).every((key) => nodes.every(({ required }) => required.includes(key)))) return undefined;
+  const forms = nodes.map(({ required }) => `{${required.join(', ')}}`);
+  return [reasonAt(path, `required keys are missing, expected ${forms.join(' or ')}`)];
 }
 
 interface Tag {

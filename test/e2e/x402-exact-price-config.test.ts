@@ -101,6 +101,13 @@ describe('x402-exact: prices by parameter in the config', () => {
       ]);
   });
 
+  it('is refused: an amount that does not say of which form it is, with both', async () => {
+    for (const amount of [{}, { max: '10' }])
+      assert.deepEqual(await errorsOf(selling(amount)), [
+        `${AT}: required keys are missing, expected {base, per, max} or {by, max}`,
+      ]);
+  });
+
   it('is refused: amounts that are no integers, and rules of another shape', async () => {
     for (const amount of [
       per({ days: '0.5' }),
