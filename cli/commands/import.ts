@@ -37,7 +37,7 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const terminal = isAsked ? dialogue() : undefined;
   try {
     const imported = await imports(given, source, terminal);
-    const { text, added, kept } = await configText(imported, file, before);
+    const { text, added, kept } = await naming(out, () => configText(imported, file, before));
     const notes = [...imported.remarks, ...kept];
     if (!isJson) await complain('note', [...notes, `${added} ${added === 1 ? 'endpoint' : 'endpoints'}`]);
     if (file !== undefined) {
@@ -53,6 +53,17 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   }
 }
 
+/** Has an error say which file or URL it is about. */
+async function naming<T>(place: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    // Findings name their files.
+    if (place === undefined || !(error instanceof Error) || 'lines' in error) throw error;
+    throw new Error(`${place}: ${error.message}`);
+  }
+}
+
 /** What programs read of an import, besides the config. */
 function told({ leftOut }: Imported, added: number, notes: readonly string[]) {
   return { added, notes, leftOut: leftOut.map(({ what, ...rest }) => ({ ...(what !== '' && { what }), ...rest })) };
@@ -61,12 +72,12 @@ function told({ leftOut }: Imported, added: number, notes: readonly string[]) {
 /** What can be imported; what cannot is told. @throws Error where that is everything. */
 async function imports(given: Given, source: string, terminal?: Dialogue): Promise<Imported> {
   const place = isUrl(source) ? source : userPath(source);
-  const tree = await readDocument(place);
+  const tree = await naming(source, () => readDocument(place));
   const neighbour = given.flag('refs') ? neighboursOf(place) : undefined;
   const isChosen = given.all('only').length + given.all('include').length > 0;
   const words = isChosen ? '' : await terminal?.ask('Which operations? Empty for all, GET, or paths such as /prices*:');
   const options = { ...optionsOf(given, source, words ?? ''), neighbour, builtins: definitions() };
-  const imported = await importDocument(tree, options);
+  const imported = await naming(source, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);
   if (imported.apis.length > 0) return imported;

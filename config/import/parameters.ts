@@ -152,9 +152,10 @@ export function bodyOf(document: ApiDocument, operation: Operation, note: Note):
     const { properties, required, allOf } = withParts(document, document.block(schema));
     if (properties === undefined || allOf !== undefined)
       throw new Inexpressible('takes a body that is no object with known members');
+    const requiredNames = new Set(listOf(required));
     return Object.entries(document.block(properties)).map(([name, value]) => {
       const lose = (reason: string) => note(`body parameter "${name}"`, reason);
-      const isRequired = listOf(required).includes(name);
+      const isRequired = requiredNames.has(name);
       const about = sentence(document.block(value).description);
       return {
         ...{ name: literal(name), in: 'body' },

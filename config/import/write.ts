@@ -1,10 +1,12 @@
-import { Document, isMap, isSeq, stringify, type YAMLMap } from 'yaml';
+import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 
 /** Characters of a line. */
 const WIDTH = 120;
 /** A text in double quotes stays in its line: the line may be a comment. */
 const STYLE = { lineWidth: WIDTH, singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
+/** What a terminal would obey, and YAML takes as it is in a text without quotes. */
+const OBEYED = /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
 
 /** The variables that an imported config needs. */
@@ -39,14 +41,28 @@ export function apisText(imported: Imported): string {
     if (isMap(auth)) auth.flow = true;
     styleEndpoints(document.getIn([index, 'endpoints']), api.endpoints, imported);
   }
-  return document.toString(STYLE);
+  return textOf(document);
 }
 
 /** The items of a list of endpoints, without indentation. */
 export function itemsText(endpoints: readonly ImportedEndpoint[], imported: Imported): string {
   const document = new Document(endpoints, { aliasDuplicateObjects: false });
   styleEndpoints(document.contents, endpoints, imported);
-  return document.toString(STYLE);
+  return textOf(document);
+}
+
+/** A document whose text can be shown by a terminal: escapes mean the same in double quotes. */
+function textOf(document: Document): string {
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && node.value.search(OBEYED) !== -1) node.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  return shown(document.toString(STYLE));
+}
+
+function shown(text: string): string {
+  return text.replace(OBEYED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function headOf({ title, apis, remarks }: Imported): string {
@@ -57,7 +73,7 @@ function headOf({ title, apis, remarks }: Imported): string {
     ...(variables.length === 0 ? [] : [`Variables: ${variables.join(', ')}`]),
     ...[...remarks].map((remark) => `Note: ${remark}`),
   ];
-  return `${lines.map((line) => `# ${line}\n`).join('')}`;
+  return shown(lines.map((line) => `# ${line}\n`).join(''));
 }
 
 function styleEndpoints(list: unknown, endpoints: readonly ImportedEndpoint[], { suggestions }: Imported): void {

@@ -39,6 +39,15 @@ async function outcome(tree: Tree) {
 }
 
 describe('a hostile document', () => {
+  it('prints nothing that a terminal obeys, and means the same', async (t) => {
+    const evil = '\u009b2J\u202e\u2028';
+    const parameter = { name: `a${evil}`, in: 'query', schema: { enum: [`x${evil}`, 'b'], [evil]: 1 } };
+    const cwd = await folderWith(t, { 'a.json': JSON.stringify(api(get({ parameters: [parameter] }))) });
+    const { stdout } = await runCli(t, ['import', 'a.json'], { cwd });
+    assert.match(stdout, /^ {10}- \{ name: "a\\u009b2J\\u202e\\u2028", .*"x\\u009b2J\\u202e\\u2028"/m);
+    assert.equal(parse(stdout).apis[0].endpoints[0].parameters[0].name, `a${evil}`);
+  });
+
   it('names no variable of the operator, in no text', async () => {
     const home = '$' + '{HOME}';
     const evil = `${home} $${'{SERVICE_MNEMONIC}'} $${home}`;
@@ -221,7 +230,7 @@ describe('a hostile document', () => {
     assert.match((await said('bomb.yaml')) ?? '', /more than 1000000 values, aliases counted each time$/);
     assert.match((await said('proto.yaml')) ?? '', /the key "__proto__" is not allowed$/);
     assert.equal(await said('long.json'), 'error: /long.json: larger than 16 MiB');
-    assert.match((await said('other.json')) ?? '', /^error: Unsupported OpenAPI version: 9\.0\./);
+    assert.match((await said('other.json')) ?? '', /^error: other\.json: Unsupported OpenAPI version: 9\.0\./);
   });
 
   it('may have parameters, paths, servers and ways in of every kind', async () => {

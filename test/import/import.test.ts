@@ -260,7 +260,7 @@ describe('import', () => {
     assert.equal(await failed('api.json', '--only', 'GTE'), misspelt);
     const reasons = 'error: where.json: no endpoint can be made of it, for the reasons above';
     assert.equal(await failed('where.json', '--only', 'GET'), reasons);
-    assert.equal(await failed('not.json'), 'error: the document is not a valid Openapi API definition');
+    assert.equal(await failed('not.json'), 'error: not.json: the document is not a valid Openapi API definition');
     assert.match((await failed('list.json')) ?? '', /list\.json: expected a mapping \(key: value\) at the top level$/);
     assert.match((await failed('absent.json')) ?? '', /absent\.json: file not found$/);
     assert.deepEqual((await readdir(cwd)).includes('c.yaml'), false);
@@ -281,7 +281,7 @@ describe('import', () => {
     assert.match(stderr, new RegExp(`^note: the server ${host} is this machine, or in a private network$`, 'm'));
     const moved = await runCli(t, ['import', `${upstream.url}/moved`]);
     const why = 'status 302, which points to /docs/api.json: redirects are not followed';
-    assert.equal(moved.stderr, `error: the document cannot be fetched: ${why}\n`);
+    assert.equal(moved.stderr, `error: ${upstream.url}/moved: the document cannot be fetched: ${why}\n`);
   });
 
   it('reads other documents only when told to, and none beyond its folder', async (t) => {
@@ -421,10 +421,10 @@ apis:
     const run = async (file: string) =>
       (await runCli(t, ['import', 'api.json', '--out', file, '--merge', '--yes'], { cwd })).stderr.split('\n').at(-2);
     const name =
-      'error: the API coin-prices has another URL than https://eu.example.com/v1: give it with --url where it is the same API';
+      'error: other.yaml: the API coin-prices has another URL than https://eu.example.com/v1: give it with --url where it is the same API';
     assert.equal(await run('other.yaml'), name);
     const place =
-      'error: the endpoints of coin-prices cannot be added to: write them with a line that begins with "-" for each';
+      'error: flow.yaml: the endpoints of coin-prices cannot be added to: write them with a line that begins with "-" for each';
     assert.equal(await run('flow.yaml'), place);
     assert.match((await run('broken.yaml')) ?? '', /^error: .*broken\.yaml:/);
   });
