@@ -35,13 +35,18 @@ export interface Running {
   output(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
+/** The groups whose processes are counted for coverage: those of others run nothing else than these and the tests themselves. */
+const COUNTED = /\/\d+-cli\b[^/]*$/;
+
 /** An environment without what this test run itself inherited from npm or from an operator's shell. */
 export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = ['PATH', 'HOME', 'NODE_V8_COVERAGE'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });
-  return { ...Object.fromEntries(kept), ...extra };
+  // Node itself passes on a folder that is left out, and none that is empty.
+  const uncounted = COUNTED.test(process.argv[1] ?? '') ? {} : { NODE_V8_COVERAGE: '' };
+  return { ...Object.fromEntries(kept), ...uncounted, ...extra };
 }
 
 /** Starts a program; it is killed when the test ends, should it still run. */

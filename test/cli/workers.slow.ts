@@ -6,6 +6,7 @@ import { Agent, createServer, request as httpRequest, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Scrape } from '../support/metrics.ts';
 import { folderWith, launchCli, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
@@ -86,7 +87,7 @@ function get(url: string): Promise<number | string> {
   });
 }
 
-/** Asks again and again, on new connections. @returns what ends that, and then what was no 200. */
+/** Asks again and again, on new connections, with pauses: what happens meanwhile needs the processors. @returns what ends that, and then what was no 200. */
 function ask(url: string): () => Promise<unknown[]> {
   const failures: unknown[] = [];
   let isOver = false;
@@ -94,6 +95,7 @@ function ask(url: string): () => Promise<unknown[]> {
     while (!isOver) {
       const answer = await get(url);
       if (answer !== 200) failures.push(answer);
+      await sleep(20);
     }
   });
   return async () => {
@@ -131,7 +133,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     const { output, child, ended } = running;
     const probe = `http://127.0.0.1:${port}/ready`;
     // The one that listens already can tell that the other does not.
-    while ((await get(probe)) === 'ECONNREFUSED') await new Promise((done) => setTimeout(done, 20));
+    while ((await get(probe)) === 'ECONNREFUSED') await sleep(20);
     const starting = await fetch(probe);
     assert.deepEqual([starting.status, await starting.json()], [503, { status: 'starting' }]);
     await write('go', '');
@@ -300,7 +302,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     process.kill(-(running.child.pid ?? 0), 'SIGINT');
     await running.output(/stopping signal=SIGINT\n/);
     running.child.kill('SIGINT');
-    while ((await get(`${url}/health`)) !== 'ECONNREFUSED');
+    while ((await get(`${url}/health`)) !== 'ECONNREFUSED') await sleep(20);
     assert.equal(await answer(), 200);
     const { code, stdout, stderr } = await running.ended;
     assert.deepEqual([code, stderr, pids().length], [0, '', 2]);

@@ -60,9 +60,7 @@ describe(`the recipes of ${PAGE}`, () => {
   });
 
   const run = (...args: string[]) => {
-    // Coverage is of this tree, not of the copy.
-    const { NODE_V8_COVERAGE: _, ...env } = environment();
-    const options = { cwd: folder, env, encoding: 'utf8', timeout: 120_000 } as const;
+    const options = { cwd: folder, env: environment(), encoding: 'utf8', timeout: 120_000 } as const;
     const { status, stdout, stderr } = spawnSync(process.execPath, args, options);
     assert.equal(status, 0, `${stdout}${stderr}`);
   };

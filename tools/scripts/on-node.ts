@@ -17,7 +17,7 @@ import { root } from './package/run.ts';
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
   builtins: 'signers/pkcs11',
-  cli: 'bin isolate plugin-modules plugin-new.slow reload signing-backend start workers.slow',
+  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start workers.slow',
   config: 'isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser isolate.slow metrics-process stream upstream-faults',
   http: 'connections cut gate upgrade',
