@@ -3,6 +3,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { optionalPackage } from '../../plugins-sdk/lib/process/optional-package.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
+import { SpanQueue } from './span-queue.ts';
 import { checkVariables } from './variables.ts';
 
 const INSTALL =
@@ -76,35 +77,44 @@ async function load({ variable, version, log }: ExportOptions): Promise<Exportin
   const nothing = () => undefined;
   const logger = { error: said, warn: said, info: nothing, debug: nothing, verbose: nothing };
   diag.setLogger(logger, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const exporter = telling(new OTLPTraceExporter(), log);
+  const queue = new SpanQueue(log);
+  const exporter = telling(new OTLPTraceExporter(), queue, log);
   const own = { 'service.name': 'signed-data-proxy', 'service.version': version, 'process.pid': process.pid };
   const resource = resources
     .defaultResource()
     .merge(resources.resourceFromAttributes(own))
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
-  const provider = new sdk.BasicTracerProvider({ resource, spanProcessors: [new sdk.BatchSpanProcessor(exporter)] });
+  const provider = new sdk.BasicTracerProvider({
+    resource,
+    spanProcessors: [queue.before(new sdk.BatchSpanProcessor(exporter))],
+  });
   diag.disable();
   return {
     api,
     tracer: provider.getTracer('signed-data-proxy', version),
     // The provider does not wait for a batch that is on its way already.
-    flush: () => Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]),
+    flush: () => {
+      queue.tell();
+      return Promise.allSettled([provider.forceFlush(), exporter.forceFlush?.()]);
+    },
     close: () => provider.shutdown(),
   };
 }
 
 /** Says when spans begin to be lost, and when they are taken again; the library would not. */
-function telling(exporter: SpanExporter, log: Log): SpanExporter {
+function telling(exporter: SpanExporter, queue: SpanQueue, log: Log): SpanExporter {
   let lost = 0;
   return {
-    export: (spans, done) =>
+    export: (spans, done) => {
+      queue.taken(spans.length);
       exporter.export(spans, (result) => {
         const isTaken = result.code === 0;
         if (isTaken && lost > 0) log.info('spans are exported again', { lost });
         if (!isTaken && lost === 0) log.warn('spans are not exported', { error: errorText(result.error) });
         lost = isTaken ? 0 : lost + spans.length;
         done(result);
-      }),
+      });
+    },
     forceFlush: async () => exporter.forceFlush?.(),
     shutdown: () => exporter.shutdown(),
   };

@@ -128,6 +128,20 @@ describe('spans of a service that is started by the command line', () => {
     assert.match(await stop(running), / WARN spans were lost: the collector did not take them in time\n/);
   });
 
+  it('says how many it has dropped where the collector takes fewer than there are', async (t) => {
+    const silent = await startUpstream({ '*': faults.hang() });
+    t.after(() => silent.close());
+    const few = { OTEL_BSP_MAX_QUEUE_SIZE: '1', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1' };
+    const running = await start(t, { [endpoint]: silent.url, ...few });
+    assert.equal(await ask(running), 200);
+    const lines = (await stop(running)).match(/ WARN spans were dropped: .*\n/g);
+    assert.equal(lines?.length, 1);
+    assert.match(
+      String(lines),
+      /^ WARN spans were dropped: the collector takes fewer than there are count=[1-9]\d*\n$/,
+    );
+  });
+
   it('has the sampler of the variables decide what is recorded', async (t) => {
     const running = await start(t, { [endpoint]: collector.url, OTEL_TRACES_SAMPLER: 'always_off', ...LONG });
     const [asked, before] = [upstream.requests.length, collector.requests.length];
