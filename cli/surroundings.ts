@@ -18,8 +18,10 @@ export function packageVersion(): string {
 export type Environment = Record<string, string | undefined>;
 
 /**
- * The directory that relative paths on the command line are relative to: npm runs a package's scripts in the package's root, and
- * leaves in `INIT_CWD` where the user stood. Other processes below npm inherit the variable, and must not believe it.
+ * The directory that relative paths on the command line are relative to.
+ *
+ * For the scripts of a package, which npm runs in its root, that is `INIT_CWD`: where the user stood. Other processes below npm
+ * inherit the variable, and must not believe it.
  */
 export function userDirectory(env: Environment = process.env, cwd: string = process.cwd()): string {
   const { INIT_CWD: initial, npm_lifecycle_event: script } = env;

@@ -1,12 +1,12 @@
 /** What a connection and a server may have under way, and how long requests wait for their turn. */
 export interface ServerBounds {
-  /** Requests of a connection that are read and answered at a time; what comes behind them waits unread until all are answered. */
+  /** Requests of a connection that are read and answered at a time; further ones wait unread until all are answered. */
   readonly requests: number;
   /** Bytes of answers that a client has not taken, from which on no further request of it is read. */
   readonly unread: number;
   /** Milliseconds in which a client must take something of an answer. */
   readonly stall: number;
-  /** Milliseconds until the first look whether a client is there that ended its side; each further one comes twice as late. */
+  /** Milliseconds until the first look whether a client that ended its side is still there; each further look waits twice as long. */
   readonly probe: number;
   /** Requests that are read in one turn of the event loop: it accepts one new connection in each. */
   readonly begun: number;

@@ -44,9 +44,9 @@ export async function closeWhenEmpty(server: Server, hold: (isHeld: boolean) => 
 }
 
 /**
- * Fills the queue, from which only other processes take something in this turn of the event loop. It is short for no
- * longer. A client that finds it full asks again after a second. Of many who do so at once the system would have some
- * believe that they are connected.
+ * Fills the queue, from which only other processes take something in this turn of the event loop. The queue is kept short for this
+ * turn only. A client that finds it full asks again after a second. If many did so at once, the system would let some believe
+ * that they are connected.
  * @returns whether nobody waits in it, or is about to.
  */
 async function isPlugged(server: Server): Promise<boolean> {
@@ -65,7 +65,7 @@ async function isPlugged(server: Server): Promise<boolean> {
 
 /** States in `/proc/self/net/tcp`; `/proc/net` is not there with `ProcSubset=pid` of systemd. */
 const ESTABLISHED = '01';
-/** Of a connection whose client has not confirmed it, or whose confirmation found the queue full. */
+/** The state of a connection whose client has not confirmed it, or whose confirmation found the queue full. */
 const HANDSHAKE = '03';
 
 /** What the system holds for a server that listens. */

@@ -6,7 +6,7 @@ import type { Reader } from './gate.ts';
 import { queuedOf, startReading, stopReading } from './socket-internals.ts';
 import { readAgain } from './upgrade.ts';
 
-/** Times later that a client is looked at which is not read. */
+/** How many times later the first look comes at a client that is not read. */
 const HELD_PROBES = 10;
 /** Looks for one response. Some clients fail at the sixth interim response, and node may send one of its own. */
 const MOST_PROBES = 4;
@@ -18,7 +18,7 @@ export class Connection implements Reader {
   /** When it was accepted, in milliseconds. */
   readonly since: number;
   taken = 0;
-  /** Bytes of answers that were written and are still here, those that wait behind an unfinished one among them. */
+  /** Bytes of answers that were written and not taken, also of those that wait behind an unfinished one. */
   unreadBytes = 0;
   /** When the client last took something of an answer. */
   progress = 0;
@@ -52,7 +52,7 @@ export class Connection implements Reader {
     this.address = socket.remoteAddress ?? '';
     this.#bounds = bounds;
     this.since = since;
-    // Node resumes a socket that is new, and whoever reads a body does; behind a cut what came then would be lost.
+    // Node resumes a new socket, and so does a reader of a body. Bytes that came behind a cut would be lost.
     socket.on('resume', () => {
       if (this.#isCut) socket.pause();
       else if (this.#isStopped) stopReading(socket);
@@ -78,7 +78,7 @@ export class Connection implements Reader {
   looksSilent(): boolean {
     const was = this.#wasSilent;
     const { bytesRead, writableEnded } = this.socket;
-    // One that lingers ends by itself.
+    // A connection that lingers ends by itself.
     this.#wasSilent = this.#isIdle && !this.#isStopped && bytesRead === this.#idleBytes && !writableEnded;
     return was && this.#wasSilent;
   }
@@ -115,7 +115,7 @@ export class Connection implements Reader {
     if (this.#latest?.headersSent) return false;
     if (!this.isEnding) linger(this.socket);
     this.isEnding = true;
-    // Its turn to be read will not come.
+    // The connection's turn to be read will not come.
     if (this.#isCut) this.#isStopped = false;
     this.#isCut = false;
     this.#whenAnswered = undefined;
@@ -129,17 +129,17 @@ export class Connection implements Reader {
     if (this.#queued < before) this.progress = performance.now();
   }
 
-  /** So many bytes of an answer were left unread or, where they are none or fewer, taken. */
+  /** @param bytes of an answer that were left unread; zero or less, that the client has taken. */
   leave(bytes: number): void {
     this.unreadBytes += bytes;
     if (bytes > 0) this.#queued = queuedOf(this.socket);
     const { isUnread } = this;
     if (bytes < 0 || isUnread !== this.#isTimed) this.progress = performance.now();
     if (isUnread === this.#isTimed) return;
-    // Time runs while an answer is unread, and not while what the client asked for waits for others.
+    // Time runs while an answer is unread, and not while the answer waits for others.
     this.#isTimed = isUnread;
     if (isUnread) this.socket.setTimeout(this.#bounds.stall);
-    // One that waits for nothing is timed by node.
+    // Node times a connection that waits for nothing.
     else if (!this.#isIdle) this.socket.setTimeout(0);
   }
 
@@ -188,9 +188,9 @@ export class Connection implements Reader {
   }
 
   /**
-   * Finds out whether a client is still there whose end would not be heard of. One that sends no more may still read, or may be gone:
-   * its system says the same in both cases, until it is sent something. An interim response harms nobody who reads (RFC 9110, section
-   * 15.2), and TCP must do where a few told nothing.
+   * Finds out whether a client is still there that has ended its side, or is not read. Such a client may still read, or may be gone: its
+   * system says the same in both cases, until something is sent. An interim response harms no client that reads (RFC 9110, section
+   * 15.2). After a few of them TCP's own deadlines must do.
    */
   #lookLater(): void {
     const { readableEnded } = this.socket;
@@ -209,7 +209,7 @@ export class Connection implements Reader {
     if (current !== undefined && current === this.#probed) {
       this.#probes += 1;
       if (!current.headersSent && current.req.httpVersion === '1.1') current.writeContinue();
-      // Nothing can be put into a stream, and it may say nothing for long: it ends with the client's side.
+      // Nothing can be put into a stream, and it may be silent for long. So it ends with the client's side.
       if (current.headersSent && !current.writableEnded && this.socket.readableEnded) this.socket.destroy();
     }
     this.#lookLater();

@@ -14,7 +14,7 @@ const POLL_INTERVAL_MS = 100;
 export interface IncomingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether the service has more to do than it can: what may be refused should be. */
+  /** Whether the service has more to do than it can: a request that may be refused should be. */
   readonly overloaded: boolean;
   /** To be called once the response is written, so that it counts until the client has taken it. */
   written(bytes: number): void;
@@ -28,7 +28,7 @@ export interface IncomingRequest {
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
   readonly #gate: Gate;
-  /** Those that are cut and not read again, in the order in which they came. */
+  /** Connections that are cut and not read again yet, in the order in which they came. */
   readonly #held = new Set<Connection>();
   readonly #server: Server;
   readonly #handle: (incoming: IncomingRequest) => void;
@@ -36,7 +36,7 @@ export class Connections {
   readonly #now: () => number;
   /** Milliseconds by which the event loop was late at the last look. */
   #lateness = 0;
-  /** Requests under way, without those of which clients have a part: these may go on for as long as their connections. */
+  /** Requests under way. A stream counts until its client has a part of it: it may last as long as its connection. */
   #underWay = 0;
   #unread = 0;
   #isDraining = false;
@@ -61,7 +61,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => {
       const connection = this.#of(socket);
       this.#held.delete(connection);
-      // Whatever comes counts: taking it apart is what costs.
+      // Refused requests count, too: parsing is what costs.
       askBeforeEach(
         socket,
         (request) => this.#gate.enter(connection) && connection.mayBegin && refusalOf(request) === undefined,
@@ -96,7 +96,7 @@ export class Connections {
       if (connection.looksSilent() && (socket.bytesRead > 0 || connection.since <= before)) socket.destroy();
   }
 
-  /** Ends all of them; `closeAllConnections` of node does not know those that it has handed back. */
+  /** Ends all connections; `closeAllConnections` of node does not know those that it has handed back. */
   closeAll(): void {
     for (const socket of this.#bySocket.keys()) socket.destroy();
   }
@@ -127,7 +127,7 @@ export class Connections {
     return connection;
   }
 
-  /** It is not read again. */
+  /** The connection is not read again. */
   #letGo(connection: Connection): void {
     this.#gate.delete(connection);
     this.#held.delete(connection);
@@ -147,7 +147,7 @@ export class Connections {
       return;
     }
     this.#gate.delete(connection);
-    // At once: behind its end nothing can be put back.
+    // At once: nothing can be put back behind the socket's end.
     putBack(request, socket, head);
     this.#held.add(connection);
     connection.cut(() => this.#gate.queue(connection));
@@ -171,7 +171,7 @@ export class Connections {
     const connection = this.#of(request.socket);
     const { underWay, delay, begun } = this.#bounds;
     const late = !this.#isDraining && Math.max(this.#lateness, this.#gate.delay) > delay;
-    // One slow request is no overload; and a server that stops gets no more of it, but answers all whom it let in.
+    // One slow request is no overload. A server that stops is not late: it answers all whom it let in.
     const overloaded = this.#underWay >= underWay || (late && this.#underWay + this.#gate.size > begun / 2);
     connection.begin(response);
     let [weight, unread] = [1, 0];
@@ -194,7 +194,7 @@ export class Connections {
           take();
           resolve();
         });
-        // Node passes it on to the system at the end of this turn.
+        // Node passes the chunk on to the system at the end of this turn.
         process.nextTick(written, Buffer.byteLength(chunk));
       });
     response.on('close', () => {
@@ -207,14 +207,14 @@ export class Connections {
 
   #endWith(connection: Connection, response: ServerResponse): boolean {
     const isLast = connection.endWith(response);
-    // What was put back is not read again: it takes no place.
+    // A request that was put back is not read any more, so it takes no place.
     if (connection.isEnding) this.#held.delete(connection);
     return isLast;
   }
 
-  /** So many bytes of an answer were left unread or, below zero, are taken. */
+  /** @param bytes of an answer that were left unread; below zero, that the client has taken. */
   #count(connection: Connection, bytes: number): void {
-    // Of one that was closed nothing counts any more.
+    // A closed connection counts nothing any more.
     const change = Math.max(bytes, -connection.unreadBytes);
     this.#unread += change;
     connection.leave(change);
@@ -229,7 +229,7 @@ export class Connections {
         holding.filter(({ isUnread }) => isUnread),
         ({ unreadBytes }) => unreadBytes,
       );
-      // Where every client reads, the one that waits with the most behind it.
+      // Where every client reads, the connection with the most bytes ends.
       const victim =
         slow.sort((a, b) => a.progress - b.progress)[0] ?? holding.sort((a, b) => b.unreadBytes - a.unreadBytes)[0];
       if (victim === undefined) break;
@@ -240,7 +240,7 @@ export class Connections {
   }
 }
 
-/** Those of the address that has the most of something: who comes with many connections pays for them. */
+/** The connections of the address that has the most of something: an address pays for all of its connections. */
 function ofGreediest(connections: readonly Connection[], sizeOf: (connection: Connection) => number): Connection[] {
   const byAddress = new Map<string, number>();
   for (const one of connections) byAddress.set(one.address, (byAddress.get(one.address) ?? 0) + sizeOf(one));

@@ -7,23 +7,23 @@ const DISCARDED = 64 * 1024;
 const LINGER_MS = 1000;
 
 /**
- * Has a connection read on for a while when the last answer is out: the rest of a body that nobody wants, and further requests. Closed
- * with bytes unread, it would be reset, and its client might lose an answer before it has read it (RFC 9112, section 9.6).
+ * Has a connection read on for a while when the last answer is out: the rest of an unwanted body, and further requests. A connection
+ * that is closed with bytes unread is reset, and its client might lose the answer (RFC 9112, section 9.6).
  */
 export function linger(socket: Socket): void {
-  // What node calls behind an answer with `Connection: close`.
+  // Node calls this behind an answer with `Connection: close`.
   socket.destroySoon = () => {
     const most = socket.bytesRead + DISCARDED;
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => clearTimeout(timer));
     // Bytes of the connection: extensions of chunks are no part of a body.
     socket.on('data', () => {
-      // Node resumes it for what it has read ahead.
+      // Node would resume the socket for what it has read ahead.
       if (socket.bytesRead > most) socket.on('resume', () => socket.pause()).pause();
     });
     socket.end();
     socket.resume();
-    // Node does not start it where it has stopped it itself, for a body that nobody reads.
+    // Node may have stopped reading itself, for a body that nobody reads, and does not start again.
     startReading(socket);
   };
 }

@@ -1,11 +1,11 @@
 /** Requests that each may read in its turn at least, while others wait for theirs. */
 const SHARE = 4;
 
-/** What the gate lets read, or not. */
+/** A connection, as the gate sees it. */
 export interface Reader {
   /** Requests that it has read since it went on. */
   taken: number;
-  /** Who takes turns with others: those of one address share a turn. */
+  /** Readers of one address share a turn. */
   readonly address: string;
   /** Reads nothing more, at once. */
   stop(): void;
@@ -21,16 +21,16 @@ export class Gate {
   readonly #most: number;
   readonly #now: () => number;
   readonly #reading = new Set<Reader>();
-  /** Those that are stopped, and since when; by address, the one whose turn is next in front. */
+  /** Readers that are stopped, and since when, by address. The address whose turn is next comes first. */
   readonly #stopped = new Map<string, Map<Reader, number>>();
   #count = 0;
   #isScheduled = false;
   #isHeld = false;
-  /** Whether some were stopped when this turn began, or are since. */
+  /** Whether any reader was stopped when this turn began, or has been since. */
   #isBusy = false;
-  /** Requests that each may read in this turn, if some were stopped. */
+  /** Requests that each reader may read in this turn, if any was stopped. */
   #share = SHARE;
-  /** Milliseconds that those waited which went on in this turn. */
+  /** The longest wait, in milliseconds, of a reader that went on in this turn. */
   delay = 0;
   /** How many are stopped. */
   size = 0;
@@ -60,21 +60,21 @@ export class Gate {
     if (!this.#reading.has(reader)) return false;
     this.#count += 1;
     reader.taken += 1;
-    // Most turns read a few requests: no call back for each of them.
+    // Most turns read few requests, and need no callback.
     if (this.#count === Math.ceil(this.#most / 4)) this.#schedule();
     if (this.#count === this.#most) this.#shut();
-    // What comes next stays with the system. Who sends one request after another is not cut for it, only who sends them at once.
+    // Its next request stays with the system. A client that sends one request after another is not cut, only one that sends them at once.
     else if (this.#isBusy && reader.taken >= this.#share) this.#stop(reader);
     return true;
   }
 
-  /** Has one that is not added go on in its turn: at once, where nobody waits. */
+  /** Has a reader that was not added go on in its turn: at once, where nobody waits. */
   queue(reader: Reader): void {
     if (!this.#isBusy && this.#count < this.#most) this.#open(reader);
     else this.#stop(reader);
   }
 
-  /** Has all wait, whatever comes; or go on, in turns. */
+  /** Stops all readers, new ones too, or has them go on in turns. */
   hold(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.#shut();
@@ -100,7 +100,7 @@ export class Gate {
     reader.start();
   }
 
-  /** Once in a turn: a second call back would count from nothing again. */
+  /** One callback a turn: a second one would start the count anew. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -115,7 +115,7 @@ export class Gate {
     this.#isBusy = this.size > 0;
     this.delay = 0;
     const now = this.#now();
-    // Fewer than could read: those that are open already may have something, too.
+    // Fewer are opened than could read, because readers that are open may have requests, too.
     const most = Math.ceil(this.#most / 4);
     const opened = Math.min(Math.ceil(most / SHARE), this.size);
     this.#share = Math.max(SHARE, Math.floor(most / opened));

@@ -16,7 +16,7 @@ const FOLDER = '/endpoints/';
 export class HttpHandler {
   readonly #options: HandlerOptions;
   readonly #routes: Routes;
-  /** Those whose body streams. */
+  /** Requests whose response streams. */
   readonly #streaming = new Set<RoutedRequest>();
   #isEnding = false;
 
@@ -53,7 +53,7 @@ export class HttpHandler {
 /** A request target that is a path, with or without a query, and nothing that could be read in two ways. */
 const PATH = /^(\/[^?#\s\ufeff]*)(?:\?[^#\s\ufeff]*)?$/;
 
-/** Empty for a request target that cannot be read, such as `http://[/`: no route matches it but one of any path. */
+/** The path of a request; empty where its target cannot be read, such as `http://[/`. Only a route of any path matches that. */
 function pathOf({ request, response }: IncomingRequest): string {
   try {
     return PATH.exec(request.url ?? '')?.[1] ?? contextOf(request, response).path;

@@ -33,7 +33,7 @@ export class RoutedRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly id: string;
   readonly httpRequest: HttpRequest;
-  /** Of a body that streams, once it does. */
+  /** Ends the stream of the body, once there is one. */
   endStream: (() => void) | undefined;
   readonly #incoming: IncomingRequest;
   readonly #found: Found;
@@ -53,11 +53,11 @@ export class RoutedRequest implements EndpointRequest {
     this.#options = options;
   }
 
-  /** Takes what must wait until the response is out or, of one that streams, until its head is. */
+  /** Runs a task once the response is out or, where its body streams, once the head is. */
   later(task: () => void): void {
     this.#tasks.push(task);
     if (this.#isOver) this.#runTasks();
-    // Behind what the stream has to say at once.
+    // The stream sends first what it has at once.
     else if (this.endStream !== undefined) setImmediate(() => this.#runTasks());
   }
 
@@ -70,7 +70,7 @@ export class RoutedRequest implements EndpointRequest {
     const { endStream, exchange } = this;
     const { writableFinished: isOut, statusCode } = this.#incoming.response;
     endStream?.();
-    // Nobody waits for more of a stream, even where it was ended before its time; what was sent of it was an answer.
+    // Nobody waits for more of a stream. One that was cut short counts as answered all the same: its head is out.
     if (!isOut || endStream !== undefined) control.disconnect(exchange);
     this.#options.observer.response?.(exchange, isOut || endStream !== undefined ? statusCode : 499);
     this.#options.closed();
@@ -78,7 +78,7 @@ export class RoutedRequest implements EndpointRequest {
     this.#runTasks();
   }
 
-  /** @param begun told of a body that streams, before its first chunk. */
+  /** @param begun called for a body that streams, before its first chunk. */
   async respond(begun: () => void): Promise<void> {
     const { exchange } = this;
     const { response } = this.#incoming;
@@ -103,10 +103,10 @@ export class RoutedRequest implements EndpointRequest {
     const { exchange } = this;
     const { pipeline } = this.#options;
     const { admit, by } = this.#found.target;
-    // Of what it refuses, the pipeline tells by itself.
+    // The pipeline tells of its own refusals.
     let isTold = false;
     try {
-      // For observers of errors it is none, like the rate limit.
+      // Like the rate limit, this is no failure, so observers of errors do not see it.
       if (admit !== false && this.#incoming.overloaded)
         throw new Refusal(503, 'Server busy', {
           headers: { 'Retry-After': '1' },
@@ -121,7 +121,7 @@ export class RoutedRequest implements EndpointRequest {
       return await pipeline.serve(this);
     } catch (error) {
       const refusal = isTold ? asRefusal(error) : this.#report(error);
-      // What was refused at its stages is settled; the rest ends here.
+      // A refusal at the pipeline's stages is concluded already; any other one is concluded here.
       control.conclude(this.exchange, { kind: 'refused', refusal });
       return this.#responseTo(refusal);
     }
@@ -141,7 +141,7 @@ export class RoutedRequest implements EndpointRequest {
     return refusal;
   }
 
-  /** What has a stage came from the pipeline, which has told of it. */
+  /** An error that names a stage came from the pipeline, which has told of it. */
   #streamFailed(error: unknown): void {
     const stage = this.exchange.resolved === undefined ? 'route' : 'present';
     if (asRefusal(error).stage === undefined) this.#report(asRefusal(error, stage));
@@ -201,9 +201,9 @@ function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
   });
 }
 
-/** Of the headers of requests, node keeps the values of this one alone apart (`message.headers`). */
+/** Node gives each header as one text (`message.headers`), but `set-cookie` as a list. */
 function flatten(headers: IncomingHttpHeaders): Headers {
   const cookies = headers['set-cookie'];
-  // What nobody may change need not be copied, either.
+  // Nobody may change the headers, so they need no copy.
   return cookies === undefined ? (headers as Headers) : { ...(headers as Headers), 'set-cookie': cookies.join(', ') };
 }

@@ -3,10 +3,10 @@ import { isStream } from '../kernel/request-lifecycle.ts';
 import type { BodyStream, HttpResponse } from '../kernel/values.ts';
 import type { IncomingRequest } from './connections.ts';
 
-/** Bytes of a body that nobody wants which are read so that the connection can be used again. */
+/** Bytes of an unwanted body that are read, so that the connection can be used again. */
 const DRAINED = 64 * 1024;
 
-/** They have no body, whatever their headers say (RFC 9110, section 6.4.1). */
+/** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);
 
 /** A complete response; an empty body is none. */
@@ -14,7 +14,7 @@ export interface Message {
   readonly status: number;
   /** Later ones replace earlier ones, whatever the case of their names. */
   readonly headers: readonly (Readonly<Record<string, string>> | undefined)[];
-  /** Of one that streams the head is sent. What is text or bytes is JSON, unless the headers name another type. */
+  /** Text and bytes are JSON, unless the headers name another type. Of a stream only the head is sent here. */
   readonly body: HttpResponse['body'];
 }
 
@@ -49,7 +49,7 @@ function listOf(headers: Message['headers']): string[] {
   return list;
 }
 
-/** Where the name stands in the list, or its end: of as few as there are, the length tells most apart. */
+/** Where the name stands in the list, or the list's end. Headers are few, and their lengths tell most of them apart. */
 function placeOf(name: string, list: readonly string[]): number {
   for (let place = 0; place < list.length; place += 2) {
     const other = list[place];
@@ -58,7 +58,7 @@ function placeOf(name: string, list: readonly string[]): number {
   return list.length;
 }
 
-/** In one piece: `end` by itself has the system gather two, of which the second is empty. */
+/** Sends content in one piece: `end` by itself hands the system two, of which the second is empty. */
 function end(response: ServerResponse, content: string | Uint8Array, length: number): void {
   const { socket } = response;
   if (socket === null || length === 0) {
@@ -76,15 +76,15 @@ function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Ui
   return typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
 }
 
-/** Node reads the rest of a body to use the connection again: without bound, if nobody bounds it. */
+/** Whether the rest of a body may be long. Node would read all of it to use the connection again. */
 function isLong({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DRAINED;
 }
 
 /**
  * Sends a body as it comes, behind its head. Its next chunk is asked for once the client's system has taken the one before.
- * @param failed told of what its maker throws while somebody wants it.
- * @returns ends the response, whatever the maker still waits for: nobody wants more. To be called when it closes, at the latest.
+ * @param failed gets what the body throws while somebody wants it.
+ * @returns what ends the response, whatever the body still waits for. It must be called when the response closes, at the latest.
  */
 export function pour(body: BodyStream, incoming: IncomingRequest, failed: (error: unknown) => void): () => void {
   const { request, response, write } = incoming;
@@ -112,12 +112,12 @@ export function pour(body: BodyStream, incoming: IncomingRequest, failed: (error
     if (isOver) return;
     isOver = true;
     failed(error);
-    // To HTTP/1.0, which knows no other end, the end of the connection would look like that of the body.
+    // An HTTP/1.0 client would take the end of the connection for the end of the body.
     if (request.httpVersion === '1.0') request.socket.resetAndDestroy();
     else response.destroy();
   };
   if (response.destroyed || request.method === 'HEAD') end();
-  // Whoever has it end at once does so first.
+  // A caller that ends it at once does so before the first chunk.
   queueMicrotask(() => run().catch(cut));
   return end;
 }

@@ -18,13 +18,13 @@ const DEADLINES = {
   connectionsCheckingInterval: 1000,
 };
 
-/** A server with deadlines; what it answers, and to how many, is for whoever gets its requests. */
+/** A server with deadlines; whoever gets its requests decides what it answers, and to how many. */
 export function createHttpServer(): Server {
   // Clients may end their side once they have sent a request, and still get the answer (RFC 9112, section 9.6).
-  // A missing host is refused with several of them, within the bounds of its connection.
+  // `refusalOf` refuses a missing host as it does several ones, within the bounds of the connection.
   const settings = {
     httpAllowHalfOpen: true,
-    // One more than is let in: node drops what is beyond, the length of the body perhaps.
+    // One more than the most: node drops headers beyond this, perhaps the length of the body.
     maxHeadersCount: MOST_HEADERS + 1,
   };
   return Object.assign(createServer({ ...DEADLINES, requireHostHeader: false }), settings);
@@ -40,7 +40,7 @@ export const NO_TUNNEL =
 /** The answer, in the form in which node refuses what is no HTTP, to a request that nobody may interpret, if it is one. */
 export function refusalOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
   if (rawHeaders.length > 2 * MOST_HEADERS) return bare('431 Request Header Fields Too Large');
-  // Whoever is in front may have looked at another one of several hosts than those behind do (RFC 9112, section 3.2).
+  // Of several hosts a proxy in front may have used another one than this service would (RFC 9112, section 3.2).
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i];

@@ -14,7 +14,7 @@ import { type Args, contractOf, type Guarded, type GuardOptions, type PluginFunc
 import type { ApiResponse, CallContext } from './values.ts';
 
 /** For functions that watch without a budget: it never aborts. */
-const unhurried: CallContext = Object.freeze({
+const neverAborts: CallContext = Object.freeze({
   get signal() {
     return new AbortController().signal;
   },
@@ -114,7 +114,7 @@ class Invocation {
 
   #call(): unknown {
     const { fn, row, contract, options, plugin } = this.#tap;
-    const call: CallContext = this.#budget ?? (row.kind === 'watch' ? unhurried : this.#exchange);
+    const call: CallContext = this.#budget ?? (row.kind === 'watch' ? neverAborts : this.#exchange);
     if (contract.context !== undefined) {
       this.#context = contract.context(this.#args, call, options.hidden, plugin);
       return fn(this.#context);

@@ -47,16 +47,16 @@ function named(key: Key): Partial<Static<typeof NamedKey>> & { readonly key: str
 }
 
 /** Characters from which a key cannot be found by trying: 16 random hex digits are 64 bits. */
-const SHORTEST = 16;
+const UNGUESSABLE_LENGTH = 16;
 
 function checkKey(at: string, key: string): Finding[] {
   if (key.trim() !== key || !isHeaderValue(key))
     return [error(at, 'can never match: a header holds no such character there')];
-  const message = `has fewer than ${SHORTEST} characters and can be guessed: use a random one, such as 32 hex digits`;
-  return key.length < SHORTEST ? [warning(at, message)] : [];
+  const message = `has fewer than ${UNGUESSABLE_LENGTH} characters and can be guessed: use a random one, such as 32 hex digits`;
+  return key.length < UNGUESSABLE_LENGTH ? [warning(at, message)] : [];
 }
 
-/** What is known of keys that were looked at: by their text whose they are, and by the client's name its limit. */
+/** What the check has seen: methods, which endpoints of an API share, and the text of each client's limit by its name. */
 interface Seen {
   readonly methods: Set<AuthMethod>;
   readonly limits: Map<string, string>;
@@ -66,7 +66,7 @@ function limitText({ window, max, perDay, perMonth }: KeyLimit = {}): string {
   return JSON.stringify([window, max, perDay, perMonth]);
 }
 
-/** Endpoints share the keys of their API. */
+/** What is wrong with an endpoint's keys. A method that endpoints share is checked once. */
 function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[] {
   return endpoint.auth.flatMap((given, index) => {
     const { type, ...method } = given;
@@ -93,18 +93,18 @@ function checkKeys(endpoint: EndpointDraft, { methods, limits }: Seen): Finding[
 }
 
 /** Bytes of the longest key that is compared as it is; of longer keys the hashes are compared. */
-const ROOM = 64;
+const COMPARED_BYTES = 64;
 
-/** The key that was sent last: a buffer of its own for each request takes longer than to compare it. */
-const sentBytes = Buffer.alloc(ROOM + 1);
+/** The key that was sent last. To make a buffer for each request would take longer than the comparison. */
+const sentBytes = Buffer.alloc(COMPARED_BYTES + 1);
 
 /** Bytes of the same length for every key: the key and its length, or its hash and 0. */
-function comparable(key: string, bytes = Buffer.alloc(ROOM + 1)): Buffer {
+function comparableBytes(key: string, bytes = Buffer.alloc(COMPARED_BYTES + 1)): Buffer {
   bytes.fill(0);
   const length = Buffer.byteLength(key);
-  if (length > ROOM) hash('sha256', key, 'buffer').copy(bytes);
+  if (length > COMPARED_BYTES) hash('sha256', key, 'buffer').copy(bytes);
   else bytes.write(key);
-  bytes[ROOM] = length > ROOM ? 0 : length;
+  bytes[COMPARED_BYTES] = length > COMPARED_BYTES ? 0 : length;
   return bytes;
 }
 
@@ -121,17 +121,17 @@ const headers = new LimitHeaders('api keys');
 /** @param counted requests of clients with a name. @returns the check of a sent key. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
   const limits = services.states.keep(kept, '', () => new KeyLimits());
-  const tells = headersKey.in(services.config) !== false;
+  const areLimitsShown = headersKey.in(services.config) !== false;
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
-      if (name === undefined || rateLimit === undefined) return { bytes: comparable(key), name };
-      return { bytes: comparable(key), name, limit: limits.of(rateLimit, name, services) };
+      if (name === undefined || rateLimit === undefined) return { bytes: comparableBytes(key), name };
+      return { bytes: comparableBytes(key), name, limit: limits.of(rateLimit, name, services) };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
     const sent = exchange.headers[HEADER];
     if (sent === undefined) throw refusals.missing();
-    const given = comparable(sent, sentBytes);
+    const given = comparableBytes(sent, sentBytes);
     const [match] = accepted(method).filter(({ bytes }) => timingSafeEqual(bytes, given));
     if (match === undefined) throw refusals.wrong();
     const { name: client, limit } = match;
@@ -139,7 +139,7 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     clientName.set(exchange, client);
     const letIn = (taken: KeyTake): true => {
       counted?.({ client, outcome: taken.allowed ? 'accepted' : 'limited' }, 1);
-      if (limit !== undefined && tells) headers.note(exchange, limit.states());
+      if (limit !== undefined && areLimitsShown) headers.note(exchange, limit.states());
       if (!taken.allowed) throw tooManyRequests(taken, taken.reason);
       return true;
     };
@@ -155,7 +155,7 @@ const tooMany = {
 };
 
 /** The keys with a name that any endpoint accepts. */
-function namedIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
+function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
   const methods = new Set(endpoints.flatMap(({ auth }) => auth));
   return [...methods].flatMap(({ type, ...method }) =>
     type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
@@ -163,8 +163,8 @@ function namedIn(endpoints: Services['endpoints']): readonly Static<typeof Named
 }
 
 /** Whether responses of these endpoints may say what is left of the limit of a key. */
-function tellsOf(config: Services['config'], endpoints: Services['endpoints']): boolean {
-  return headersKey.in(config) !== false && namedIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
+function showsLimits(config: Services['config'], endpoints: Services['endpoints']): boolean {
+  return headersKey.in(config) !== false && namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit !== undefined);
 }
 
 /** `X-Api-Key` against the configured keys; every key is compared, in constant time, so that timing tells nothing. */
@@ -180,7 +180,7 @@ export const authApiKey = definePlugin({
   },
   openapi: ({ config, endpoints }) => ({
     headers: limitHeadersPart,
-    operation: (endpoint) => (tellsOf(config, [endpoint]) ? { answerHeaders: limitHeaderRefs } : {}),
+    operation: (endpoint) => (showsLimits(config, [endpoint]) ? { answerHeaders: limitHeaderRefs } : {}),
     auth: {
       apiKey: {
         scheme: { type: 'apiKey', in: 'header', name: NAME, description: 'A key that the operator gave you' },
@@ -189,7 +189,7 @@ export const authApiKey = definePlugin({
             description: 'The key is missing or wrong',
             errors: Object.values(refusals).map((refusal) => refusal().message),
           },
-          ...(namedIn(endpoints).some(({ rateLimit }) => rateLimit) && { 429: tooMany }),
+          ...(namedKeysIn(endpoints).some(({ rateLimit }) => rateLimit) && { 429: tooMany }),
         },
         title: 'API key',
       },
@@ -197,7 +197,7 @@ export const authApiKey = definePlugin({
   }),
   setup(services) {
     const help = 'Requests by clients whose API key has a name: accepted, or limited by the limit of the key';
-    const initial = namedIn(services.endpoints).flatMap(({ name: client, rateLimit }) =>
+    const initial = namedKeysIn(services.endpoints).flatMap(({ name: client, rateLimit }) =>
       (rateLimit ? ['accepted', 'limited'] : ['accepted']).map((outcome) => ({ client, outcome })),
     );
     const labels = ['client', 'outcome'] as const;
@@ -206,7 +206,7 @@ export const authApiKey = definePlugin({
     return {
       hooks: {
         authenticate: { apiKey: checkerOf(services, counted) },
-        ...(tellsOf(services.config, services.endpoints) && { respond: headers.respond }),
+        ...(showsLimits(services.config, services.endpoints) && { respond: headers.respond }),
       },
     };
   },

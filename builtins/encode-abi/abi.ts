@@ -37,8 +37,8 @@ export function typeNames(): string[] {
  * The bytes of Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones
  * (Solidity ABI specification, "Formal Specification of the Encoding").
  *
- * @throws TypeError when a value is not of its type's {@link AbiValue} form, an integer is out of its range, or the lists
- * differ in length.
+ * @throws TypeError when a value has not its type's {@link AbiValue} form, an integer is out of range, or the lists differ in
+ * length.
  */
 export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
   if (types.length !== values.length) {

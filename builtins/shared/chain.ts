@@ -74,8 +74,8 @@ export interface Part {
  * The chain id is asked each time, in parallel to the rest and so at no cost in time. The name of a node may lead to another
  * chain tomorrow, and a payment there would be worth nothing.
  *
- * @returns nothing when the transaction is unknown or pending, has too few confirmations, or is in a block that is not (or no
- *   longer) part of the chain.
+ * @returns nothing when the transaction is unknown or pending, or has too few confirmations. So it is when its block is not, or no
+ *   longer, part of the chain.
  * @throws JsonRpcFailure
  */
 export async function findMined(

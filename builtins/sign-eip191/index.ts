@@ -36,7 +36,7 @@ const signaturesKey = optionalKey(
   }),
 );
 
-/** Of the next signer: what would make it no step to another one, or is never seen. */
+/** Finds a next signer that is the current one, which would rotate nothing, and one whose signatures no endpoint shows. */
 function checkNext({ config, endpoints }: CheckContext): Finding[] {
   const current = signerKey.in(config);
   if (!isRecord(current) || !isRecord(current.next)) return [];
@@ -57,11 +57,11 @@ interface Signatory {
 }
 
 /** A key in this process signs before anybody could stop it. */
-const UNHURRIED = new AbortController().signal;
+const NEVER_ABORTS = new AbortController().signal;
 
 function local({ signer }: SignerInUse): Signatory {
   const one = (statement: Statement): Hex => {
-    const signature = signer.sign(statement, UNHURRIED);
+    const signature = signer.sign(statement, NEVER_ABORTS);
     if (signature instanceof Promise) throw new Error('a local signer signs at once');
     return signature;
   };
@@ -153,8 +153,8 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
 
 /**
  * Signs keccak256(encodePacked(bytes32 endpointId, uint256 timestamp, bytes data)) with EIP-191, and receipts with EIP-712, by
- * the signer of `settings.signer`. It is that of the environment, or one that another plugin contributes.
- * @param signing nothing for a command that serves nothing.
+ * the signer of `settings.signer`. That signer has the key of the environment, or another plugin contributes it.
+ * @param signing absent for a command that serves nothing.
  */
 export function signEip191(signing?: Signing): Definition {
   const the = () => {
