@@ -7,6 +7,7 @@ import {
   Refusal,
   type Route,
   type Services,
+  withoutRoundedNumbers,
 } from '../../plugins-sdk/index.ts';
 import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
 import { MAX_JSON_DEPTH } from '../../plugins-sdk/lib/json/canonical-json.ts';
@@ -68,7 +69,9 @@ interface Asked {
 function askedIn(body: Uint8Array): Asked {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    const { endpointId, parameters } = Object(isDeeperThan(text, MAX_JSON_DEPTH) ? undefined : JSON.parse(text));
+    const { endpointId, parameters } = Object(
+      isDeeperThan(text, MAX_JSON_DEPTH) ? undefined : JSON.parse(withoutRoundedNumbers(text)),
+    );
     if (typeof endpointId === 'string' && isRecord(parameters))
       return { endpointId: endpointId.toLowerCase(), parameters: parameters as Record<string, Json> };
   } catch {

@@ -14,7 +14,7 @@ import { printJson } from '../json-output.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
 import { givenConfig } from './given-config.ts';
-import { parameterOf } from './param-option.ts';
+import { parametersIn } from './param-option.ts';
 
 /** The exit code where fewer answers were good than had to be. */
 const TOO_FEW = 2;
@@ -31,7 +31,7 @@ export async function askOperators(given: Given): Promise<number> {
   const maxAge = numberOf(given, 'max-age', /^\d{1,15}$/, '<seconds> must be a whole number');
   const isFraction = /^(?:0(?:\.\d+)?|1(?:\.0+)?)$/;
   const maxDeviation = numberOf(given, 'max-deviation', isFraction, '<fraction> must be from 0 to 1, such as 0.01');
-  const parameters = Object.fromEntries(given.all('param').map(parameterOf));
+  const parameters = Object.fromEntries(parametersIn(given.all('param')));
   const endpointId = await endpointIdOf(given, operators, k);
   try {
     const found = await askMany({ operators, k, endpointId, parameters, maxAge, maxDeviation, settle: 'all' });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import {
   fileText,
@@ -176,15 +176,28 @@ function dialogue(): Dialogue {
 
 /** A new file never takes the place of another; one that is added to is replaced as a whole. */
 async function save(file: string, text: string, before: string | undefined): Promise<void> {
+  const draft = before === undefined ? file : `${file}.${randomBytes(6).toString('hex')}`;
   try {
-    if (before === undefined) return await writeFile(file, text, { flag: 'wx' });
-    const draft = `${file}.${randomBytes(6).toString('hex')}`;
-    await writeFile(draft, text, { flag: 'wx', mode: (await lstat(file)).mode & 0o777 });
-    await rename(draft, file).catch(async (error) => {
+    const handle = await open(draft, 'wx', before === undefined ? 0o666 : 0o600);
+    try {
+      await handle.writeFile(text);
+      if (draft !== file) await putInPlace(handle, draft, file);
+    } catch (error) {
+      // On a full disk it would be the first half of a config.
       await rm(draft, { force: true });
       throw error;
-    });
+    } finally {
+      await handle.close();
+    }
   } catch (error) {
     throw new Error(`${file} cannot be written: ${codeOf(error)}`);
   }
+}
+
+/** The owner stays, too: where root adds to the file of a service, the service must still be able to read it. */
+async function putInPlace(handle: FileHandle, draft: string, file: string): Promise<void> {
+  const { mode, uid, gid } = await lstat(file);
+  await handle.chown(uid, gid).catch(() => undefined);
+  await handle.chmod(mode & 0o777);
+  await rename(draft, file);
 }

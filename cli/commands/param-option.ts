@@ -2,9 +2,15 @@ import { option, UsageError } from '../arguments.ts';
 
 export const param = option('--param <name=text>', 'A parameter of the request', { many: true });
 
-/** The name and the text of a parameter. @throws UsageError */
-export function parameterOf(text: string): readonly [string, string] {
-  const end = text.indexOf('=');
-  if (end > 0) return [text.slice(0, end), text.slice(end + 1)];
-  throw new UsageError(`option ${param.flags} must be a name and what to give it, such as symbol=ETH`);
+/** Names and texts of parameters. @throws UsageError for one that is none, or that is given twice, of which one would be lost. */
+export function parametersIn(texts: readonly string[]): (readonly [string, string])[] {
+  const names = new Set<string>();
+  return texts.map((text) => {
+    const end = text.indexOf('=');
+    if (end < 1) throw new UsageError(`option ${param.flags} must be a name and what to give it, such as symbol=ETH`);
+    const name = text.slice(0, end);
+    if (names.has(name)) throw new UsageError(`option ${param.flags} gives "${name}" more than once`);
+    names.add(name);
+    return [name, text.slice(end + 1)];
+  });
 }

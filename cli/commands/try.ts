@@ -1,4 +1,4 @@
-import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
+import { type Endpoint, type Json, type Parameters, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import type { TriedValue } from '../../plugins-sdk/services.ts';
@@ -8,7 +8,7 @@ import { tryEndpoint } from '../service/index.ts';
 import { complain, print } from '../terminal.ts';
 import { align, escapeUnprintable } from '../text.ts';
 import { givenService } from './given-config.ts';
-import { parameterOf } from './param-option.ts';
+import { parametersIn } from './param-option.ts';
 
 /** Characters of a value, and lines of an answer, that are shown. */
 const MAX_TEXT = 60;
@@ -17,7 +17,7 @@ const MAX_LINES = 100;
 /** Asks an upstream once, and prints its answer, the paths in it, and what would be signed for each. */
 export async function tryOnce(given: Given, name: string): Promise<number> {
   const service = await givenService(given);
-  const texts = given.all('param').map(parameterOf);
+  const texts = parametersIn(given.all('param'));
   const warn = (message: string) => void complain('warning', [message]);
   const log = { debug: () => undefined, info: () => undefined, warn, error: warn };
   const warnings: string[] = [];
@@ -84,7 +84,7 @@ function parametersFor(endpoint: Endpoint, texts: readonly (readonly [string, st
 
 function jsonOr(text: string): Json {
   try {
-    return JSON.parse(text);
+    return JSON.parse(withoutRoundedNumbers(text));
   } catch {
     return text;
   }

@@ -2,6 +2,7 @@ import { type LoadedConfig, loadConfig } from '../../config/index.ts';
 import { readConfigFile, type Tree } from '../../config/yaml.ts';
 import { Pipeline } from '../../kernel/pipeline.ts';
 import { asRefusal } from '../../kernel/refusal.ts';
+import { inexactParameters } from '../../plugins-sdk/context-keys.ts';
 import {
   type ApiResponse,
   type Definition,
@@ -13,6 +14,7 @@ import {
 import { keys } from '../../plugins-sdk/keys.ts';
 import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import { type Leaf, leavesOf } from '../../plugins-sdk/lib/json/leaves.ts';
+import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
 import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
@@ -43,6 +45,7 @@ const [RAW, OWN, SCALED, PLAIN] = ['raw', 'own', 'scaled', 'plain'];
  * Asks the upstream of an endpoint once, as the service would: with its plugins and bounds, whoever its clients may be. Nothing is
  * signed by the operator's key.
  * @param name as in the log, `api/endpoint`.
+ * @param given what it is asked with, in which an infinite number stands for one that a double rounds.
  * @throws Error for an endpoint that is not there, and a refusal in words.
  */
 export async function runTrial(
@@ -60,8 +63,12 @@ export async function runTrial(
   const raw = of(RAW);
   if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
   const parameters = given(raw);
+  const inexact = Object.keys(parameters).filter((each) => !isFiniteJson(parameters[each] ?? null));
+  // They are refused, whatever they are, and JSON has no infinite number.
+  const finite = Object.fromEntries(inexact.map((each) => [each, 0]));
   const ask: Ask = async (variant, reserved = {}) => {
-    const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
+    const exchange = exchangeOf({ parameters: { ...parameters, ...finite, ...reserved } });
+    if (inexact.length > 0) inexactParameters.set(exchange, new Set(inexact));
     const { body } = await pipeline.serve({ exchange, id: of(variant)?.id ?? '', later: (task) => task() });
     return JSON.parse(Object(body).json ?? String(body));
   };
@@ -155,6 +162,6 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
     const { auth: ____, ...rest } = api;
     return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: [{ ...rest, endpoints }] };
   }
-  const meant = nearest(name, names);
+  const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;
 }

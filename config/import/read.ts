@@ -17,6 +17,8 @@ const LIMITS = { depth: 200, values: 1_000_000, isExact: false };
 export async function readDocument(source: string): Promise<Tree> {
   const bytes = isUrl(source) ? await fetched(source) : await readBounded(source, MAX_BYTES);
   const text = decode(bytes, source);
+  if (/^\s*</.test(text))
+    throw new Error(`${source} is a web page, or XML: give the JSON or YAML document that such a page shows`);
   return json(text) ?? parseConfig(text, source, LIMITS);
 }
 

@@ -38,6 +38,23 @@ async function tried(t: TestContext, text: string, ...args: string[]) {
 }
 
 describe('try', () => {
+  it('asks with no number that was rounded, and takes each parameter once', async (t) => {
+    upstream.text('/price', '1');
+    const text = config({ parameters: [{ name: 'depth', schema: { type: 'integer' } }] });
+    const refused = async (...args: string[]) => {
+      const { code, stderr } = await tried(t, text, ...args);
+      assert.deepEqual([code, upstream.requests], [1, []]);
+      return stderr;
+    };
+    const inexact = 'error: prices/eth: 400 Invalid parameter: depth (send this number as a string)\n';
+    assert.equal(await refused('--param', 'depth=12345678901234567890123'), inexact);
+    const twice = 'error: option --param <name=text> gives "depth" more than once\n';
+    assert.equal(await refused('--param', 'depth=1', '--param', 'depth=2'), twice);
+    const cwd = await folderWith(t, { 'c.yaml': text });
+    const { stderr } = await runCli(t, ['try', 'eth', '-c', 'c.yaml'], { cwd, env: SECRET });
+    assert.match(stderr, /c\.yaml: there is no endpoint eth, did you mean "prices\/eth"\?\n$/);
+  });
+
   it('says which parameters the endpoint does not take', async (t) => {
     upstream.text('/price', '1');
     const text = config({ parameters: [{ name: 'symbol', default: 'ETH' }] });

@@ -115,6 +115,9 @@ describe('operator mode', () => {
     for (const wrong of ['', '[]', 'null', '{', { endpointId: id }, { endpointId: 1, parameters: {} }, deep])
       assert.deepEqual(await tried({}, wrong), body);
     assert.deepEqual(await tried({}, new Uint8Array([0x22, 0xff, 0x22])), body);
+    const rounded = `{"endpointId":"${id}","parameters":{"symbol":12345678901234567890123}}`;
+    const inexact = 'prices/eth: 400 Invalid parameter: symbol (send this number as a string)';
+    assert.deepEqual(await tried({}, rounded), [422, { error: inexact }]);
     assert.deepEqual(await tried({}, asked(`0x${'0'.repeat(64)}`)), [404, { error: 'Endpoint not found' }]);
     assert.deepEqual(await tried({}, 'x'.repeat(65_537)), [413, { error: 'Request body too large' }]);
     const other = await request(`${service.url}/explorer/try`);

@@ -1,6 +1,7 @@
 /** The command `import`: what a config has of an OpenAPI document, and what it says that it has not. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, chown, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
@@ -247,6 +248,7 @@ describe('import', () => {
       'where.json': JSON.stringify({ ...document, servers: [{ url: '/v1' }] }),
       'not.json': '{"a":1}',
       'list.json': '[]',
+      'page.html': '\n<!DOCTYPE html><title>Swagger UI</title>',
     });
     const failed = async (...args: string[]) => {
       const { code, stdout, stderr } = await runCli(t, ['import', ...args, '--out', 'c.yaml', '--yes'], { cwd });
@@ -262,6 +264,8 @@ describe('import', () => {
     assert.equal(await failed('where.json', '--only', 'GET'), reasons);
     assert.equal(await failed('not.json'), 'error: not.json: the document is not a valid Openapi API definition');
     assert.match((await failed('list.json')) ?? '', /list\.json: expected a mapping \(key: value\) at the top level$/);
+    const page = /page\.html is a web page, or XML: give the JSON or YAML document that such a page shows$/;
+    assert.match((await failed('page.html')) ?? '', page);
     assert.match((await failed('absent.json')) ?? '', /absent\.json: file not found$/);
     assert.deepEqual((await readdir(cwd)).includes('c.yaml'), false);
     const { stdout } = await runCli(t, ['import', 'where.json', '--only', 'GET', '--url', 'https://a.example/v1/'], {
@@ -313,7 +317,33 @@ describe('import', () => {
   });
 });
 
+const OTHER_CONFIG = `version: '1.0'
+apis:
+  - name: other
+    url: https://other.example
+    auth: { type: free }
+    endpoints:
+      - { name: e, path: /e }
+`;
+
 describe('the file that import writes', () => {
+  const skip = spawnSync('prlimit', ['--version']).status === 0 ? false : 'there is no prlimit';
+  it('is whole, or is not there: of a disk that is full no half of a config is left', { skip }, async (t) => {
+    const cwd = await withFile(t);
+    const program = [process.execPath, join(PACKAGE_ROOT, 'cli/bin.js'), 'import', 'api.json', '--yes', '--out'];
+    const full = async (...args: string[]) => {
+      const { code, stderr } = await launch(t, 'prlimit', ['--fsize=512:unlimited', ...program, ...args], { cwd })
+        .ended;
+      assert.equal(code, 1);
+      assert.match(stderr, /\nerror: .*\/c\.yaml cannot be written: EFBIG\n$/);
+      return (await readdir(cwd)).sort();
+    };
+    assert.deepEqual(await full('c.yaml'), ['api.json', 'api.yaml']);
+    await writeFile(join(cwd, 'c.yaml'), OTHER_CONFIG);
+    assert.deepEqual(await full('c.yaml', '--merge'), ['api.json', 'api.yaml', 'c.yaml']);
+    assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), OTHER_CONFIG);
+  });
+
   it('takes the place of none, and is reached by no link', async (t) => {
     const cwd = await withFile(t, { 'c.yaml': 'mine' });
     await symlink('elsewhere.yaml', join(cwd, 'link.yaml'));
@@ -377,13 +407,17 @@ apis:
 `;
     const cwd = await withFile(t, { 'c.yaml': own });
     await chmod(join(cwd, 'c.yaml'), 0o640);
+    // Nobody but root may give a file away.
+    if (process.getuid?.() === 0) await chown(join(cwd, 'c.yaml'), 4321, 4322);
+    const { uid, gid } = await stat(join(cwd, 'c.yaml'));
     const { stderr } = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
     const kept = 'the API renamed has no header Authorization, which the document asks for';
     assert.equal(stderr, said(leftOut, kept, '1 endpoint'));
     const text = await readFile(join(cwd, 'c.yaml'), 'utf8');
     const added = expected.slice(expected.indexOf('      - name: post-orders')).replace(/^ {2}/gm, '');
     assert.equal(text, own.replace('\n\n# the end', `\n${added}\n# the end`));
-    assert.equal((await stat(join(cwd, 'c.yaml'))).mode & 0o777, 0o640);
+    const after = await stat(join(cwd, 'c.yaml'));
+    assert.deepEqual([after.mode & 0o777, after.uid, after.gid], [0o640, uid, gid]);
     const again = await runCli(t, ['import', 'api.json', '--out', 'c.yaml', '--merge', '--yes'], { cwd });
     assert.equal(again.stderr, said(leftOut, kept, '0 endpoints'));
     assert.equal(await readFile(join(cwd, 'c.yaml'), 'utf8'), text);
