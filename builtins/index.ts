@@ -42,7 +42,7 @@ import { upstreamMirrors } from './upstream-mirrors.ts';
 import { upstreamOauth2 } from './upstream-oauth2/index.ts';
 import { upstreamRetry } from './upstream-retry.ts';
 
-/** Those with routes of their own, and those that only look on. */
+/** Plugins with routes of their own, and plugins that only look on. */
 const beside = [ccipRead, discovery, explorer, mcp, memory, status, metrics];
 
 /**

@@ -28,7 +28,7 @@ export function limitFault({ window, max, perDay, perMonth }: KeyLimit): string 
 
 type Period = 'day' | 'month';
 
-/** When the day or month begins in which a moment is, and when the next one does. */
+/** When the day or month of a moment begins, and when the next one does. */
 function boundsOf(period: Period, now: number): readonly [begin: number, end: number] {
   const date = new Date(now);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
@@ -111,7 +111,7 @@ export interface KeyTake extends TokenTake {
 
 const ALLOWED: KeyTake = { allowed: true, retryAfter: 0 };
 
-/** Asks one limit after the other: what the later ones refuse has cost no more than a token of an earlier, shorter one. */
+/** Asks one limit after the other. A request that a later limit refuses has cost a token of the earlier, shorter ones. */
 function takeAll([part, ...others]: readonly LimitPart[], client: string): KeyTake | Promise<KeyTake> {
   if (part === undefined) return ALLOWED;
   const goOn = (taken: TokenTake) => (taken.allowed ? takeAll(others, client) : { ...taken, reason: part.reason });
@@ -119,7 +119,7 @@ function takeAll([part, ...others]: readonly LimitPart[], client: string): KeyTa
   return taken instanceof Promise ? taken.then(goOn) : goOn(taken);
 }
 
-/** What a client may ask that is known by its name: the same whichever of its keys it uses. */
+/** The limits of clients with a name; a client's keys share them. */
 export class KeyLimits {
   readonly #parts = new Map<string, LimitPart>();
 

@@ -12,7 +12,7 @@ import { LongResponse } from '../../plugins-sdk/results/long-response.ts';
 import { keep } from '../../plugins-sdk/results/read-response.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
-/** Matches, among others, every number that is too large for a double. It has an exponent of three digits, or 210 digits before one of two. */
+/** Matches every number that is too large for a double, and some others. Such a number has an exponent of three digits, or 210 digits before one of two. */
 const HUGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{210}/;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -49,7 +49,7 @@ export function accept(
 
 function read(bytes: Buffer, status: number): Pick<ApiResponse, 'data' | 'text'> {
   const text = bytes.toString();
-  // Shorter, it cannot open and close as many.
+  // A shorter text cannot open and close as many.
   if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH))
     throw unusable(`nested deeper than ${MAX_JSON_DEPTH} levels`, status);
   const data = parse(text, status);

@@ -84,7 +84,7 @@ export class UpstreamClocks {
   }
 }
 
-/** Of two in the middle the one nearer to 0: the other may be that of the one host which is wrong. */
+/** The median; of two in the middle the one nearer to 0, since the other may come from the one host that is wrong. */
 function medianOf(sorted: readonly number[]): number | undefined {
   const [low = 0, high = 0] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
   if (sorted.length === 0) return undefined;

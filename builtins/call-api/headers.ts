@@ -1,7 +1,7 @@
 import type { OutgoingRequest } from '../../plugins-sdk/index.ts';
 import type { Headers } from '../../plugins-sdk/kernel.ts';
 
-/** The headers of a request with those of the call, of which the request's own win; case does not count. */
+/** The headers of a request with those of the call. Of two with one name, in whatever case, the request's own wins. */
 export function sentHeaders({ headers, callHeaders }: OutgoingRequest): Headers {
   if (callHeaders === undefined) return headers;
   const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));

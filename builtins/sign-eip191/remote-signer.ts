@@ -58,7 +58,7 @@ export class RemoteSigner {
     return Promise.all(statements.map((statement) => this.#one(statement, signal)));
   }
 
-  /** Requires that it signs, and watches from then on whether it does. @throws Error that says what is wrong. */
+  /** Requires that the signer signs, and watches from then on whether it does. @throws Error that says what is wrong. */
   async start(): Promise<void> {
     await this.#prove().catch((error: unknown) => {
       throw new Error(`${this.#place} does not sign: ${reasonOf(error)}`);
@@ -70,7 +70,7 @@ export class RemoteSigner {
     this.#health.stop();
   }
 
-  /** Has the signer sign what is no answer. @throws Error */
+  /** Has the signer sign statements that are no answer. @throws Error */
   async #prove(): Promise<void> {
     const { signal } = new AbortController();
     await Promise.all(this.#provenBy.map((statement) => this.#signed(statement, signal)));

@@ -12,12 +12,12 @@ interface Watched {
   /** As the log names it. */
   readonly signer: string;
   readonly log: Log;
-  /** Has it sign what is no answer. @throws Error that says what is wrong. */
+  /** Has the signer sign a statement that is no answer. @throws Error that says what is wrong. */
   probe(): Promise<void>;
 }
 
 /**
- * Whether a signer signs. A signature that fails is followed by a probe. Only when that fails too, the signer is away: one
+ * Whether a signer signs. A signature that fails is followed by a probe. The signer is away only when the probe fails too: one
  * failure may be that of a single request. Any signature that succeeds, be it of a probe, brings the signer back.
  */
 export class SignerHealth {

@@ -4,14 +4,14 @@ import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import type { HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
-/** JSON texts by plugin. A map never changes: a fork of the exchange and the exchange itself replace it each for itself. */
+/** JSON texts by plugin. No map is changed: the exchange and its forks share it, and each replaces it for itself. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
 
 /** The JSON text of what the plugin has kept of the request, if anything. */
 export let memoTextOf: (context: object) => string | undefined;
 /** The JSON text of what becomes `answer`. */
 export let answerTextOf: (context: object) => string | undefined;
-/** Has a hook have left in its memo what it left in another process. */
+/** Puts into a hook's memo what the hook left in another process. */
 export let replaceMemo: (context: object, memo: Memo) => void;
 /** Keeps what a hook has left in its memo, once it has ended well; later writes are never read. @throws WrongShape */
 export let keepMemo: (context: unknown) => void;
@@ -22,7 +22,7 @@ interface Names {
   readonly name: string | undefined;
 }
 
-/** For those with keys, which wrap another one. */
+/** The context inside each context with keys. */
 const wrapped = new WeakMap<object, object>();
 
 /**
@@ -106,11 +106,11 @@ class Context {
   }
 }
 
-/** What is made when it is first asked for; the types say it of each hook. */
+/** Members that are made when they are first asked for. */
 type Lazy = 'signal' | 'memo' | 'answer';
 
 /**
- * A context with what is of one hook only. No class for each: V8 builds objects of one class in half the time.
+ * A context with the members of one hook. All hooks share one class: V8 builds objects of one class in half the time.
  * @param sent what becomes `answer`.
  */
 export function contextOf<C extends HookContext>(
@@ -130,7 +130,7 @@ export function errorContextOf(exchange: Exchange, id: string, call: CallContext
   return Object.freeze(Object.defineProperty(context, 'signal', { get: () => call.signal, enumerable: true }));
 }
 
-/** A context with one member more; what is made when it is first asked for still is. */
+/** A context with one member more, `keys`. Members that are made when they are first asked for still are. */
 export function withKeys(context: Readonly<Record<string, unknown>>, keys: object): object {
   const extended = Object.defineProperties(
     {},

@@ -10,7 +10,7 @@ export interface Memo {
 /** Bytes of JSON text. */
 export const MAX_MEMO = 4096;
 
-// Taken before a plugin is loaded, which may replace what everybody uses.
+// Taken before any plugin is loaded, since a plugin may replace it.
 const { byteLength } = Buffer;
 
 /**

@@ -19,7 +19,7 @@ function member(result: unknown, key: string, known: readonly string[] = []): un
   if (!isRecord(result) || !(key in result)) throw new WrongShape(`returned no object with "${key}"`);
   for (const name of Object.keys(result)) {
     if (name === key || known.includes(name)) continue;
-    // What else a plugin returns means nothing, but a misspelt status would have an answer signed.
+    // Further members mean nothing. But a misspelt "status" would be ignored, and the answer signed.
     const meant = nearest(name, [key, ...known]);
     if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
   }

@@ -45,7 +45,7 @@ function amountOf(value: unknown): bigint {
   return value;
 }
 
-/** It is handed on as it is, because plugins know it by its identity. */
+/** The endpoint itself, no copy: plugins look up by its identity what they have prepared. */
 function endpointOf(value: unknown): Endpoint {
   ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
   const { id, api, name, mode, auth } = value;
@@ -57,7 +57,7 @@ function endpointOf(value: unknown): Endpoint {
   return value as unknown as Endpoint;
 }
 
-/** Built-ins have prepared what they know of each of these. */
+/** One of the configured endpoints: built-ins have prepared what they need for these alone. */
 function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
   const known: ReadonlySet<unknown> = new Set(endpoints);
   return (value) => {
@@ -66,7 +66,7 @@ function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
   };
 }
 
-/** Frozen ones are not looked through again. */
+/** Frozen parameters; those that are frozen already are not looked through again. */
 function parametersOf(value: unknown): Parameters {
   ensure(isRecord(value), 'it must be an object of parameters');
   return deepFreeze(value) as Parameters;
@@ -74,7 +74,7 @@ function parametersOf(value: unknown): Parameters {
 
 const HTTP_RESPONSE = ['status', 'headers', 'body'];
 
-/** A response as it was when it was returned; what is sent as JSON is JSON. @param plugin that returned it. */
+/** A response as it was when it was returned; a body that is sent as JSON is JSON. @param plugin that returned it. */
 export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
   const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
   ensure(isInteger(status) && status >= 200 && status <= 599, 'status must be an integer from 200 to 599');
@@ -84,7 +84,7 @@ export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], p
 }
 
 function bodyOf(status: number, headers: Headers | undefined, body: unknown, plugin: string): HttpResponse['body'] {
-  // These have no content, and no length of any (RFC 9110, section 8.6).
+  // Responses of these statuses have neither content nor its length (RFC 9110, section 8.6).
   const isEmpty = status === 204 || status === 304;
   if (isStream(body)) {
     ensure(!isEmpty, `${status} has no body, and none that streams`);
@@ -102,7 +102,7 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown, plu
   return body;
 }
 
-/** What names no other type is sent as JSON. */
+/** Whether it is sent as JSON: its headers name no other type. */
 function isSentAsJson(headers: Headers = {}): boolean {
   const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
   return name === undefined || /^application\/(?:[\w.-]+\+)?json\b/i.test(headers[name] ?? '');
@@ -131,12 +131,12 @@ function signedResponseOf(value: unknown): SignedResponse {
 /** Members of every answer. */
 const RESERVED: ReadonlySet<string> = new Set(['node', 'endpointId', 'timestamp', 'signature', 'proof', '__proto__']);
 
-/** No value of an answer stands under the name of another member. */
+/** Names that the value of an answer cannot have, because other members have them. */
 const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'receipt', 'signatures']);
 
 const ENCODED = ['bytes', 'field', 'value'];
 
-/** Each member is read once: what is looked at here is what is signed and shown. */
+/** Each member is read once, so the value that is checked here is the one that is signed and shown. */
 function encodedOf(value: unknown): Encoded {
   const { bytes, field, value: shown } = membersOf(value, ENCODED);
   ensure(isHex(bytes), 'bytes must be 0x hex');
@@ -162,12 +162,12 @@ function jsonObject(value: unknown, what: string): Readonly<Record<string, unkno
   throw wrong(`${what} must be an object of JSON`);
 }
 
-/** What stands beside a signature cannot take the place of what was signed. */
+/** Names that no member beside a signature can have: these show what was signed. */
 const SHOWN: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData']);
 
 const SIGNED = ['node', 'signature', 'beside'];
 
-/** Whoever signs is checked before anybody sees it, unless it is known to be checked. @throws Refusal 502 */
+/** Checks the signatures before anybody sees them, unless they are known to be right. @throws Refusal 502 */
 function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   if (isChecked(value)) return value;
   const members = membersOf(value, SIGNED);
@@ -188,7 +188,7 @@ function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
 /** Characters of what one plugin varies a question by. */
 const MAX_VARIATION = 4096;
 
-/** Each plugin's text joins those before it: none can take the place of another's. */
+/** Joins each plugin's text to those before it, so that no plugin can replace the text of another. */
 function variationOf(value: unknown, [before]: readonly unknown[], plugin: string): string {
   ensure(isString(value), 'a variation must be a text');
   ensure(value.length <= MAX_VARIATION, `a variation must have at most ${MAX_VARIATION} characters`);
@@ -200,7 +200,7 @@ function questionOf(value: unknown): AskedQuestion {
   return value;
 }
 
-/** The same question, perhaps asked otherwise. */
+/** The same question, perhaps with another upstream request. */
 function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestion {
   if (value === given) return value as AskedQuestion;
   if (!AskedQuestion.is(value) || !AskedQuestion.isSame(value, given as AskedQuestion))
@@ -208,7 +208,7 @@ function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestio
   return value;
 }
 
-/** What plugins return is checked against. */
+/** What results of plugins are checked against. */
 export interface ServiceFacts extends Vouchers {
   /** What `resolve` chooses from; absent where any endpoint of the right shape will do. */
   readonly endpoints?: readonly Endpoint[] | undefined;
@@ -218,7 +218,7 @@ export interface ServiceFacts extends Vouchers {
 export function contractsFor(facts: ServiceFacts): Contracts {
   return {
     contexts: publicHooks,
-    // One that is parsed when it is looked at is frozen then.
+    // Data that is parsed when it is first read is frozen then.
     protect: (response) => void (LongResponse.is(response) || deepFreeze(response.data)),
     inputs: {
       answer: sameQuestion,

@@ -30,7 +30,7 @@ interface Known extends Wanted, Pick<SignedParts, 'node' | 'timestamp' | 'data' 
   facts?: SignedFacts;
 }
 
-/** What is known of answers, so that their signatures are recovered from once at most, and never from those made here. */
+/** What is known of answers. So each signature is recovered from once at most, and never where it was made here. */
 const known = privateNotes<Known>();
 
 /** For the kernel alone: an answer that was checked when it was signed. */
@@ -122,9 +122,9 @@ const BESIDE: ReadonlySet<string> = new Set([
 /** Bytes are signed as they are shown, and of any other JSON the hash of its canonical text. */
 function signedDataOf(members: Readonly<Record<string, unknown>>): Pick<SignRequest, 'data' | 'isHash'> {
   const [field, other] = ['data', 'rawData'].filter((name) => Object.hasOwn(members, name));
-  // Standing behind those of a mode, they would win.
+  // They would stand behind a mode's own members, and win.
   ensure(!ADDED.some((name) => Object.hasOwn(members, name)), `with a member that only modes add: ${ADDED.join(', ')}`);
-  // One of them alone was signed, and clients may read the other.
+  // Only one of them was signed, and clients may read the other.
   ensure(other === undefined, 'with both data and rawData');
   const shown = field ?? Object.keys(members).find((name) => !BESIDE.has(name)) ?? '';
   const value = members[shown];

@@ -3,7 +3,7 @@ import { checkHeaderName, isHeaderValue } from '../checks.ts';
 import { type Headers, type OutgoingRequest, WrongShape } from '../kernel.ts';
 import { privateNotes } from '../lib/objects/private-notes.ts';
 
-/** Checked copies: whoever hands one on has it looked at no more. */
+/** Checked copies, which need no second check when a plugin hands them on. */
 const known = privateNotes<true>();
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

@@ -1,7 +1,7 @@
 import { isPlain, WrongShape } from '../kernel.ts';
 import { STEP, type Steps } from '../lib/json/turns.ts';
 
-// Taken before a plugin is loaded, which may replace what everybody uses.
+// Taken before any plugin is loaded, since a plugin may replace them.
 const { stringify } = JSON;
 const { keys: keysOf } = Object;
 const { get } = Reflect;
@@ -14,7 +14,7 @@ const TOO_LARGE = 'is too deep, too large or in a cycle';
 /** The text would be longer than it may be. */
 export class TooLong extends WrongShape {}
 
-/** JSON text from another process, in place of its value; nobody has looked whether it is any. */
+/** Text from another process in place of a value. Nobody has checked yet that it is JSON. */
 export class SentJson {
   readonly text: string;
 
@@ -95,7 +95,7 @@ class PlainWriter {
     }
     open.at += 1;
     const key = keys?.[at];
-    // What a list lacks is null, and an object's member that has no value is none.
+    // As in JSON.stringify: an undefined item of a list is null, and an undefined member of an object is left out.
     const given: unknown = get(value, key ?? at);
     const member = given === undefined && key === undefined ? null : given;
     if (member === undefined) return;

@@ -10,7 +10,7 @@ import { SentJson } from './plain.ts';
 
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
-/** Responses that were read before: who hands one on keeps its identity, and it is not copied again. */
+/** Responses that were read before. A plugin that hands one on returns the same object, which is not copied again. */
 const known = privateNotes<true>();
 
 /** For the built-in that asks upstreams: `data` is what `text` says. */
@@ -25,7 +25,7 @@ export function keep(response: ApiResponse): ApiResponse {
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse | Steps<ApiResponse> {
   if (known.get(value)) return value as unknown as ApiResponse;
-  // To read all of its members would be to parse it.
+  // Reading all of its members would parse it.
   if (LongResponse.is(value)) {
     requestOf(value.request, given);
     return value;

@@ -4,7 +4,7 @@ import type { Headers } from '../kernel.ts';
 import { privateNotes } from '../lib/objects/private-notes.ts';
 import { ensure, isString, type Members, wrong } from './members.ts';
 
-/** They belong to the message and the connection, which the server alone knows (RFC 9110, sections 6.6, 7.6 and 8.6). */
+/** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */
 const FRAMING: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -15,7 +15,7 @@ const FRAMING: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Characters of headers, of which most clients take no more than twice as many. */
+/** Characters of headers; most clients take no more than twice as many. */
 const MAX_HEADERS = 8192;
 
 /** Frozen objects that were looked at once. */
@@ -50,7 +50,7 @@ function canBeSent(name: string, text: string): boolean {
   }
 }
 
-/** What one plugin adds to the headers of those before it; it can replace theirs, and not take them away. */
+/** Adds one plugin's headers to those of the plugins before it. It can replace theirs, and not remove them. */
 export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
   const added = headersOf(value);
   const others = headersOf(before);
