@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-connection.ts';
-import { type Address, listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { type Address, listen, surviveRefusals, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
 const QUIET_MS = 60_000;
@@ -98,6 +98,7 @@ export class MetricsServer {
       () => CONNECTIONS,
       (limit) => this.#refused(limit),
     );
+    surviveRefusals(server, (reason) => this.#log.warn('connections to the metrics cannot be accepted', { reason }));
     // None of them may hold a connection for nothing.
     server.timeout = 30_000;
     this.#server = server;

@@ -3,7 +3,7 @@ import { createHttpServer } from '../../http/server.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
-import { listen, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { listen, surviveRefusals, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Phase } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
@@ -61,6 +61,7 @@ export class Server {
     const limits = () => this.#current.connectionLimits;
     const refused = new RefusedConnections(log, limits);
     limitConnections(this.#server, limits, (limit) => refused.add(limit));
+    surviveRefusals(this.#server, (reason) => log.warn('connections cannot be accepted', { reason }));
     this.#server.once(
       'close',
       watchDescriptors(log, () => this.#connections.size),

@@ -130,7 +130,8 @@ class Worker {
   async #listen(server: Server, address: Address, config: string): Promise<void> {
     void send({ kind: 'started', config });
     const shared = await this.#listener;
-    if (shared !== undefined) return new Promise((resolve) => server.listen(shared, resolve));
+    if (shared !== undefined)
+      return new Promise((resolve, reject) => server.once('error', reject).listen(shared, resolve));
     await listen(server, { ...address, exclusive: true });
     this.#made = Reflect.get(server, '_handle');
   }

@@ -22,6 +22,22 @@ export function listen(server: Server, { port, host, exclusive = false, path }: 
   });
 }
 
+/** Milliseconds in which it is said once that connections cannot be accepted. */
+const QUIET_MS = 60_000;
+
+/**
+ * Keeps a server that listens alive where the system lets it accept no connection: without memory for one, say.
+ * @param told why, now and then.
+ */
+export function surviveRefusals(server: Server, told: (reason: string) => void): void {
+  let toldAt = Number.NEGATIVE_INFINITY;
+  server.on('error', ({ message }) => {
+    if (!server.listening || performance.now() - toldAt < QUIET_MS) return;
+    toldAt = performance.now();
+    told(message);
+  });
+}
+
 function cureOf(code: string | undefined, path: string): string {
   if (code === 'EADDRINUSE') return `: end what has it, or set another ${path}.port`;
   if (code !== 'EADDRNOTAVAIL') return '';
