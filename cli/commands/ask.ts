@@ -1,5 +1,6 @@
 import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
+import { sortedValues } from '../../verify/ask-many.ts';
 import {
   askMany,
   calldataFor,
@@ -113,10 +114,7 @@ function linesOf(endpointId: string, { value, answers, failures }: ManyAnswers):
   const rows = answers.map(({ url, signer, value: each, timestamp }) => [url, signer, String(timestamp), String(each)]);
   const lines = [
     `Value: ${value} (int256, the median of ${answers.length})`,
-    `Spread: ${spreadOf(
-      answers.map((answer) => answer.value),
-      value,
-    )}`,
+    `Spread: ${spreadOf(answers, value)}`,
     `Endpoint ID: ${endpointId}`,
     ...align([['Operator', 'Signer', 'Timestamp', 'Value'], ...rows]),
     ...failures.map((failure) => `Failed: ${failureLine(failure)}`),
@@ -129,8 +127,8 @@ function failureLine({ url, signer, reason, message }: Failure): string {
 }
 
 /** From the least to the greatest value, also as a part of the median. */
-function spreadOf(values: readonly bigint[], median: bigint): string {
-  const sorted = values.toSorted((one, other) => (one < other ? -1 : one > other ? 1 : 0));
+function spreadOf(answers: ManyAnswers['answers'], median: bigint): string {
+  const sorted = sortedValues(answers);
   const [least = median, greatest = median] = [sorted[0], sorted.at(-1)];
   if (least === greatest) return 'none, all say the same';
   const size = median < 0n ? -median : median;

@@ -2,7 +2,7 @@ import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { ask, priceText } from './call.ts';
 import { valuesOf } from './check.ts';
-import { element, say } from './dom.ts';
+import { element, fact, factList, say } from './dom.ts';
 import { withFactors } from './factor.ts';
 import type { Pin } from './pin.ts';
 import { judge, type Verdict } from './verdict.ts';
@@ -19,21 +19,16 @@ export function endpointCard(endpoint: PublicEndpoint, pin: Pin, { auth: ways }:
   const types = encoding === undefined ? 'raw JSON' : withFactors(encoding.type, encoding.times).join(', ');
   const isOpen = auth.some((type) => ways[type]?.open === true);
   const isReady = endpoint.reserved.length === 0 && endpoint.parameters.every(({ required }) => !required);
-  const facts: [string, ...(Node | string)[]][] = [
-    ['Type', types],
-    ['Access', auth.map((type) => ways[type]?.title ?? type).join(' or ')],
-    ['Price', cost === '' ? 'none' : cost],
-    ...(isOpen && isReady ? [['Last value', ...lastValue(endpoint, pin)] satisfies [string, ...Node[]]] : []),
-  ];
   return element(
     'section',
     { class: 'card' },
     element('h2', {}, element('a', { href: `#${id}` }, name), ' ', element('span', { class: 'tag' }, api)),
     ...(description === undefined ? [] : [element('p', { class: 'about' }, description)]),
-    element(
-      'dl',
-      { class: 'facts' },
-      ...facts.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', {}, ...value)]),
+    factList(
+      fact('Type', types),
+      fact('Access', auth.map((type) => ways[type]?.title ?? type).join(' or ')),
+      fact('Price', cost === '' ? 'none' : cost),
+      isOpen && isReady ? fact('Last value', ...lastValue(endpoint, pin)) : [],
     ),
   );
 }

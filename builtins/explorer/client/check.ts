@@ -1,6 +1,7 @@
 import { decodeAbi } from '../../../plugins-sdk/lib/eth/decode-abi.ts';
-import { copyButton, element, icon, newId, say } from './dom.ts';
+import { copyButton, element, fact, icon, newId, say } from './dom.ts';
 import { scaled, withFactors } from './factor.ts';
+import { textControl } from './fields.ts';
 import type { Asked } from './form.ts';
 import { humanOf, utcOf } from './human.ts';
 import type { Pin } from './pin.ts';
@@ -58,14 +59,7 @@ interface PinField {
 
 /** The address that must have signed. @param changed is called at once, too */
 function pinField(pin: Pin, node: string, changed: () => void): PinField {
-  const input = element('input', {
-    type: 'text',
-    class: 'code',
-    id: newId(),
-    autocomplete: 'off',
-    autocapitalize: 'off',
-    spellcheck: 'false',
-  });
+  const input = textControl({ class: 'code', id: newId() });
   const problem = element(
     'p',
     { class: 'problem', id: newId(), hidden: '' },
@@ -96,7 +90,7 @@ function verdictView({ input, problem, advice }: PinField) {
   const facts = element('dl', { class: 'facts signed' });
   const recovered = [element('dt', {}, 'Recovered'), element('dd', { class: 'recovered' }, signer)];
   const label = element('label', { for: input.id }, 'Pinned');
-  const pinned = [element('dt', {}, label), element('dd', {}, input, problem)];
+  const pinned = fact(label, input, problem);
   const card = element(
     'div',
     { class: 'check', 'data-state': 'none' },
@@ -166,10 +160,6 @@ export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' 
 function hashFact(hash: string): HTMLElement[] {
   const shown = element('code', {}, hash);
   return fact('Request hash', shown, copyButton('the request hash', shown));
-}
-
-function fact(name: string, ...value: (Node | string)[]): HTMLElement[] {
-  return [element('dt', {}, name), element('dd', {}, ...value)];
 }
 
 /** @param timestamp Unix seconds; may be further away than a date can be. */

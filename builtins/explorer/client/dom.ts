@@ -13,6 +13,19 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** A term and what is said of it, for a list of facts. */
+export function fact(term: Node | string, ...value: readonly (Node | string)[]): HTMLElement[] {
+  return [element('dt', {}, term), element('dd', {}, ...value)];
+}
+
+/** Facts under each other. */
+export function factList(...facts: readonly HTMLElement[][]): HTMLDListElement {
+  return element('dl', { class: 'facts' }, ...facts.flat());
+}
+
+/** Of controls whose text is no prose. */
+export const VERBATIM = { autocomplete: 'off', autocapitalize: 'off', autocorrect: 'off', spellcheck: 'false' };
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** A mark of 24 × 24 drawn with one stroke, for the eye only. */

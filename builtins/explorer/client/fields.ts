@@ -1,4 +1,4 @@
-import { element, newId, say } from './dom.ts';
+import { element, newId, say, VERBATIM } from './dom.ts';
 
 /** What a field holds: a part of the request, nothing, or a mistake. */
 export type Content<T> = { readonly value: T | undefined } | { readonly problem: string };
@@ -65,16 +65,14 @@ export function field<T>(options: FieldOptions<T>): Field<T> {
   };
 }
 
-const plain = { autocomplete: 'off', autocapitalize: 'off', autocorrect: 'off', spellcheck: 'false' };
-
 /** A line of text; empty means not given. */
 export function textControl(attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {
-  return element('input', { type: 'text', ...plain, ...attributes });
+  return element('input', { type: 'text', ...VERBATIM, ...attributes });
 }
 
 /** Several lines; Ctrl and Enter together send them, as Enter does from a line. */
 export function areaControl(attributes: Readonly<Record<string, string>> = {}): HTMLTextAreaElement {
-  const area = element('textarea', { rows: '3', ...plain, ...attributes });
+  const area = element('textarea', { rows: '3', ...VERBATIM, ...attributes });
   area.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();

@@ -4,7 +4,7 @@ import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { serviceUrl } from './call.ts';
 import { endpointCard } from './card.ts';
-import { element, say } from './dom.ts';
+import { element, fact, factList, say } from './dom.ts';
 import { Keys } from './keys.ts';
 import { endpointPanel } from './panel.ts';
 import { Pin } from './pin.ts';
@@ -86,12 +86,7 @@ function welcome({ node, openapi, title, description }: PageData, cards: readonl
       { class: 'lead' },
       'Every answer of this service is signed. Choose an endpoint, send a request, and this page recovers the signer from the answer, in your browser, and compares it with the address that you pin.',
     ),
-    element(
-      'dl',
-      { class: 'facts' },
-      element('dt', {}, 'This service says it signs as'),
-      element('dd', {}, element('code', {}, node)),
-    ),
+    factList(fact('This service says it signs as', element('code', {}, node))),
     ...(openapi
       ? [element('p', {}, 'For programs, the endpoints are described in ', openApiLink(), ' (OpenAPI 3.1).')]
       : []),

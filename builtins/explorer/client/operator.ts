@@ -1,7 +1,7 @@
 import type { Trial, TriedValue } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { errorText, serviceUrl } from './call.ts';
-import { copyButton, element, say } from './dom.ts';
+import { copyButton, element, fact, say } from './dom.ts';
 import { controlText, field, textControl } from './fields.ts';
 import type { Asked } from './form.ts';
 import type { Keys } from './keys.ts';
@@ -77,5 +77,5 @@ function rowOf(term: string, from: string, value: TriedValue): HTMLElement[] {
   const encoding = element('code', {}, `encoding: { type: '${type}', path: ${JSON.stringify(path)}${factor} }`);
   const shown = `${from}${signs ?? `nothing: ${refused}`}`;
   const copy = copyButton(`the encoding of ${term}`, encoding);
-  return [element('dt', {}, term), element('dd', {}, element('p', {}, shown), encoding, ' ', copy)];
+  return fact(term, element('p', {}, shown), encoding, ' ', copy);
 }

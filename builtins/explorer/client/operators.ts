@@ -1,8 +1,8 @@
-import { askMany, type ManyAnswers, medianOf, QuorumError } from '../../../verify/ask-many.ts';
+import { askMany, type ManyAnswers, medianOf, QuorumError, sortedValues } from '../../../verify/ask-many.ts';
 import type { PageData } from '../data.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { serviceUrl } from './call.ts';
-import { element, say } from './dom.ts';
+import { element, fact, say } from './dom.ts';
 import { scaled } from './factor.ts';
 import type { Asked } from './form.ts';
 import { humanOf } from './human.ts';
@@ -57,15 +57,11 @@ function failed(error: unknown): Found {
 
 /** Nothing where there is no good answer. */
 function spreadOf({ value, answers }: Found): [string, bigint][] {
-  const values = answers.map((answer) => answer.value).sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
+  const values = sortedValues(answers);
   const [least, greatest] = [values[0], values.at(-1)];
   if (least === undefined || greatest === undefined) return [];
   return [
     ['Median', value],
     ['Spread', greatest - least],
   ];
-}
-
-function fact(name: string, value: string): HTMLElement[] {
-  return [element('dt', {}, name), element('dd', {}, value)];
 }

@@ -4,7 +4,7 @@ import { ask, type CallOutcome } from './call.ts';
 import { costOf } from './card.ts';
 import { checkCard } from './check.ts';
 import { codePart } from './code-part.ts';
-import { copyButton, element, newId, say } from './dom.ts';
+import { copyButton, element, fact, factList, newId, say, VERBATIM } from './dom.ts';
 import { withFactors } from './factor.ts';
 import { type Asked, requestForm } from './form.ts';
 import type { Keys } from './keys.ts';
@@ -39,15 +39,8 @@ export function endpointPanel(endpoint: PublicEndpoint, pin: Pin, keys: Keys, da
     ...headOf(endpoint, data),
     section('Request', form.element),
     answer.element,
-    ...operatorsPart(endpoint, pin, data, () => form.current()).map((part) => section('All operators', part)),
-    ...(data.isOperated
-      ? [
-          section(
-            'For the operator',
-            operatorPart(endpoint, keys, () => form.current()),
-          ),
-        ]
-      : []),
+    ...operatorsPart(endpoint, pin, data, form.current).map((part) => section('All operators', part)),
+    ...(data.isOperated ? [section('For the operator', operatorPart(endpoint, keys, form.current))] : []),
   );
 }
 
@@ -61,36 +54,31 @@ function headOf(endpoint: PublicEndpoint, { auth: ways, modes }: PageData): HTML
   const shownId = element('code', {}, id);
   const access = auth.map((type) => ways[type]?.title ?? type);
   const title = modes[mode];
-  const facts: [string, ...(Node | string)[]][] = [
-    ['Endpoint ID', shownId, copyButton('the endpoint ID', shownId)],
-    ['Mode', title === undefined ? mode : `${mode}: ${title}`],
-    ['Access', access.join(' or ')],
-    ...(costOf(endpoint) === '' ? [] : [['Price', costOf(endpoint)] satisfies [string, string]]),
-    [
+  const cost = costOf(endpoint);
+  const facts = factList(
+    fact('Endpoint ID', shownId, copyButton('the endpoint ID', shownId)),
+    fact('Mode', title === undefined ? mode : `${mode}: ${title}`),
+    fact('Access', access.join(' or ')),
+    cost === '' ? [] : fact('Price', cost),
+    fact(
       'Answer',
       ...(encoding === undefined ? ['the upstream’s JSON, its numbers as doubles, signed'] : encodingOf(encoding)),
       ...remarks.map((remark) => `; ${remark.replaceAll('`', '')}`),
-    ],
-    ...(encoding !== undefined && /int|\*/.test(encoding.type) ? [fractionsOf(encoding)] : []),
-  ];
+    ),
+    encoding !== undefined && /int|\*/.test(encoding.type) ? fact('Fractions', fractionsOf(encoding)) : [],
+  );
+  facts.classList.add('about-endpoint');
   return [
     element('p', { class: 'eyebrow' }, api),
     element('h1', { tabindex: '-1' }, name),
     ...(description === undefined ? [] : [element('p', { class: 'lead' }, description)]),
-    element(
-      'dl',
-      { class: 'facts about-endpoint' },
-      ...facts.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', {}, ...value)]),
-    ),
+    facts,
   ];
 }
 
 /** What becomes of digits that an integer has no place for. */
-function fractionsOf({ exact }: NonNullable<PublicEndpoint['encoding']>): [string, string] {
-  return [
-    'Fractions',
-    exact === true ? 'refused, where an integer would lose digits' : 'cut, where an integer loses digits',
-  ];
+function fractionsOf({ exact }: NonNullable<PublicEndpoint['encoding']>): string {
+  return exact === true ? 'refused, where an integer would lose digits' : 'cut, where an integer loses digits';
 }
 
 /** What a client chooses is called what the client's field for it is called. */
@@ -184,14 +172,7 @@ function adviceOf({ status = 0, requestId, problem }: CallOutcome): string {
 
 /** The answer in a field that can be changed, so that anyone can see what the signature is good for. */
 function responseField(changed: () => void) {
-  const area = element('textarea', {
-    class: 'code',
-    id: newId(),
-    rows: '8',
-    autocomplete: 'off',
-    autocapitalize: 'off',
-    spellcheck: 'false',
-  });
+  const area = element('textarea', { class: 'code', id: newId(), rows: '8', ...VERBATIM });
   const hint = element('p', { class: 'hint', id: newId() }, 'Change a byte, and see what the check says.');
   area.setAttribute('aria-describedby', hint.id);
   const undo = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Undo changes');
