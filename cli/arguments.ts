@@ -112,6 +112,31 @@ export function checkOptions(given: readonly GivenOption[], specs: readonly Opti
   };
 }
 
+/** @param rule what is said, behind the name of the option, of a text that is not right. @throws UsageError */
+export function checkedOption(
+  given: Given,
+  name: string,
+  isRight: (text: string) => boolean,
+  rule: string,
+): string | undefined {
+  const text = given.optional(name);
+  if (text === undefined || isRight(text)) return text;
+  throw new UsageError(`option --${name} ${rule}`);
+}
+
+/** What an option must be that takes an address. */
+export const ADDRESS_RULE = '<address> must be 0x and 40 hex digits, mixed-case only with the right checksum';
+
+/** @param pattern of the digits. @throws UsageError */
+export function numberOption(given: Given, name: string, pattern: RegExp, rule: string): number | undefined {
+  const text = checkedOption(given, name, (digits) => pattern.test(digits), rule);
+  return text === undefined ? undefined : Number(text);
+}
+
+export function maxAgeOption(given: Given): number | undefined {
+  return numberOption(given, 'max-age', /^\d{1,15}$/, '<seconds> must be a whole number');
+}
+
 function readValue(option: GivenOption, spec: OptionSpec): string {
   if (spec.value === undefined) {
     if (option.value !== undefined) throw new UsageError(`option ${spec.flags} takes no value`);

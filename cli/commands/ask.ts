@@ -9,7 +9,7 @@ import {
   type Operator,
   QuorumError,
 } from '../../verify/index.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { type Given, maxAgeOption, numberOption, UsageError } from '../arguments.ts';
 import { httpGet } from '../http-get.ts';
 import { printJson } from '../json-output.ts';
 import { complain, print } from '../terminal.ts';
@@ -28,10 +28,10 @@ const PRECISION = 10_000n;
 export async function askOperators(given: Given): Promise<number> {
   const operators = given.all('from').map(operatorOf);
   const signers = new Set(operators.map(({ signer }) => signer.toLowerCase())).size;
-  const k = numberOf(given, 'k', /^[1-9]\d{0,3}$/, '<n> must be a whole number, 1 or more') ?? signers;
-  const maxAge = numberOf(given, 'max-age', /^\d{1,15}$/, '<seconds> must be a whole number');
+  const k = numberOption(given, 'k', /^[1-9]\d{0,3}$/, '<n> must be a whole number, 1 or more') ?? signers;
+  const maxAge = maxAgeOption(given);
   const isFraction = /^(?:0(?:\.\d+)?|1(?:\.0+)?)$/;
-  const maxDeviation = numberOf(given, 'max-deviation', isFraction, '<fraction> must be from 0 to 1, such as 0.01');
+  const maxDeviation = numberOption(given, 'max-deviation', isFraction, '<fraction> must be from 0 to 1, such as 0.01');
   const parameters = Object.fromEntries(parametersIn(given.all('param')));
   const endpointId = await endpointIdOf(given, operators, k);
   try {
@@ -55,13 +55,6 @@ function operatorOf(text: string): Operator {
   throw new UsageError(
     'option --from <url=address> must be the base of a service and the address that signs there, such as https://api.example.com=0x…',
   );
-}
-
-/** @throws UsageError */
-function numberOf(given: Given, name: string, pattern: RegExp, rule: string): number | undefined {
-  const text = given.optional(name);
-  if (text !== undefined && !pattern.test(text)) throw new UsageError(`option --${name} ${rule}`);
-  return text === undefined ? undefined : Number(text);
 }
 
 /** The ID itself, or that of a name: of the config file, or as at least k operators say and none denies. */

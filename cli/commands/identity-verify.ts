@@ -1,7 +1,7 @@
 import { type Address, checksumAddress, isAddress } from '../../plugins-sdk/lib/eth/hex.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import { VARIABLES } from '../../plugins-sdk/signing/variables.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { ADDRESS_RULE, checkedOption, type Given, UsageError } from '../arguments.ts';
 import { healthUrl, signerAt } from '../identity/health.ts';
 import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
 import { readRecords, recordName } from '../identity/record.ts';
@@ -38,20 +38,13 @@ export async function verifyIdentity(given: Given): Promise<number> {
 
 /** @throws UsageError before anything is asked. */
 function readExpected(given: Given): () => Promise<Expected> {
-  const address = given.optional('address');
-  const url = given.optional('url');
   const envFile = given.optional('env');
-  if ([address, url, envFile].filter((value) => value !== undefined).length > 1) {
+  if (['address', 'url', 'env'].filter((name) => given.optional(name) !== undefined).length > 1) {
     throw new UsageError('only one of --address, --url and --env can be given: each names a signer');
   }
-  if (address !== undefined) {
-    if (!isAddress(address)) {
-      throw new UsageError(
-        'option --address <address> must be 0x and 40 hex digits, mixed-case only with the right checksum',
-      );
-    }
-    return async () => ({ address: checksumAddress(address), source: 'given' });
-  }
+  const address = checkedOption(given, 'address', isAddress, ADDRESS_RULE);
+  const url = given.optional('url');
+  if (isAddress(address)) return async () => ({ address: checksumAddress(address), source: 'given' });
   if (url !== undefined) {
     const health = healthUrl(url);
     return async () => ({ address: await signerAt(health), source: health });

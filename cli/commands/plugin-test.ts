@@ -1,6 +1,6 @@
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { type Given, numberOption } from '../arguments.ts';
 import type { Step, Trial } from '../plugin/run.ts';
 import { definitions } from '../service/index.ts';
 import { readEnvironment, userDirectory, userPath } from '../surroundings.ts';
@@ -17,7 +17,7 @@ const START_TIMEOUT_MS = 30_000;
  * @returns 0, or 1 when a hook dropped the request, failed or spent its budget, or nothing could be encoded.
  */
 export async function testPluginFile(given: Given, source: string): Promise<number> {
-  const timeout = readTimeout(given.optional('timeout'));
+  const timeout = numberOption(given, 'timeout', /^\d{1,10}$/, '<ms> must be a whole number');
   const env = await readEnvironment(given.optional('env'));
   const config = await readConfig(given.optional('config'));
   const { checkKeys, readRecord, sample } = await import('../plugin/record.ts');
@@ -36,12 +36,6 @@ export async function testPluginFile(given: Given, source: string): Promise<numb
   const steps = await runRecorded(trial);
   await print(report(trial, recording ?? 'a sample', steps));
   return steps.some(({ fault }) => fault) ? 1 : 0;
-}
-
-function readTimeout(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d{1,10}$/.test(text)) throw new UsageError('option --timeout <ms> must be a whole number');
-  return Number(text);
 }
 
 /** The plugin's `config` block: JSON or YAML in braces as it stands, else the name of a file that holds it. */

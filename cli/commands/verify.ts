@@ -3,7 +3,7 @@ import type { Json } from '../../plugins-sdk/kernel.ts';
 import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
-import { type Given, UsageError } from '../arguments.ts';
+import { ADDRESS_RULE, checkedOption, type Given, maxAgeOption, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { userPath } from '../surroundings.ts';
 import { print } from '../terminal.ts';
@@ -36,26 +36,15 @@ export async function verify(given: Given, file: string): Promise<number> {
 }
 
 function readOptions(given: Given): VerifyOptions {
-  const node = given.optional('node');
-  const endpointId = given.optional('endpoint-id');
-  const maxAge = given.optional('max-age');
+  const node = checkedOption(given, 'node', isAddress, ADDRESS_RULE);
+  const endpointId = checkedOption(given, 'endpoint-id', isBytes32, '<id> must be 0x and 64 hex digits');
+  const maxAge = maxAgeOption(given);
   const parameters = given.optional('parameters');
-  if (node !== undefined && !isAddress(node)) {
-    throw new UsageError(
-      'option --node <address> must be 0x and 40 hex digits, mixed-case only with the right checksum',
-    );
-  }
-  if (endpointId !== undefined && !isBytes32(endpointId)) {
-    throw new UsageError('option --endpoint-id <id> must be 0x and 64 hex digits');
-  }
-  if (maxAge !== undefined && !/^\d{1,15}$/.test(maxAge)) {
-    throw new UsageError('option --max-age <seconds> must be a whole number');
-  }
   return {
     node: node ?? null,
     ...(endpointId === undefined ? {} : { endpointId }),
     ...(parameters === undefined ? {} : { parameters: readParameters(parameters) }),
-    ...(maxAge === undefined ? {} : { maxAge: Number(maxAge) }),
+    ...(maxAge === undefined ? {} : { maxAge }),
   };
 }
 

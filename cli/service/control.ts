@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { lstat, mkdir, stat, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -37,10 +37,7 @@ const UNIT_FOLDER = '/run/signed-data-proxy';
  */
 export function controlPaths(file: string, state: string | undefined): readonly [own: string, ...others: string[]] {
   const beside = state === undefined ? undefined : `${state}.control`;
-  const name = createHash('sha256')
-    .update(beside ?? file)
-    .digest('hex')
-    .slice(0, 16);
+  const name = hash('sha256', beside ?? file).slice(0, 16);
   const [runtime] = (process.env.RUNTIME_DIRECTORY ?? '').split(':');
   const unit = join(runtime || UNIT_FOLDER, `${name}.control`);
   if (runtime) return [unit];

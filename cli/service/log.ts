@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import type { Log } from '../../plugins-sdk/log.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { type LineForm, lineWriter } from './log-line.ts';
 import { endsWithinLine, LogSink } from './log-sink.ts';
 
@@ -8,7 +9,6 @@ const FORMATS: readonly LogFormat[] = ['text', 'json'];
 
 type LogLevel = (typeof LEVELS)[number];
 type LogFormat = LineForm['format'];
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** How the log looks. */
 export interface LogSettings extends LineForm {

@@ -1,8 +1,7 @@
 import { ConfigErrors } from '../../config/index.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { messageOf } from '../text.ts';
 import { logSettings } from './log.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads what the variables are now. */
 export type ReadVariables = () => Environment | Promise<Environment>;

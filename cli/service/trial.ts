@@ -21,10 +21,10 @@ import type { Log } from '../../plugins-sdk/log.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import type { Trial, TriedValue } from '../../plugins-sdk/services.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { exchangeOf } from '../../plugins-sdk/testing/test-exchange.ts';
 import { messageOf } from '../text.ts';
 import type { AssembledPlugins } from './assemble.ts';
-import type { Environment } from './reload-faults.ts';
 
 /** By which program it is made. */
 interface Program {

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { crash, placeIn } from './crash.ts';
 import { createLog, type LogSettings, type ProcessLog } from './log.ts';
 
@@ -12,8 +13,6 @@ const STALLED = 'signed-data-proxy:stalled';
 const BEATS = 0;
 const DEBUGGED = 1;
 const ENDING = 2;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Seconds without a turn of the event loop after which the process ends itself: `SERVICE_WATCHDOG`, default 30, 0 for never.

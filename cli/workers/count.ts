@@ -2,12 +2,11 @@ import { readFile, stat } from 'node:fs/promises';
 import { interpolate } from '../../config/interpolate.ts';
 import { readConfigFile } from '../../config/yaml.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Processes of one service. */
 export const MOST_WORKERS = 256;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The number on the command line. @throws UsageError */
 export function askedWorkers(text: string | undefined): number | undefined {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { LoadedConfig } from '../../config/index.ts';
 import { signerKey } from '../../plugins-sdk/keys.ts';
@@ -31,7 +31,7 @@ export interface Prepared {
   abort(): Promise<void>;
 }
 
-const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+const hashOf = (value: unknown) => hash('sha256', JSON.stringify(value));
 
 /**
  * What two processes must have in common to serve the same: the config, and what stays until a restart. It tells nobody what
@@ -41,7 +41,7 @@ const hash = (value: unknown) => createHash('sha256').update(JSON.stringify(valu
 export function fingerprintOf(loaded: LoadedConfig, first: LoadedConfig): string {
   const chosen = signerKey.in(loaded.config);
   const whose = isRecord(chosen) && chosen.type !== ENVIRONMENT ? 'elsewhere' : 'own';
-  return [hash(loaded.config), hash(stateOf(first)), whose, hash(signerAddressOf(loaded))].join(' ');
+  return [hashOf(loaded.config), hashOf(stateOf(first)), whose, hashOf(signerAddressOf(loaded))].join(' ');
 }
 
 /** What to do about two fingerprints that differ. */
