@@ -1,6 +1,7 @@
 import { type Address, type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
 import { paymentDigest, recoverAddress } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 
 /** The header, parsed: with which transaction was paid, until when the proof holds, and the payer's signature of that. */
 export interface PaymentProof {
@@ -19,12 +20,8 @@ export const LONGEST_VALIDITY_MS = 600_000;
 export function parseProof(text: string): PaymentProof {
   const invalid = (reason: string) => new Refusal(401, 'Invalid payment proof', { reason });
   if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
-  let proof: unknown;
-  try {
-    proof = JSON.parse(text);
-  } catch {
-    throw invalid('no JSON');
-  }
+  const proof = jsonIn(text);
+  if (proof === undefined) throw invalid('no JSON');
   if (typeof proof !== 'object' || proof === null) throw invalid('no object');
   const { txHash, expiresAt, signature } = proof as Readonly<Record<string, unknown>>;
   if (!isBytes32(txHash)) throw invalid('txHash is no 32-byte hex');

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { Json } from '../../plugins-sdk/kernel.ts';
 import { isAddress, isBytes32 } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../plugins-sdk/lib/json/numbers.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { requestHashOf, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { ADDRESS_RULE, checkedOption, type Given, maxAgeOption, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
@@ -111,12 +112,9 @@ function parse(source: string, bytes: Buffer): unknown {
   } catch {
     throw new Error(`${source}: not UTF-8`);
   }
-  const json = /^\s*\{/.test(text) ? text : eventData(source, text);
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new Error(`${source}: malformed JSON`);
-  }
+  const answer = jsonIn(/^\s*\{/.test(text) ? text : eventData(source, text));
+  if (answer === undefined) throw new Error(`${source}: malformed JSON`);
+  return answer;
 }
 
 /** The data of the one event in an event stream (WHATWG HTML, section 9.2), whose last blank line may be missing. */

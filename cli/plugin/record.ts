@@ -9,6 +9,7 @@ import { readConfigFile } from '../../config/yaml.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import type { Json } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
+import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 
@@ -104,10 +105,7 @@ export function checkKeys({ endpoint = {} }: RecordedRequest, definitions: reado
 
 /** Not as YAML: there a number with more digits than a double has is an error, and upstreams send such numbers. */
 async function readJson(file: string): Promise<unknown> {
-  const text = (await readBounded(file)).toString('utf8');
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ConfigErrors([errorAt(file, 'malformed JSON')]);
-  }
+  const value = jsonIn((await readBounded(file)).toString('utf8'));
+  if (value === undefined) throw new ConfigErrors([errorAt(file, 'malformed JSON')]);
+  return value;
 }

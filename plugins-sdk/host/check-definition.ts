@@ -4,6 +4,7 @@ import type { Definition, EndpointKeys, IdentityPart, SimplePlugin } from '../de
 import { definitionNames } from '../former-names.ts';
 import { formerStages, isFormerStage } from '../former-stages.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
+import { LONGEST_TIMER } from '../lib/time/timer.ts';
 import { isRecord } from '../schema/path.ts';
 import { BEHAVIOUR, isTable, refuseHook, requireFunction } from './check-behaviour.ts';
 import { configKeysOf } from './endpoint-keys.ts';
@@ -79,13 +80,10 @@ type Check = readonly [(value: unknown) => boolean, string];
 
 const aFunction: Check = [isFunction, 'a function'];
 
-/** Milliseconds that a timer can hold. */
-const MAX_TIMER_MS = 2_147_483_647;
-
 /** Every member of a definition, and what it must be; `name` has a check of its own. */
 const memberChecks: { readonly [M in keyof Required<Definition>]: Check } = {
   name: [() => true, ''],
-  budget: [isBudget, `"none" or whole milliseconds from 1 to ${MAX_TIMER_MS}`],
+  budget: [isBudget, `"none" or whole milliseconds from 1 to ${LONGEST_TIMER}`],
   required: [(value) => typeof value === 'boolean', 'true or false'],
   keys: [(value) => Array.isArray(value) && value.every(isConfigKey), 'a list of config keys'],
   // Whoever reads the block against it says what is wrong with it.
@@ -167,7 +165,7 @@ function isFunction(value: unknown): boolean {
 
 function isBudget(value: unknown): boolean {
   return (
-    value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_TIMER_MS)
+    value === 'none' || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LONGEST_TIMER)
   );
 }
 

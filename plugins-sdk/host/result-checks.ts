@@ -19,6 +19,7 @@ import {
 import { isHex } from '../lib/eth/hex.ts';
 import { JsonText } from '../lib/json/json-text.ts';
 import { isFiniteJson } from '../lib/json/numbers.ts';
+import { jsonIn } from '../lib/json/value.ts';
 import { deepFreeze } from '../lib/objects/deep-freeze.ts';
 import { AskedQuestion } from '../question.ts';
 import { ADDED, requireAnswer, type Vouchers } from '../results/answers.ts';
@@ -98,7 +99,7 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown, plu
     return Uint8Array.from(body);
   }
   ensure(isString(body), 'body must be a text or bytes');
-  ensure(body === '' || !isSentAsJson(headers) || isJson(body), 'the body is no JSON');
+  ensure(body === '' || !isSentAsJson(headers) || jsonIn(body) !== undefined, 'the body is no JSON');
   return body;
 }
 
@@ -106,15 +107,6 @@ function bodyOf(status: number, headers: Headers | undefined, body: unknown, plu
 function isSentAsJson(headers: Headers = {}): boolean {
   const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
   return name === undefined || /^application\/(?:[\w.-]+\+)?json\b/i.test(headers[name] ?? '');
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function signedResponseOf(value: unknown): SignedResponse {
