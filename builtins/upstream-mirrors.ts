@@ -8,7 +8,7 @@ import {
   type Taps,
 } from '../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../plugins-sdk/keys.ts';
-import { isReadableOnTheWay } from '../plugins-sdk/lib/http/plain-http.ts';
+import { isReadableOnTheWay } from '../plugins-sdk/lib/http/target.ts';
 import { isOutage, isUnsent, worse } from './shared/upstream-failure.ts';
 import { basesOf, isBelow, mirrorsKey } from './shared/upstream-hosts.ts';
 

@@ -1,3 +1,4 @@
+import { clipped } from '../plugins-sdk/lib/text/clipped.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
 const LONGEST = 300;
@@ -27,8 +28,7 @@ export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
     const text = hide(errorText(error));
-    const line = printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim());
-    return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+    return clipped(printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim()), LONGEST);
   };
 }
 

@@ -1,14 +1,9 @@
 import type { CheckContext, EndpointDraft, Finding } from './define.ts';
 import { keys, type Parameter } from './keys.ts';
 import { checksumAddress } from './lib/eth/hex.ts';
+import { errorAt as error, warningAt as warning } from './schema/finding.ts';
 
-export function error(path: string, message: string): Finding {
-  return { level: 'error', path, message };
-}
-
-export function warning(path: string, message: string): Finding {
-  return { level: 'warning', path, message };
-}
+export { error, warning };
 
 /** Findings of an address whose EIP-55 checksum is wrong. */
 export function checkAddress(path: string, address: string): Finding[] {

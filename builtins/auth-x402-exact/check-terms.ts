@@ -2,7 +2,7 @@ import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning 
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
+import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
 import { publicUrlOf } from '../shared/discovery.ts';
 import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';

@@ -1,3 +1,5 @@
+import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
+
 /** Characters of a reason in the log. */
 const LONGEST = 500;
 
@@ -16,7 +18,7 @@ export function reasonOf(error: unknown, secrets: readonly string[] = []): strin
     .replace(/(\bhttps?:\/\/)[^\s/?#'"@]*@/gi, '$1')
     .replace(/(\bhttps?:\/\/[^\s?#'"]*)[?#][^\s'"]*/gi, '$1')
     .trim();
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return clipped(text, LONGEST);
 }
 
 /** One line, without the version that the SDK puts behind its texts: it is another than that of the package. */

@@ -12,6 +12,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { canonicalJson } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { privateNotes } from '../../plugins-sdk/lib/objects/private-notes.ts';
+import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import type { Misfit } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter, valueIn } from '../shared/parameter-value.ts';
@@ -77,8 +78,8 @@ const NAMED = 64;
 function requireKnown({ known }: Prepared, given: Parameters): void {
   const unknown = known && Object.keys(given).find((name) => !known.has(name));
   if (unknown === undefined) return;
-  const named = unknown.length > NAMED ? `${unknown.slice(0, NAMED)}…` : unknown;
-  throw new Refusal(400, `Unknown parameter: ${named}`, { reason: 'a parameter that the endpoint does not take' });
+  const reason = 'a parameter that the endpoint does not take';
+  throw new Refusal(400, `Unknown parameter: ${clipped(unknown, NAMED)}`, { reason });
 }
 
 /** @throws Refusal 400 for a value that does not fit its schema or its place */

@@ -11,8 +11,7 @@ import {
   type Taps,
 } from '../../plugins-sdk/index.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/plain-http.ts';
-import { isLoopback } from '../../plugins-sdk/lib/http/target.ts';
+import { isLoopback, isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import { failed, worse } from '../shared/upstream-failure.ts';
 import { isBelow } from '../shared/upstream-hosts.ts';

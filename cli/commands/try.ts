@@ -1,5 +1,6 @@
 import { type Endpoint, type Json, type Parameters, withoutRoundedNumbers } from '../../plugins-sdk/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
+import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { hint } from '../../plugins-sdk/lib/text/suggest.ts';
 import type { TriedValue } from '../../plugins-sdk/services.ts';
 import type { Given } from '../arguments.ts';
@@ -38,7 +39,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
   const rows = values.map((each) => [
     each.path,
-    short(JSON.stringify(each.value)),
+    clipped(JSON.stringify(each.value), MAX_TEXT),
     each.type,
     each.times ?? '',
     outcome(each),
@@ -54,11 +55,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
 }
 
 function outcome({ signs, refused }: TriedValue): string {
-  return signs === undefined ? `nothing: ${refused}` : short(signs);
-}
-
-function short(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+  return signs === undefined ? `nothing: ${refused}` : clipped(signs, MAX_TEXT);
 }
 
 /** What an endpoint ignores of what it is given: a misspelt name would ask with the default. */

@@ -1,3 +1,4 @@
+import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { childPath, isRecord } from '../../plugins-sdk/schema/path.ts';
 
 /** Characters of a value that are shown. */
@@ -40,6 +41,5 @@ function own(value: object, key: string | number): unknown {
 }
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return clipped(JSON.stringify(value), LONGEST);
 }

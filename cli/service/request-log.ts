@@ -10,6 +10,7 @@ import {
   millisecondsSchema,
 } from '../../plugins-sdk/index.ts';
 import type { CallEvent, StageEvent } from '../../plugins-sdk/kernel.ts';
+import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { signedFacts } from '../../plugins-sdk/results/answers.ts';
 import { round, Timeline } from './timeline.ts';
 
@@ -40,8 +41,7 @@ interface Writer {
 const MAX_DETAIL = 300;
 
 function detailOf({ hide }: Writer, reason: string): string {
-  const text = hide(reason);
-  return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text;
+  return clipped(hide(reason), MAX_DETAIL);
 }
 
 /** Whoever was not let in asks why, or is asked: these lines say so on their own. */

@@ -3,8 +3,7 @@ import { checkAddress, checkHeaderName, error, isHeaderValue, warning } from '..
 import type { CheckContext, Finding } from '../define.ts';
 import { addressSchema, signerKey } from '../keys.ts';
 import { type Address, checksumAddress } from '../lib/eth/hex.ts';
-import { isReadableOnTheWay } from '../lib/http/plain-http.ts';
-import { type HttpTarget, httpTarget } from '../lib/http/target.ts';
+import { type HttpTarget, httpTarget, isReadableOnTheWay } from '../lib/http/target.ts';
 import { closedObject } from '../schema/closed-object.ts';
 import { isRecord } from '../schema/path.ts';
 

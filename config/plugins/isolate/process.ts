@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
 import type { OwnedProcess } from '../../../plugins-sdk/lib/process/child-process.ts';
+import { clipped } from '../../../plugins-sdk/lib/text/clipped.ts';
 import type { Bundle } from './bundle.ts';
 import type { Claims } from './claims.ts';
-import { clipped } from './clipped.ts';
 import { OrderWriter } from './orders.ts';
 import { ProcessStats } from './process-stats.ts';
 import { type CallReport, type Order, type Report, TOKEN_BYTES } from './protocol.ts';

@@ -1,9 +1,9 @@
 import { answerTextOf, memoTextOf, replaceMemo } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { PluginProblem } from '../../../plugins-sdk/host/plugin-problem.ts';
+import { clipped } from '../../../plugins-sdk/lib/text/clipped.ts';
 import { isRecord } from '../../../plugins-sdk/schema/path.ts';
 import type { Bundle } from './bundle.ts';
-import { clipped } from './clipped.ts';
 import { unpackMemo, unpackResult } from './odd-values.ts';
 import type { CallReport, Thrown } from './protocol.ts';
 

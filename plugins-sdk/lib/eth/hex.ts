@@ -1,3 +1,4 @@
+import { clipped } from '../text/clipped.ts';
 import { keccak256 } from './keccak.ts';
 
 /** `0x` and hex digits. The type cannot say that their number is even; {@link isHex} checks it. */
@@ -81,6 +82,5 @@ function withChecksum(address: string): Address {
 }
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(String(value));
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  return clipped(JSON.stringify(String(value)), SHOWN_CHARACTERS);
 }

@@ -1,4 +1,4 @@
-/** A text of a plugin, of as many characters as others are to read. */
+/** As many characters of a text as others are to read. */
 export function clipped(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
