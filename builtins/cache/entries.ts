@@ -79,9 +79,7 @@ export class CacheEntries<V> {
     // The clock is read in each call, so that setting it back does not shorten the time since the call before.
     const now = this.#elapsed();
     const entry = this.#entries.get(key);
-    if (entry === undefined) {
-      return undefined;
-    }
+    if (entry === undefined) return undefined;
     if (entry.heldUntil <= now) {
       this.#drop(key, entry);
       return undefined;
@@ -102,13 +100,9 @@ export class CacheEntries<V> {
   set(key: string, value: V, { ttl, size, goodFor = ttl, staleFor = 0 }: CacheTerms): boolean {
     const now = this.#elapsed();
     const present = this.#entries.get(key);
-    if (present !== undefined) {
-      this.#drop(key, present);
-    }
+    if (present !== undefined) this.#drop(key, present);
     const weight = size + key.length * BYTES_PER_CODE_UNIT;
-    if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) {
-      return false;
-    }
+    if (!(ttl > 0 && size >= 0 && weight <= this.#maxBytes * LARGEST_PART)) return false;
     const goodUntil = now + Math.min(ttl, goodFor);
     // Without a use for it later, it makes room as soon as somebody asks.
     const heldUntil = staleFor === 0 ? goodUntil : now + ttl + staleFor;
@@ -119,9 +113,7 @@ export class CacheEntries<V> {
 
   #makeRoom(): void {
     for (const [key, entry] of this.#entries) {
-      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) {
-        return;
-      }
+      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) return;
       this.#drop(key, entry);
     }
   }

@@ -66,9 +66,7 @@ export function attested(
   );
   // With a threshold of zero, no signature at all would do.
   const needed = Math.max(coprocessors.threshold, 1);
-  if (approving.size < needed) {
-    throw new Error(`${approving.size} different coprocessors signed, ${needed} must`);
-  }
+  if (approving.size < needed) throw new Error(`${approving.size} different coprocessors signed, ${needed} must`);
   return { handle: binding.handle, inputProof: toHex(inputProof) };
 }
 

@@ -82,18 +82,14 @@ export class AsyncStore<A> implements AsyncRecords<A> {
 
   reserve(id: string, owner: string): boolean {
     this.dropExpired();
-    if (this.#entries.has(id) || !this.#makeRoom(owner)) {
-      return false;
-    }
+    if (this.#entries.has(id) || !this.#makeRoom(owner)) return false;
     this.#entries.set(id, { owner, record: { status: 'pending' }, expiresAt: this.#elapsed() + this.#inFlight });
     return true;
   }
 
   processing(id: string): boolean {
     const entry = this.#live(id);
-    if (entry?.record.status !== 'pending') {
-      return false;
-    }
+    if (entry?.record.status !== 'pending') return false;
     this.#entries.set(id, { ...entry, record: { status: 'processing' } });
     return true;
   }
@@ -108,9 +104,7 @@ export class AsyncStore<A> implements AsyncRecords<A> {
 
   get(id: string): AsyncRecord<A> | undefined {
     const record = this.#live(id)?.record;
-    if (record?.status === 'complete' || record?.status === 'failed') {
-      this.#read.add(id);
-    }
+    if (record?.status === 'complete' || record?.status === 'failed') this.#read.add(id);
     return record;
   }
 
@@ -123,17 +117,13 @@ export class AsyncStore<A> implements AsyncRecords<A> {
   dropExpired(): void {
     const now = this.#elapsed();
     for (const [id, entry] of this.#entries) {
-      if (now >= entry.expiresAt) {
-        this.#drop(id);
-      }
+      if (now >= entry.expiresAt) this.#drop(id);
     }
   }
 
   #finish(id: string, record: AsyncRecord<A>): boolean {
     const entry = this.#live(id);
-    if (entry?.record.status !== 'processing') {
-      return false;
-    }
+    if (entry?.record.status !== 'processing') return false;
     this.#entries.set(id, { ...entry, record, expiresAt: this.#elapsed() + this.#finished });
     return true;
   }

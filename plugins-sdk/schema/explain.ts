@@ -107,9 +107,7 @@ function explainTag(options: readonly TSchema[], value: unknown, path: string): 
   const tag = tagOf(options.map(readSchema));
   if (tag === undefined) return undefined;
   const at = childPath(path, tag.name);
-  if (!Object.hasOwn(value, tag.name)) {
-    return [reasonAt(at, `required key is missing, expected ${listed(tag.values)}`)];
-  }
+  if (!Object.hasOwn(value, tag.name)) return [reasonAt(at, `required key is missing, expected ${listed(tag.values)}`)];
   const index = tag.values.indexOf(value[tag.name]);
   const option = options[index];
   return option === undefined ? [noChoice(tag.values, value[tag.name], at)] : reasonsFor(option, value, path);

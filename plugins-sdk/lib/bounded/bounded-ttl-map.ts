@@ -63,9 +63,7 @@ export class BoundedTtlMap<V> {
    * @throws RangeError when `expiresAt` is NaN.
    */
   set(key: string, value: V, expiresAt: number, now: number): boolean {
-    if (Number.isNaN(expiresAt)) {
-      throw new RangeError('expiresAt must be a number, not NaN');
-    }
+    if (Number.isNaN(expiresAt)) throw new RangeError('expiresAt must be a number, not NaN');
     const present = this.#entries.get(key);
     if (present !== undefined) {
       present.value = value;
@@ -74,9 +72,7 @@ export class BoundedTtlMap<V> {
       return true;
     }
     this.#dropExpired(now, DROPPED_PER_INSERT);
-    if (this.#entries.size >= this.#capacity) {
-      return false;
-    }
+    if (this.#entries.size >= this.#capacity) return false;
     const entry = { key, value, expiresAt, place: this.#heap.length };
     this.#entries.set(key, entry);
     this.#heap.push(entry);
@@ -87,9 +83,7 @@ export class BoundedTtlMap<V> {
   /** Takes an entry out. @returns whether there was one, live or expired. */
   delete(key: string): boolean {
     const entry = this.#entries.get(key);
-    if (entry === undefined) {
-      return false;
-    }
+    if (entry === undefined) return false;
     this.#entries.delete(key);
     const last = this.#heap.pop();
     if (last !== undefined && last !== entry) {
@@ -102,9 +96,7 @@ export class BoundedTtlMap<V> {
   #dropExpired(now: number, atMost: number): void {
     for (let dropped = 0; dropped < atMost; dropped++) {
       const first = this.#heap[0];
-      if (first === undefined || now < first.expiresAt) {
-        return;
-      }
+      if (first === undefined || now < first.expiresAt) return;
       this.delete(first.key);
     }
   }
@@ -117,9 +109,7 @@ export class BoundedTtlMap<V> {
   #rise(entry: Entry<V>): void {
     while (entry.place > 0) {
       const above = this.#heap[(entry.place - 1) >> 1];
-      if (above === undefined || above.expiresAt <= entry.expiresAt) {
-        return;
-      }
+      if (above === undefined || above.expiresAt <= entry.expiresAt) return;
       this.#swap(entry, above);
     }
   }
@@ -129,9 +119,7 @@ export class BoundedTtlMap<V> {
       const left = this.#heap[2 * entry.place + 1];
       const right = this.#heap[2 * entry.place + 2];
       const below = right !== undefined && left !== undefined && right.expiresAt < left.expiresAt ? right : left;
-      if (below === undefined || entry.expiresAt <= below.expiresAt) {
-        return;
-      }
+      if (below === undefined || entry.expiresAt <= below.expiresAt) return;
       this.#swap(entry, below);
     }
   }

@@ -59,9 +59,7 @@ export function checksumAddress(value: string): Address {
     throw new Error(`not an address (0x and 40 hex digits): ${shown(value)}`);
   }
   const address = withChecksum(value);
-  if (value !== address && !isSingleCase(value)) {
-    throw new Error(`wrong address checksum (EIP-55): ${shown(value)}`);
-  }
+  if (value !== address && !isSingleCase(value)) throw new Error(`wrong address checksum (EIP-55): ${shown(value)}`);
   return address;
 }
 

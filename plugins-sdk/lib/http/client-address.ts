@@ -19,13 +19,9 @@ const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
  * @returns `undefined` when the text is no IP address.
  */
 export function parseAddress(text: string): string | undefined {
-  if (text.length > LONGEST_ADDRESS || isIP(text) === 0) {
-    return undefined;
-  }
+  if (text.length > LONGEST_ADDRESS || isIP(text) === 0) return undefined;
   // Rebuilt from its numbers in every case: a part cut out of a header would keep the whole header in memory.
-  if (isIPv4(text)) {
-    return ipaddr.IPv4.parse(text).toString();
-  }
+  if (isIPv4(text)) return ipaddr.IPv4.parse(text).toString();
   const address = parseIPv6(text);
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
 }
@@ -69,9 +65,7 @@ export function forwardedClient(
  */
 export function clientKey(ip: string): string {
   const address = normalizeAddress(ip);
-  if (isIPv4(address) || !isIPv6(address)) {
-    return address;
-  }
+  if (isIPv4(address) || !isIPv6(address)) return address;
   const network = ipaddr.IPv6.parse(address).parts.slice(0, 4);
   return `${new ipaddr.IPv6([...network, 0, 0, 0, 0]).toString()}/64`;
 }
@@ -88,9 +82,7 @@ function hexGroup(high: string, low: string): string {
 }
 
 function chooseEntry(header: string, trust: boolean | number): string | undefined {
-  if (trust === true) {
-    return leftmostAddress(header);
-  }
+  if (trust === true) return leftmostAddress(header);
   return typeof trust === 'number' && Number.isInteger(trust) && trust >= 1
     ? addressFromRight(header, trust)
     : undefined;
@@ -102,9 +94,7 @@ function leftmostAddress(header: string): string | undefined {
     const comma = header.indexOf(',', start);
     const end = comma === -1 ? header.length : comma;
     const address = parseEntry(header, start, end);
-    if (address !== undefined) {
-      return address;
-    }
+    if (address !== undefined) return address;
     start = end + 1;
   }
   return undefined;
@@ -114,9 +104,7 @@ function addressFromRight(header: string, position: number): string | undefined 
   let end = header.length;
   for (let passed = 1; passed < position; passed++) {
     end = commaBefore(header, end);
-    if (end === -1) {
-      return undefined;
-    }
+    if (end === -1) return undefined;
   }
   return parseEntry(header, commaBefore(header, end) + 1, end);
 }
@@ -128,9 +116,7 @@ function commaBefore(text: string, end: number): number {
 function parseEntry(header: string, start: number, end: number): string | undefined {
   const text = unquote(header.slice(start, end).trim());
   const host = BRACKETED_IPV6.exec(text)?.[1];
-  if (host !== undefined) {
-    return isIPv6(host) ? parseAddress(host) : undefined;
-  }
+  if (host !== undefined) return isIPv6(host) ? parseAddress(host) : undefined;
   return parseAddress(IPV4_WITH_PORT.exec(text)?.[1] ?? text);
 }
 
