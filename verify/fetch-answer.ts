@@ -1,4 +1,3 @@
-import { jsonIn } from '../plugins-sdk/lib/json/value.ts';
 import { fieldOf } from './answer.ts';
 import { AskError, wrongOption } from './ask-error.ts';
 
@@ -18,10 +17,18 @@ export interface AnswerRequest {
 
 /** @throws AskError where the base of a service cannot be asked. */
 export function endpointUrl(base: string, endpointId: string): string {
-  const url = URL.canParse(base) ? new URL(base) : undefined;
+  const url = urlOf(base);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
     throw wrongOption('url must be the base of a service, with http or https and without a password');
   return `${url.origin}${url.pathname.replace(/\/*$/, '')}/endpoints/${endpointId}`;
+}
+
+function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -43,7 +50,7 @@ export async function fetchAnswer(request: AnswerRequest, signal: AbortSignal): 
   if (redirected || type === 'opaqueredirect' || (status >= 300 && status < 400))
     throw new AskError('redirect', 'the operator redirects elsewhere: give as url the address where it answers');
   const text = await boundedText(response);
-  const json = jsonIn(text);
+  const json = parsed(text);
   if (!response.ok) throw new AskError('status', `the operator answered ${status}${said(json)}`);
   if (json === undefined) throw new AskError('malformed', 'the response is no JSON');
   return json;
@@ -52,6 +59,14 @@ export async function fetchAnswer(request: AnswerRequest, signal: AbortSignal): 
 function said(json: unknown): string {
   const error = fieldOf(json, 'error');
   return typeof error === 'string' ? `: ${error.slice(0, MAX_SAID)}` : '';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function boundedText({ body }: Response): Promise<string> {
