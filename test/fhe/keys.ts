@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   CompactPkeCrs,
   ShortintCompactPublicKeyEncryptionParameters as EncryptionParameters,
@@ -32,8 +31,6 @@ const LARGEST = 1n << 30n;
 /** Bits that the reference string must be good for: one euint256. The networks' own is for 2048 and takes twice as long. */
 const CAPACITY = 256;
 
-const CACHE = fileURLToPath(new URL('../../.cache/fhe/', import.meta.url));
-
 function generate(encryption: EncryptionParameters, dimension: number, capacity: number): Keys {
   const config = TfheConfigBuilder.default()
     .use_custom_parameters(new ShortintParameters(ShortintParametersName.PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128))
@@ -48,8 +45,8 @@ function generate(encryption: EncryptionParameters, dimension: number, capacity:
   };
 }
 
-/** The parameters of the real networks. Takes a minute. */
-export function generateRealKeys(): Keys {
+/** The parameters of the real networks. Takes two minutes of a processor. */
+function generateRealKeys(): Keys {
   const { PARAM_PKE_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128: name } = StandardName;
   return generate(new EncryptionParameters(name), 2048, CAPACITY);
 }
@@ -63,9 +60,11 @@ const FIRST_KIND_OF_PROOF = 1;
  * good for a single euint8. Everything else, from the format of the ciphertext to the SDK's whole way, is the same.
  *
  * The binding takes parameters of any size, but has no argument for the kind of proof and sets "none".
+ *
+ * @param dimension at least a number for each four bits that are encrypted at once.
+ * @param capacity bits that are encrypted at once.
  */
-export function generateToyKeys(): Keys {
-  const dimension = 8;
+export function generateToyKeys(dimension = 8, capacity = 8): Keys {
   const noise = Shortint.try_new_t_uniform(3);
   const parameters = EncryptionParameters.new_parameters(
     dimension,
@@ -78,7 +77,7 @@ export function generateToyKeys(): Keys {
     ShortintEncryptionKeyChoice.Small,
   );
   setByte(parameters, PROOF_KIND_AT, FIRST_KIND_OF_PROOF);
-  return generate(parameters, dimension, 8);
+  return generate(parameters, dimension, capacity);
 }
 
 function setByte(record: object, offset: number, value: number): void {
@@ -94,10 +93,10 @@ function setByte(record: object, offset: number, value: number): void {
 const files = { client: ['ck.bin'], public: ['pk.bin'], crs: ['crs.bin', 'crs2048.bin'] } as const;
 
 /**
- * Real keys from the folder in `FHE_KEYS_DIR` or else from the cache, where they are put when they are not there.
- * A folder holds `ck.bin` (client key), `pk.bin` (public key) and `crs.bin` or `crs2048.bin` (reference string).
+ * Real keys from a folder, where they are put when they are not there: `ck.bin` (client key), `pk.bin` (public key) and `crs.bin`
+ * or `crs2048.bin` (reference string).
  */
-export function realKeys(folder = process.env.FHE_KEYS_DIR || CACHE): Keys {
+export function realKeys(folder: string): Keys {
   const known = load(folder);
   if (known !== undefined) return known;
   const keys = generateRealKeys();

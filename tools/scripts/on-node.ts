@@ -14,10 +14,13 @@ import { root } from './package/run.ts';
  *     npm run test:nodes -- 24 test/cli/start.test.ts
  */
 
+/** What takes long runs on the newest alone. */
+const NEWEST = Math.max(...Object.keys(NODES).map(Number));
+
 /** Permissions and child processes, clusters, HTTP, sockets and DNS, native code, modules and TypeScript, signals, the runner of tests. */
 const SELECTION: Readonly<Record<string, string>> = {
   builtins: 'signers/pkcs11',
-  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start workers.slow',
+  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status workers.slow',
   config: 'isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser isolate.slow metrics-process stream upstream-faults',
   http: 'connections cut gate upgrade',
@@ -26,16 +29,21 @@ const SELECTION: Readonly<Record<string, string>> = {
 
 const folder = join(root, '.cache', 'nodes');
 
-/** Files that run those of a folder in one process each, as `npm test` does. */
-function selected(): string[] {
-  return Object.entries(SELECTION).map(([name, members]) => {
-    const files = members
-      .split(' ')
-      .map((member) => `test/${name}/${member}${member.endsWith('.slow') ? '' : '.test'}.ts`);
-    const group = join(folder, `${name}.mjs`);
+/** Files that run the selection in two processes, since to load the service takes longer than most tests; those of the SDK change what node has. */
+function selected(major: Major): string[] {
+  const { sdk, ...service } = SELECTION;
+  const isDue = (member: string) => Number(major) === NEWEST || !member.endsWith('.slow');
+  return Object.entries({ service, sdk: { sdk } }).map(([group, folders]) => {
+    const files = Object.entries(folders).flatMap(([name, members = '']) =>
+      members
+        .split(' ')
+        .filter(isDue)
+        .map((member) => `test/${name}/${member}${member.endsWith('.slow') ? '' : '.test'}.ts`),
+    );
+    const path = join(folder, `${major}-${group}.mjs`);
     const text = `import { together } from '../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
-    writeFileSync(group, text);
-    return group;
+    writeFileSync(path, text);
+    return path;
   });
 }
 
@@ -76,6 +84,8 @@ const words = process.argv.slice(2);
 const asked = words.filter(isMajor).map((word) => Number(word) as Major);
 const majors = asked.length > 0 ? asked : ([22, 24] as const);
 const named = words.filter((word) => !isMajor(word) && word !== '--all');
-const files = words.includes('--all') ? everyFile() : named.length > 0 ? named : selected();
-const codes = await Promise.all(majors.map((major) => test(major, files, majors.length > 1 ? 1 : 3)));
+const asAsked = words.includes('--all') ? everyFile() : named.length > 0 ? named : undefined;
+const codes = await Promise.all(
+  majors.map((major) => test(major, asAsked ?? selected(major), majors.length > 1 ? 1 : 3)),
+);
 process.exitCode = Math.max(...codes);
