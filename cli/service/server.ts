@@ -63,10 +63,8 @@ export class Server {
     const refused = new RefusedConnections(log, limits);
     limitConnections(this.#server, limits, (limit) => refused.add(limit));
     surviveRefusals(this.#server, (reason) => log.warn('connections cannot be accepted', { reason }));
-    this.#server.once(
-      'close',
-      watchDescriptors(log, () => this.#connections.size),
-    );
+    const unwatch = watchDescriptors(log, () => this.#connections.size);
+    this.#server.once('close', unwatch);
   }
 
   get #current(): Generation {
