@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
-import { readBounded, UnreadableFile } from './files.ts';
+import { decode, readBounded, UnreadableFile } from './files.ts';
 
 export interface EnvironmentOptions {
   /** Where `.env` is looked for, and what a relative `envFile` is relative to. */
@@ -15,12 +15,12 @@ export interface EnvironmentOptions {
  * The variables that a configuration may refer to. They are those of the real environment, and below them those of `.env` (when
  * there is such a file) or of `envFile`. Changes nothing in `process.env`.
  *
- * @throws ConfigErrors naming the file that cannot be read.
+ * @throws ConfigErrors naming the file that cannot be read, or is not UTF-8: a value would be another one.
  */
 export async function loadEnvironment(options: EnvironmentOptions): Promise<Record<string, string | undefined>> {
   const { cwd, envFile, env } = options;
   const file = resolve(cwd, envFile ?? '.env');
-  const fromFile = parse(await read(file, envFile === undefined));
+  const fromFile = parse(decode(await read(file, envFile === undefined), file));
   const real = Object.entries(env).filter(([, value]) => value !== undefined);
   return Object.fromEntries([...Object.entries(fromFile), ...real]);
 }

@@ -45,6 +45,15 @@ export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffe
   }
 }
 
+/** @throws ConfigErrors for what is not UTF-8. */
+export function decode(bytes: Buffer, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ConfigErrors([errorAt(file, 'is not UTF-8 text')]);
+  }
+}
+
 async function read(file: string, most: number, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

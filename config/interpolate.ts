@@ -18,6 +18,8 @@ export interface Reference {
   readonly whole: boolean;
   /** Names of variables that have no value. */
   readonly unset: readonly string[];
+  /** Names of variables whose value is an empty text. */
+  readonly empty: readonly string[];
   /** Whether the text is not what the operator meant: a variable is unset or forbidden, or the syntax is wrong. */
   readonly doubtful: boolean;
   /** The text with variables replaced; they differ in the stand-ins for variables without a value. */
@@ -49,16 +51,17 @@ export function interpolate(tree: unknown, variables: Variables): Interpolated {
     if (names.length === 0) return substitute(text, variables, 'unset');
     const mistakes = [...new Set(names)].map(problemOf).filter((problem) => problem !== undefined);
     findings.push(...mistakes.map((problem) => errorAt(path, problem)));
-    const known = names.filter((name) => name !== undefined && !FORBIDDEN.has(name)).map(String);
+    const known = [...new Set(names.filter((name) => name !== undefined && !FORBIDDEN.has(name)).map(String))];
     for (const name of known) {
       const value = lookUp(name, variables);
       if (value !== undefined) values.add(value);
     }
-    const unset = [...new Set(known.filter((name) => lookUp(name, variables) === undefined))];
+    const unset = known.filter((name) => lookUp(name, variables) === undefined);
     const texts = [substitute(text, variables, 'unset'), substitute(text, variables, 'other')] as const;
     references.set(path, {
       whole: ONLY_REFERENCES.test(text),
       unset,
+      empty: known.filter((name) => lookUp(name, variables) === ''),
       doubtful: mistakes.length + unset.length > 0,
       texts,
     });

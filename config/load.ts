@@ -91,7 +91,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...literalDollars(tree),
     ...shortDurations(schema, source.value, ''),
   ];
-  const ordered = located(findings, tree, source);
+  const ordered = located([...findings, ...emptyVariables(source, findings)], tree, source);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
   return {
     file: options.file,
@@ -153,6 +153,15 @@ function unsetVariables({ references }: Interpolated, needed: string | undefined
   return [...references].flatMap(([path, { unset }]) => {
     const at = needed !== undefined && path.startsWith(needed) ? errorAt : warningAt;
     return unset.map((name) => at(path, `the variable ${name} is not set`));
+  });
+}
+
+/** Mostly a line `NAME=` that was to be filled in. What is wrong with the value beside is told with its cause. */
+function emptyVariables({ references }: Interpolated, findings: readonly Finding[]): Finding[] {
+  const wrong = new Set(findings.filter(({ level }) => level === 'error').map(({ path }) => path));
+  return [...references].flatMap(([path, { empty }]) => {
+    const at = wrong.has(path) ? errorAt : warningAt;
+    return empty.map((name) => at(path, `the variable ${name} is empty`));
   });
 }
 

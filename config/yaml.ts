@@ -11,7 +11,7 @@ import {
 } from 'yaml';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
-import { readBounded } from './files.ts';
+import { decode, readBounded } from './files.ts';
 import { ConfigErrors, errorAt } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
 
@@ -34,15 +34,6 @@ export type Tree = Readonly<Record<string, unknown>>;
  */
 export async function readConfigFile(file: string): Promise<Tree> {
   return parseConfig(decode(await readBounded(file), file), file);
-}
-
-/** @throws ConfigErrors for what is not UTF-8. */
-export function decode(bytes: Buffer, file: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new ConfigErrors([errorAt(file, 'is not UTF-8 text')]);
-  }
 }
 
 /** @throws ConfigErrors naming `file`, line and column. */
@@ -155,6 +146,8 @@ function bareVariable(text: string, offset: number): { readonly offset: number; 
 function withCure(message: string): string {
   if (message.startsWith('Alias cannot')) return `${message}: write * in quotes, '*'`;
   if (message.startsWith('Plain value cannot start')) return `${message}: write the value in quotes`;
+  if (message.startsWith('With stringKeys'))
+    return 'a key must be a text: write a value that begins with { or [ in quotes';
   return message;
 }
 

@@ -20,10 +20,16 @@ const Settings = closedObject({
     Type.String({ minLength: 1, maxLength: 5000, description: 'What models should know of the tools' }),
   ),
   hosts: Type.Optional(
-    Type.Array(Type.String({ pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])$' }), {
-      minItems: 1,
-      description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
-    }),
+    Type.Array(
+      Type.String({
+        pattern: '^([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:.]+\\])$',
+        description: 'Host name alone, without https:// and port',
+      }),
+      {
+        minItems: 1,
+        description: 'Host names at which clients reach it, besides the loopback and those of settings.openapi.servers',
+      },
+    ),
   ),
 });
 export type McpSettings = Static<typeof Settings>;

@@ -34,7 +34,7 @@ const Details = closedObject({
     Type.String({ minLength: 1, maxLength: 100, description: "Version of your API; default the program's" }),
   ),
   servers: Type.Optional(
-    Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$' }), {
+    Type.Array(Type.String({ pattern: '^https?://[^?#\\s]+$', description: 'URL with https:// in front' }), {
       minItems: 1,
       description: 'URLs at which clients reach it; default where the document is',
     }),

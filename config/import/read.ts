@@ -3,8 +3,8 @@ import { dirname, resolve, sep } from 'node:path';
 import { createHttpClient } from '../../plugins-sdk/lib/http/client/index.ts';
 import { isDeeperThan } from '../../plugins-sdk/lib/json/skip.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { readBounded } from '../files.ts';
-import { decode, parseConfig, type Tree } from '../yaml.ts';
+import { decode, readBounded } from '../files.ts';
+import { parseConfig, type Tree } from '../yaml.ts';
 import type { ReadNeighbour } from './document.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** Variables come from the environment first, and then from .env. */
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadEnvironment } from '../../config/index.ts';
@@ -44,6 +44,18 @@ test('a given file that cannot be read is an error that names it', async (t) => 
   };
   await fails('none.env', `${cwd}/none.env: file not found`);
   await fails('.', `${cwd}: is a directory, expected a file`);
+});
+
+test('a file that is not UTF-8 is an error: its values would be others', async (t) => {
+  const cwd = await folder(t);
+  const text = 'KEY="caf\u00e9"\n';
+  for (const bytes of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'latin1')]) {
+    await writeFile(join(cwd, '.env'), bytes);
+    const message = `${cwd}/.env: is not UTF-8 text`;
+    await assert.rejects(loadEnvironment({ cwd, env: {} }), { name: 'ConfigErrors', message });
+  }
+  await writeFile(join(cwd, '.env'), `\ufeff${text}`);
+  assert.deepEqual(await loadEnvironment({ cwd, env: {} }), { KEY: 'caf\u00e9' });
 });
 
 test('a file cannot replace the prototype of the result', async (t) => {

@@ -129,6 +129,7 @@ test('what is not exactly a number, or not only variables, stays text', async (t
   for (const P of wrong) {
     assert.deepEqual(await errorsOf(t, config({ server: { port: '${P}' } }), { env: { P } }), [
       'server.port: expected an integer, found a string',
+      ...(P === '' ? ['server.port: the variable P is empty'] : []),
     ]);
   }
   assert.deepEqual(await errorsOf(t, config({ server: { port: '${P}0' } }), { env: { P: '300' } }), [

@@ -19,6 +19,19 @@ function config(api: Block = {}, ...endpoints: readonly Block[]) {
 const LONG = '0123456789abcdef';
 const variables = { V: LONG };
 
+describe('a variable that is empty', () => {
+  it('is warned of, and is an error where its value is wrong', async () => {
+    const given = config({ headers: { Authorization: 'Bearer $' + '{V}$' + '{V}', 'X-Other': '$' + '{W}' } });
+    const message = 'the variable V is empty';
+    const env = { V: '', W: 'w' };
+    assert.deepEqual(await warningsOf(given, env), [`apis[0].headers.Authorization: ${message}`]);
+    assert.deepEqual(await errorsOf(config({ auth: { type: 'apiKey', keys: ['$' + '{V}'] } }), env), [
+      'apis[0].auth.keys[0]: must not be empty',
+      `apis[0].auth.keys[0]: ${message}`,
+    ]);
+  });
+});
+
 describe('keys that can be guessed', () => {
   const message = 'has fewer than 16 characters and can be guessed: use a random one, such as 32 hex digits';
 

@@ -72,7 +72,9 @@ test('duplicate keys are errors, also when they are written differently', () => 
 });
 
 test('keys must be text', () => {
-  assert.match(syntaxErrors('? [a]\n: 1\n'), /^c\.yaml:1:3: /);
+  const message = 'a key must be a text: write a value that begins with { or [ in quotes';
+  assert.equal(syntaxErrors('? [a]\n: 1\n'), `c.yaml:1:3: ${message}`);
+  assert.equal(syntaxErrors('a: {{ .Values.a }}\n'), `c.yaml:1:5: ${message}`);
 });
 
 test('a key __proto__ is refused and changes no prototype', async (t) => {

@@ -71,6 +71,11 @@ describe('MCP and its surroundings', () => {
       await errorsOf({ settings: { mcp: { exclude: ['a_b/c', 'verify/answer'] } }, apis: clash.slice(0, 3) }),
       [],
     );
+    const alone = 'has the wrong form, expected: Host name alone, without https:// and port';
+    for (const host of ['https://a.example', 'a.example:443']) {
+      const [line = ''] = await errorsOf(configOf({ hosts: [host] }));
+      assert.ok(line.startsWith(`settings.mcp.hosts[0]: ${alone} (pattern `), line);
+    }
     assert.deepEqual(await errorsOf(configOf({ include: ['api/e'], exclude: ['api/a', 'b'] })), [
       'settings.mcp.include[0]: no endpoint is api/e, did you mean "api/a"?',
       'settings.mcp.exclude[1]: no endpoint is b, endpoints: api/a, api/b, api/c d',

@@ -200,6 +200,9 @@ describe('metrics at the start and the end of a service', () => {
     const why = `EADDRNOTAVAIL: no interface of this machine has the address; ${cure}`;
     const message = `plugin "metrics" cannot start: cannot listen on 192.0.2.1:0: ${why}`;
     await assert.rejects(startTestService(config), { message });
+    const unknown = oneApi('http://127.0.0.1:9', { e: {} }, { settings: { metrics: { port: 0, host: 'no.invalid' } } });
+    const named = /no\.invalid:0: (?:ENOTFOUND|EAI_AGAIN): set settings\.metrics\.host to an address of this machine$/;
+    await assert.rejects(startTestService(unknown), { message: named });
   });
 
   it('the port closes with the service, whatever connections it has', async () => {

@@ -40,6 +40,7 @@ export function surviveRefusals(server: Server, told: (reason: string) => void):
 
 function cureOf(code: string | undefined, path: string): string {
   if (code === 'EADDRINUSE') return `: end what has it, or set another ${path}.port`;
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `: set ${path}.host to an address of this machine`;
   if (code !== 'EADDRNOTAVAIL') return '';
   return `: no interface of this machine has the address; set ${path}.host to one that it has, or to 0.0.0.0 for all`;
 }
