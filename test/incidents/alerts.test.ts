@@ -61,6 +61,15 @@ describe('an alert', { skip: withoutPromtool }, () => {
     await assertFiring(t, seen, ['ServiceDown'], ['ServiceDown']);
   });
 
+  it('does not say that a signer fails of which too much is asked, as any client can', async (t) => {
+    const outcome = (name: string, value: number) => ({
+      scrape: new Scrape(`signed_data_proxy_remote_signatures_total{signer="current",outcome="${name}"} ${value}\n`),
+      minutes: 3,
+    });
+    await assertFiring(t, [outcome('busy', 0), outcome('busy', 9)], ['SignerFails'], []);
+    await assertFiring(t, [outcome('failed', 0), outcome('failed', 9)], ['SignerFails'], ['SignerFails']);
+  });
+
   it('says that async requests, TLS proofs, encryptions or a reload have failed', async (t) => {
     const encoding = { type: 'uint256', path: '$.price' };
     const endpoints = {
