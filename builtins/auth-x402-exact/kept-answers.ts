@@ -1,9 +1,16 @@
 import { hash } from 'node:crypto';
 import { answerHeaders } from '../../plugins-sdk/context-keys.ts';
-import { type Exchange, type Log, Refusal, SignedResponse, type StateArea } from '../../plugins-sdk/index.ts';
+import {
+  type Exchange,
+  type Log,
+  Refusal,
+  SignedResponse,
+  type StateArea,
+  StateUnavailable,
+} from '../../plugins-sdk/index.ts';
 import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../plugins-sdk/lib/json/value.ts';
-import { StateUnreadable, type Taken } from '../../plugins-sdk/state/area.ts';
+import { type CompareAndSetOptions, type Conflict, StateUnreadable, type Taken } from '../../plugins-sdk/state/area.ts';
 import { idOf, type Payment } from './payload.ts';
 
 /** What stands under a key of a payer, from the moment his payment was found good. */
@@ -55,6 +62,13 @@ const limits = {
   allBytes: { max: 64 * 1024 * 1024, window: KEPT_MS },
 };
 
+/** Milliseconds after which a client tries again where all places are taken. */
+const FULL_RETRY_MS = 60_000;
+
+function noPlace(retryAfter: number): Refusal {
+  return new Refusal(429, NO_PLACE, { headers: { 'Retry-After': String(Math.ceil(retryAfter / 1000)) } });
+}
+
 export interface KeptAnswersOptions {
   readonly area: StateArea;
   /** Whether this process alone keeps them, where there is room for just so many. */
@@ -82,6 +96,16 @@ export class KeptAnswers {
   async find(key: string): Promise<Bought | undefined> {
     const text = await this.area.get(key);
     return text === undefined ? undefined : boughtIn(text, key);
+  }
+
+  /** Writes what is to stand under a new key. @throws Refusal 429 where no place is left. @throws StateUnavailable */
+  async claim(key: string, text: string, options: CompareAndSetOptions): Promise<Conflict | undefined> {
+    try {
+      return await this.area.compareAndSet(key, undefined, text, options);
+    } catch (error) {
+      // Memory is never away: it is full, and of the payments of others.
+      throw this.#options.isInMemory && error instanceof StateUnavailable ? noPlace(FULL_RETRY_MS) : error;
+    }
   }
 
   /** Takes a place of the payer's share. @throws StateUnavailable */
@@ -138,18 +162,18 @@ export class Entry {
 
   /**
    * @returns `false` where another payment has it, which may be settled yet.
-   * @throws Refusal 429 where the payer has had his share. @throws StateUnavailable
+   * @throws Refusal 429 where the payer has had his share, or no place is left. @throws StateUnavailable
    */
   async claim(): Promise<boolean> {
     const text = JSON.stringify(this.#bought);
     const options = { ttl: this.#life, durable: !this.#isShared };
-    const other = await this.#kept.area.compareAndSet(this.#key, undefined, text, options);
+    const other = await this.#kept.claim(this.#key, text, options);
     const isThere = other?.value !== undefined;
     const { granted, retryAfter } = isThere ? { granted: 1, retryAfter: 0 } : await this.#kept.takePlace(this.#payer);
     this.#isClaimed = granted > 0;
     if (this.#isClaimed) return !isThere || other.value === text;
     await this.drop();
-    throw new Refusal(429, NO_PLACE, { headers: { 'Retry-After': String(Math.ceil(retryAfter / 1000)) } });
+    throw noPlace(retryAfter);
   }
 
   /** Gives it back: the payment was not taken, and will not be by this request. */
