@@ -1,7 +1,7 @@
 import { clipped } from '../plugins-sdk/lib/text/clipped.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 
-const LONGEST = 300;
+const LONGEST_LINE = 300;
 /** Shorter values hide nothing and would riddle the text. */
 const SHORTEST_SECRET = 3;
 
@@ -28,7 +28,7 @@ export function redactor(values: Iterable<string>): Redact {
   const hide = hiding(values, SHORTEST_SECRET);
   return (error) => {
     const text = hide(errorText(error));
-    return clipped(printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim()), LONGEST);
+    return clipped(printable(text.replace(/\s*[\r\n]\s*/g, ' ').trim()), LONGEST_LINE);
   };
 }
 

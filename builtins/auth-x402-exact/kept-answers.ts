@@ -44,7 +44,7 @@ const MARGIN_MS = 60_000;
 /** Tries to keep an answer among others of its payer. */
 const TRIES = 3;
 /** Characters of an answer that is kept. */
-const LONGEST = 32_768;
+const LONGEST_ANSWER = 32_768;
 
 /** What clients are told of answers that are not there, or of what cannot be bought. */
 export const OTHER_REQUEST = 'Payment identifier was used for another request';
@@ -210,7 +210,7 @@ export class Entry {
   }
 
   async #keepable(json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
-    if (json.length > LONGEST) return { unkept: TOO_LONG };
+    if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
     return (await this.#kept.takeBytes(this.#payer, Buffer.byteLength(json))) ? { answer: json } : { unkept: NO_ROOM };
   }
 }

@@ -35,7 +35,7 @@ export function idOf({ requirements, authorization }: Payment): string {
 export class PaymentFault extends Error {}
 
 /** Characters of the header: base64 of a payload with what was offered, whose signature may be that of a wallet contract. */
-const LONGEST = 12_288;
+const LONGEST_HEADER = 12_288;
 /** Seconds that a payment must be valid for still, as facilitators ask. */
 const LEAST_SECONDS = 6;
 /** Seconds ahead that a payment may be valid: it is remembered that long. */
@@ -54,7 +54,7 @@ const invalid = () => new PaymentFault('invalid_payload');
 export function decodePayment(text: string, { schemas }: Core): PaymentPayload {
   let payload: unknown;
   try {
-    payload = jsonIn(text, LONGEST);
+    payload = jsonIn(text, LONGEST_HEADER);
   } catch {
     throw invalid();
   }

@@ -20,7 +20,7 @@ const LIFE_MS = 300_000;
 const CLOCK_MARGIN_MS = 60_000;
 
 /** Characters of the header. */
-const LONGEST = 4096;
+const LONGEST_HEADER = 4096;
 
 const text = { type: 'string' };
 const time = { type: 'string', format: 'date-time' };
@@ -94,7 +94,7 @@ type Members = Readonly<Record<(typeof MEMBERS)[number], string>>;
 function membersIn(header: string): Members {
   let said: unknown;
   try {
-    said = jsonIn(header, LONGEST);
+    said = jsonIn(header, LONGEST_HEADER);
   } catch {
     throw refused('header');
   }

@@ -4,25 +4,24 @@ import type { DescribedOperation, Named, OpenApiPart } from '../../plugins-sdk/o
 import { type Field, MAX_REQUESTER_TEXT, REQUESTER_TYPES } from './plan.ts';
 
 const TYPES = [...REQUESTER_TYPES];
-const LONGEST = MAX_REQUESTER_TEXT;
 
 const choices: Readonly<Record<Field, Named[string]>> = {
   type: {
     description: 'ABI type of the answer, or a comma-separated list of them',
     type: 'string',
-    maxLength: LONGEST,
+    maxLength: MAX_REQUESTER_TEXT,
     anyOf: [{ enum: TYPES }, { pattern: `^(${TYPES.join('|')})( *, *(${TYPES.join('|')}))+$` }],
   },
   path: {
     description: 'JSONPath of the value in the upstream answer, or a comma-separated list of them',
     type: 'string',
     minLength: 1,
-    maxLength: LONGEST,
+    maxLength: MAX_REQUESTER_TEXT,
   },
   times: {
     description: 'Multiplier of an integer, such as 1e18, or a comma-separated list of them; 1 changes nothing',
     type: ['string', 'number'],
-    maxLength: LONGEST,
+    maxLength: MAX_REQUESTER_TEXT,
   },
 };
 

@@ -1,7 +1,7 @@
 import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 
 /** Characters of a reason in the log. */
-const LONGEST = 500;
+const LONGEST_REASON = 500;
 
 /** Causes of causes that the line names at most. */
 const DEEPEST = 5;
@@ -18,7 +18,7 @@ export function reasonOf(error: unknown, secrets: readonly string[] = []): strin
     .replace(/(\bhttps?:\/\/)[^\s/?#'"@]*@/gi, '$1')
     .replace(/(\bhttps?:\/\/[^\s?#'"]*)[?#][^\s'"]*/gi, '$1')
     .trim();
-  return clipped(text, LONGEST);
+  return clipped(text, LONGEST_REASON);
 }
 
 /** One line, without the version that the SDK puts behind its texts: it is another than that of the package. */

@@ -4,7 +4,7 @@ import { pathOf, serversIn, settingsIn } from './settings.ts';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 /** Characters of a title or a description that registries take. */
-const LONGEST = 100;
+const LONGEST_TITLE = 100;
 
 /** The `server.json` by which registries of MCP servers list the service; nothing where no public URL is configured. */
 export function registryEntry({ config, describe }: Pick<Services, 'config' | 'describe'>): object | undefined {
@@ -17,8 +17,8 @@ export function registryEntry({ config, describe }: Pick<Services, 'config' | 'd
   return {
     $schema: SCHEMA,
     name: `${owner}/${nameOf(title) || 'signed-data-proxy'}`,
-    title: title.slice(0, LONGEST),
-    description: `${title.slice(0, LONGEST - 50)}: each tool's answer is signed by its operator`,
+    title: title.slice(0, LONGEST_TITLE),
+    description: `${title.slice(0, LONGEST_TITLE - 50)}: each tool's answer is signed by its operator`,
     version,
     remotes: servers.map(({ href }) => ({ type: 'streamable-http', url: href.replace(/\/*$/, pathOf(settings)) })),
   };

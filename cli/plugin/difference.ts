@@ -2,7 +2,7 @@ import { clipped } from '../../plugins-sdk/lib/text/clipped.ts';
 import { childPath, isRecord } from '../../plugins-sdk/schema/path.ts';
 
 /** Characters of a value that are shown. */
-const LONGEST = 72;
+const LONGEST_VALUE = 72;
 /** Differences that are shown. */
 const MOST = 5;
 
@@ -41,5 +41,5 @@ function own(value: object, key: string | number): unknown {
 }
 
 function shown(value: unknown): string {
-  return clipped(JSON.stringify(value), LONGEST);
+  return clipped(JSON.stringify(value), LONGEST_VALUE);
 }

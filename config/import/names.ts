@@ -1,12 +1,12 @@
 /** Characters of a name. */
-const LONGEST = 64;
+const LONGEST_NAME = 64;
 
 /** A name of letters, digits and a few marks that need no quotes, neither in YAML nor in a shell. */
 export function nameOf(text: string, otherwise: string): string {
   const plain = text
     .normalize('NFKD')
     .replace(/[^A-Za-z0-9_.]+/g, '-')
-    .slice(0, LONGEST)
+    .slice(0, LONGEST_NAME)
     .replace(/^[-.]+|[-.]+$/g, '');
   return /[A-Za-z]/.test(plain) ? plain : otherwise;
 }
@@ -33,5 +33,5 @@ export function variableOf(...parts: readonly string[]): string {
     .toUpperCase()
     .replace(/^_+|_+$/g, '')
     .replace(/_{2,}/g, '_')
-    .slice(0, LONGEST)}`;
+    .slice(0, LONGEST_NAME)}`;
 }

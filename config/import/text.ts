@@ -1,7 +1,7 @@
 import { printable } from '../../plugins-sdk/schema/path.ts';
 
 /** Characters of a description. */
-const LONGEST = 100;
+const LONGEST_DESCRIPTION = 100;
 
 /** Text that is taken as it is: what looks like a variable would be replaced by the value of one. */
 export function literal(text: string): string {
@@ -31,7 +31,7 @@ export function sentence(...texts: readonly unknown[]): string | undefined {
   const text = texts.find((each): each is string => typeof each === 'string' && each.trim() !== '');
   if (text === undefined) return undefined;
   const plain = text
-    .slice(0, 4 * LONGEST)
+    .slice(0, 4 * LONGEST_DESCRIPTION)
     .toWellFormed()
     .replace(/<[^<>]*>/g, ' ')
     .replace(CREDENTIAL, '…')
@@ -39,9 +39,9 @@ export function sentence(...texts: readonly unknown[]): string | undefined {
     .trim();
   const [first = plain] = /^.{10,}?[.!?](?= |$)/.exec(plain) ?? [];
   const short =
-    first.length > LONGEST
+    first.length > LONGEST_DESCRIPTION
       ? `${[...first]
-          .slice(0, LONGEST - 1)
+          .slice(0, LONGEST_DESCRIPTION - 1)
           .join('')
           .trimEnd()}…`
       : first;

@@ -41,18 +41,18 @@ export function apisText(imported: Imported): string {
     if (isMap(auth)) auth.flow = true;
     styleEndpoints(document.getIn([index, 'endpoints']), api.endpoints, imported);
   }
-  return textOf(document);
+  return yamlText(document);
 }
 
 /** The items of a list of endpoints, without indentation. */
 export function itemsText(endpoints: readonly ImportedEndpoint[], imported: Imported): string {
   const document = new Document(endpoints, { aliasDuplicateObjects: false });
   styleEndpoints(document.contents, endpoints, imported);
-  return textOf(document);
+  return yamlText(document);
 }
 
 /** A document whose text can be shown by a terminal: escapes mean the same in double quotes. */
-function textOf(document: Document): string {
+function yamlText(document: Document): string {
   visit(document, {
     Scalar: (_key, node) => {
       if (typeof node.value === 'string' && node.value.search(OBEYED) !== -1) node.type = Scalar.QUOTE_DOUBLE;

@@ -16,7 +16,7 @@ const DEEPEST = 300;
 const MOST = 50_000;
 /** Members of a result, and characters of JSON of what is no text: all are read in one turn of the event loop. */
 const MOST_MEMBERS = 256;
-const LONGEST: Readonly<Record<string, number>> = { data: STEP, parameters: MAX_PARAMETERS };
+const LONGEST_BY_KEY: Readonly<Record<string, number>> = { data: STEP, parameters: MAX_PARAMETERS };
 /** Of other members only names, texts, numbers and booleans count. */
 const LONGEST_OTHER = 64;
 
@@ -75,7 +75,7 @@ export function unpackMemo(text: unknown): Memo {
 function memberOf(entry: unknown): readonly [string, unknown] {
   const [name, json]: readonly unknown[] = Array.isArray(entry) ? entry : [];
   const [key, text] = [String(name), String(json)];
-  const longest = Object.hasOwn(LONGEST, key) ? LONGEST[key] : LONGEST_OTHER;
+  const longest = Object.hasOwn(LONGEST_BY_KEY, key) ? LONGEST_BY_KEY[key] : LONGEST_OTHER;
   if (text.startsWith('"') || text.length <= (longest ?? 0)) return [key, JSON.parse(text)];
   // Large data is read in steps, later.
   return [key, key === 'data' ? new SentJson(text) : { '': stray('cycle', '') }];

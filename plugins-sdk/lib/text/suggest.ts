@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein';
 
-const LONGEST = 100;
+const LONGEST_NAME = 100;
 
 /** The known name that a misspelt one most likely stands for. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > LONGEST) return undefined;
+  if (name.length > LONGEST_NAME) return undefined;
   const allowed = Math.max(name.length < 3 ? 1 : 2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly edits: number } | undefined;
   for (const candidate of known) {
