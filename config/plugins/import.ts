@@ -1,6 +1,7 @@
 import nodeModule, { register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { PluginProblem } from '../../plugins-sdk/host/plugin-problem.ts';
+import { syntaxFault } from './isolate/bundle.ts';
 import { exportsOf, NO_DEFAULT, type PluginModule } from './module-exports.ts';
 import { initialize, resolve } from './plugin-as-module.mjs';
 
@@ -40,7 +41,16 @@ async function asModule(url: string): Promise<string> {
 
 /** @throws PluginProblem, and whatever the module throws while it is evaluated. */
 export async function importPlugin(url: string): Promise<PluginModule> {
-  const module = exportsOf(await import(await asModule(url)));
+  const module = exportsOf(await evaluate(url));
   if (module.plugin === undefined) throw new PluginProblem(NO_DEFAULT);
   return module;
+}
+
+async function evaluate(url: string): Promise<unknown> {
+  try {
+    return await import(await asModule(url));
+  } catch (error) {
+    const fault = error instanceof SyntaxError ? await syntaxFault(url) : undefined;
+    throw fault === undefined ? error : new SyntaxError(fault);
+  }
 }

@@ -158,7 +158,10 @@ describe('a plugin in doubt stops start-up (decisions, Configuration)', () => {
       text: 'throw new Error("no\\nway");',
       expected: /settings\.plugins\[0\]\.source: .*p\.mjs.*no/,
     },
-    'is no JavaScript': { text: 'export default {', expected: /settings\.plugins\[0\]\.source: / },
+    'is no JavaScript': {
+      text: 'export default {\n  name: "p" hooks: {} };',
+      expected: /plugin "\.\/p\.mjs": cannot be loaded: Expected "\}" but found "hooks" \(p\.mjs:2\)$/,
+    },
     'has no default export': { text: 'export const name = 1;', expected: /no default export/ },
     'is neither object nor factory': { text: 'export default 7;', expected: /must be \{name, hooks\}/ },
     'has no name': { text: 'export default { hooks: {} };', expected: /"name"/ },

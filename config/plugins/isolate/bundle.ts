@@ -45,9 +45,28 @@ export interface Bundle {
 
 /** @throws PluginProblem */
 export function bundlePlugin(url: string): Promise<Bundle> {
-  const made = last.then(() => bundle(fileURLToPath(url)));
-  last = made.catch(() => undefined);
-  return made;
+  return inTurn(() => bundle(fileURLToPath(url)));
+}
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const done = last.then(work);
+  last = done.catch(() => undefined);
+  return done;
+}
+
+/**
+ * Finds what is no JavaScript in a file, and in what it imports by a path. Node names neither file nor line of that.
+ * @returns nothing where there is no such fault, or no bundler.
+ */
+export function syntaxFault(url: string): Promise<string | undefined> {
+  return inTurn(async () => {
+    const { build, stop } = await bundler();
+    const absWorkingDir = dirname(fileURLToPath(url));
+    const options = { absWorkingDir, bundle: true, packages: 'external', write: false, logLevel: 'silent' } as const;
+    return build({ ...options, entryPoints: [fileURLToPath(url)], format: 'esm', platform: 'node', tsconfigRaw: {} })
+      .then(() => undefined, faultOf)
+      .finally(stop);
+  }).catch(() => undefined);
 }
 
 async function bundle(file: string): Promise<Bundle> {
@@ -108,10 +127,16 @@ async function bundler(): Promise<typeof import('esbuild')> {
 }
 
 function problemOf(error: unknown): string {
+  const fault = faultOf(error);
+  if (fault === undefined) return `cannot be bundled: ${error instanceof Error ? error.message : String(error)}`;
+  return fault.startsWith(ADDON)
+    ? `uses the ${fault} and cannot be isolated: the process of an isolated plugin may load none`
+    : `cannot be bundled: ${fault}`;
+}
+
+/** The first error of the bundler, with its file and line unless it names a file itself. */
+function faultOf(error: unknown): string | undefined {
   const { errors: [first] = [] } = error as Partial<BuildFailure>;
-  if (first === undefined) return `cannot be bundled: ${error instanceof Error ? error.message : String(error)}`;
-  if (first.text.startsWith(ADDON))
-    return `uses the ${first.text} and cannot be isolated: the process of an isolated plugin may load none`;
-  const { file, line } = first.location ?? {};
-  return `cannot be bundled: ${first.text}${file === undefined ? '' : ` (${file}:${line})`}`;
+  const { file, line } = first?.location ?? {};
+  return file === undefined || first?.text.startsWith(ADDON) ? first?.text : `${first?.text} (${file}:${line})`;
 }
