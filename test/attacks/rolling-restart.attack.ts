@@ -9,9 +9,9 @@ import { folderWith, launchCli, type Running } from '../cli/run.ts';
 import { ADDRESS, KEY } from '../cli/service-config.ts';
 import { describeServers, freePort, RedisServer } from '../state/redis-server.ts';
 import { type Chain, startChain } from '../support/chain.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { randomFrom, seed } from '../support/seed.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 

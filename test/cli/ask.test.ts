@@ -1,12 +1,12 @@
 /** The command `ask` before real services of one specification, and before one that lies, one that is dead and one of another. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, describe, it, type TestContext } from 'node:test';
 import { Interface, Wallet } from 'ethers';
 import { stringify } from 'yaml';
 import { dataOf } from '../support/quorum.ts';
 import { answerBy } from '../support/receipts.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { type Ended, folderWith, runCli } from './run.ts';
 
 const QUORUM =
@@ -14,9 +14,7 @@ const QUORUM =
 const wallets = [1, 2, 3].map((n) => new Wallet(`0x${String(n).repeat(64)}`));
 const signerOf = (n: number) => wallets[n]?.address ?? '';
 
-let upstream: Upstream;
 const services: RunningService[] = [];
-let id: string;
 /** What prices wait for. */
 let hold: Promise<void> | undefined;
 
@@ -27,25 +25,24 @@ function configFor(path = '/price') {
   return { settings: { openapi: true }, apis };
 }
 
-before(async () => {
-  upstream = await startUpstream();
-  // Each request gets another price: -2064.25, then -2064.27, and so on.
-  let asked = 0;
-  upstream.on('/price', async (req, res) => {
-    await hold;
-    asked += 1;
-    res.end(JSON.stringify({ price: -2064.23 - 0.02 * asked, of: req.url }));
-  });
-  for (const { privateKey } of wallets.slice(0, 2))
-    services.push(await startTestService(configFor(), { env: { SERVICE_PRIVATE_KEY: privateKey } }));
-  id = services[0]?.ids['prices/spot'] ?? '';
-  upstream.on(`/liar/endpoints/${id}`, async (_req, res) => {
-    const unsigned = { endpointId: id, timestamp: Math.floor(Date.now() / 1000), parameters: {} };
-    const [, , liar] = wallets;
-    assert.ok(liar);
-    res.end(JSON.stringify(await answerBy(liar, { ...unsigned, content: { data: dataOf(5n) } })));
-  });
+const upstream = await startUpstream();
+// Each request gets another price: -2064.25, then -2064.27, and so on.
+let asked = 0;
+upstream.on('/price', async (req, res) => {
+  await hold;
+  asked += 1;
+  res.end(JSON.stringify({ price: -2064.23 - 0.02 * asked, of: req.url }));
 });
+for (const { privateKey } of wallets.slice(0, 2))
+  services.push(await startTestService(configFor(), { env: { SERVICE_PRIVATE_KEY: privateKey } }));
+const id = services[0]?.ids['prices/spot'] ?? '';
+upstream.on(`/liar/endpoints/${id}`, async (_req, res) => {
+  const unsigned = { endpointId: id, timestamp: Math.floor(Date.now() / 1000), parameters: {} };
+  const [, , liar] = wallets;
+  assert.ok(liar);
+  res.end(JSON.stringify(await answerBy(liar, { ...unsigned, content: { data: dataOf(5n) } })));
+});
+
 after(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await upstream.close();
@@ -132,10 +129,9 @@ describe('ask', () => {
   });
 
   it('takes the ID of a name from a config file, or where the operators agree, and from nobody else', async (t) => {
-    const other = await startTestService(configFor('/other'), {
+    const other = await serviceFor(t, configFor('/other'), {
       env: { SERVICE_PRIVATE_KEY: wallets[2]?.privateKey ?? '' },
     });
-    t.after(() => other.stop());
     const wanted = ['--endpoint', 'prices/spot', '--param', 'symbol=x'];
     const ids = [...services, other].map((service) => `${service.url} ${service.ids['prices/spot']}`).join(', ');
     assert.deepEqual(

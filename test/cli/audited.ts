@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { Scrape } from '../support/metrics.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
@@ -13,14 +13,13 @@ export const withoutLimits = spawnSync('prlimit', ['--version']).status === 0 ? 
 
 /** A service with an audit record; `eth` is encoded, and answers of `all` are as large as their query says. */
 export async function startAudited(t: TestContext, audit: string) {
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(t, {
     '/eth': faults.json({ price: 7 }),
     '/all': (req, res, ...rest) => {
       const size = Number(new URL(req.url ?? '', 'http://a').searchParams.get('q'));
       return faults.json({ text: 'x'.repeat(size) })(req, res, ...rest);
     },
   });
-  t.after(() => upstream.close());
   const settings = `settings: { audit: ${audit}, metrics: { port: 0 } }`;
   const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url, settings) });
   const file = join(cwd, 'audit.jsonl');

@@ -213,6 +213,13 @@ describe('config schema', () => {
   });
 });
 
+/** The cells of the table of stages, a list for each row. */
+function stageCells(stdout: string): string[][] {
+  const rows = stdout.slice(0, stdout.indexOf('\n\n')).split('\n');
+  const columns = ['VARIANT', 'BUDGET', 'ON FAILURE'].map((title) => rows[0]?.indexOf(title) ?? -1);
+  return rows.map((row) => [0, ...columns].map((start, i) => row.slice(start, columns[i]).trimEnd()));
+}
+
 describe('plugins', () => {
   it('prints the routes with their plugins, budgets and gates, and who observes', async (t) => {
     const more = 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }] }';
@@ -252,16 +259,7 @@ describe('plugins', () => {
     });
     const { code, stdout, stderr } = await runCli(t, ['plugins', '-c', 'c.yaml'], { cwd });
     assert.deepEqual([code, stderr], [0, '']);
-    const rows = stdout.slice(0, stdout.indexOf('\n\n') + 1).split('\n');
-    const columns = ['VARIANT', 'BUDGET', 'ON FAILURE'].map((title) => rows[0]?.indexOf(title) ?? -1);
-    const cells = rows
-      .slice(0, -1)
-      .map((row) => [
-        row.slice(0, columns[0]).trimEnd(),
-        row.slice(columns[0], columns[1]).trimEnd(),
-        row.slice(columns[1], columns[2]).trimEnd(),
-        row.slice(columns[2]),
-      ]);
+    const cells = stageCells(stdout);
     const order =
       'admit resolve parseBody onHttpRequest price authenticate validate vary prepare present answer onBeforeApiCall callApi onAfterApiCall encode encrypt';
     const rest = 'onBeforeSign sign attest approve concluded respond onResponseSent onError';

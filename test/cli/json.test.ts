@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AbiCoder, getBytes, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, runCli } from './run.ts';
 import { configText, endpointId, specifications } from './service-config.ts';
 
@@ -265,8 +265,7 @@ describe('import --json', () => {
 
 describe('try --json', () => {
   it('has the answer, its values, and what each would sign', async (t) => {
-    const upstream = await startUpstream({ '*': faults.json({ price: 12.5, at: null, name: 'ETH' }) });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 12.5, at: null, name: 'ETH' }) });
     const endpoint = { name: 'eth', path: '/p', encoding: { type: 'int256', path: '$.name' } };
     const apis = [{ name: 'p', url: upstream.url, auth: { type: 'free' }, endpoints: [endpoint] }];
     const words = ['try', 'p/eth', '-c', 'c.yaml'];

@@ -2,27 +2,23 @@
 import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
-import { type Account, askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
+import { type Block, shopFor } from '../support/x402-shop.ts';
 import { folderWith, launchCli, type Running, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
 import { urlOf } from './started.ts';
 
-describe('payments of processes', () => {
-  let shop: Shop;
-  let alice: Account;
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(() => shop?.close());
+describe('payments of processes', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
 
   const bob = () => payer(shop.chain, 2);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable

@@ -1,7 +1,7 @@
 /** Plugins of a service from source get the modules of the program that runs. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText } from './service-config.ts';
 import { startIn, urlOf } from './started.ts';
@@ -22,8 +22,7 @@ describe('a plugin of a service from source', { concurrency: 2 }, () => {
     ['p.ts', SOURCE.replace('(question)', '(question: any)')],
   ] as const) {
     it(`shares the SDK with it: ${name}`, async (t) => {
-      const upstream = await startUpstream({ '*': (_, res) => void res.end('{"price":1}') });
-      t.after(() => upstream.close());
+      const upstream = await upstreamFor(t, { '*': (_, res) => void res.end('{"price":1}') });
       const config = configText(upstream.url, `settings: { plugins: [{ source: ./${name} }] }`);
       const running = await startIn(t, { 'c.yaml': config, [name]: source });
       const [, id] = await running.output(/prices\/all (0x\w+)/);

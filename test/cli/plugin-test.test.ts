@@ -384,8 +384,8 @@ describe('plugin test, through the hooks', () => {
     ]);
   });
 
-  it('runs every stage of a full plugin, in the order of the service', async () => {
-    const inner: Behaviour = {
+  describe('a plugin at every stage', () => {
+    const full: Behaviour = {
       vary: ({ headers }) => headers['x-tenant'],
       hooks: {
         admit: () => true,
@@ -419,30 +419,39 @@ describe('plugin test, through the hooks', () => {
       encoding: { type: 'uint8', path: '$.price' },
     };
     const response = { data: { price: 1 } };
-    assert.deepEqual(await stepsOf(inner, { endpoint, response, headers: { 'X-Tenant': 'ada' } }), [
-      ['admit', 'allowed'],
-      ['parseBody', 'not run: parameters are recorded as they were read'],
-      ['authenticate', 'allowed'],
-      ['validate', 'changed via: added "p"'],
-      ['vary', 'varies by "ada"'],
-      ['present', 'answered'],
-      ['answer', 'answered'],
-      ['callApi', 'answered'],
-      ['encode', 'passed'],
-      ['encrypt', `changed data: "0x${'2'.padStart(64, '0')}" → "0x${'2'.padStart(64, '0')}ff"`],
-      ['attest', 'FAULT failed: TypeError: no prover (at …)'],
-      ['approve', 'passed'],
-      ['concluded', 'done'],
-      ['respond', 'changed X-Served: added "p"'],
-    ]);
-    const refused = await stepsOf(inner, { endpoint, response });
-    assert.deepEqual(refused.slice(0, 5), [
-      ['admit', 'allowed'],
-      ['parseBody', 'not run: parameters are recorded as they were read'],
-      ['authenticate', 'refused: 401 Which tenant?'],
-      ['validate', 'not reached'],
-      ['vary', 'not reached'],
-    ]);
+
+    it('runs in the order of the service', async () => {
+      assert.deepEqual(await stepsOf(full, { endpoint, response, headers: { 'X-Tenant': 'ada' } }), [
+        ['admit', 'allowed'],
+        ['parseBody', 'not run: parameters are recorded as they were read'],
+        ['authenticate', 'allowed'],
+        ['validate', 'changed via: added "p"'],
+        ['vary', 'varies by "ada"'],
+        ['present', 'answered'],
+        ['answer', 'answered'],
+        ['callApi', 'answered'],
+        ['encode', 'passed'],
+        ['encrypt', `changed data: "0x${'2'.padStart(64, '0')}" → "0x${'2'.padStart(64, '0')}ff"`],
+        ['attest', 'FAULT failed: TypeError: no prover (at …)'],
+        ['approve', 'passed'],
+        ['concluded', 'done'],
+        ['respond', 'changed X-Served: added "p"'],
+      ]);
+    });
+
+    it('runs no further than a refusal', async () => {
+      const refused = await stepsOf(full, { endpoint, response });
+      assert.deepEqual(refused.slice(0, 5), [
+        ['admit', 'allowed'],
+        ['parseBody', 'not run: parameters are recorded as they were read'],
+        ['authenticate', 'refused: 401 Which tenant?'],
+        ['validate', 'not reached'],
+        ['vary', 'not reached'],
+      ]);
+    });
+  });
+
+  it('finds bytes that are no answer', async () => {
     const wrong: Behaviour = { hooks: { encode: () => ({ bytes: '01', field: 'data', value: '01' }) as never } };
     const [[stage, text = ''] = []] = await stepsOf(wrong, {});
     assert.equal(stage, 'encode');

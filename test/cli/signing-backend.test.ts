@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, Wallet } from 'ethers';
 import { hide } from '../support/hide.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
@@ -18,8 +18,7 @@ describe('the arithmetic of signing', { concurrency: 4 }, () => {
   ];
   for (const [backend, hidden, warns] of cases) {
     it(`is ${backend}'s without ${hidden.join(' and ') || 'anything missing'}: the log says so, answers are the same`, async (t) => {
-      const upstream = await startUpstream();
-      t.after(() => upstream.close());
+      const upstream = await upstreamFor(t);
       upstream.json('/eth', { price: 1.5 });
       const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
       const words = [...hide(...hidden), join(PACKAGE_ROOT, 'cli/bin.js'), 'start', '-c', 'c.yaml'];

@@ -1,9 +1,10 @@
 /** A service that is started by the command line sends its spans. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
-import { type Collector, startCollector } from '../support/collector.ts';
+import { after, describe, it, type TestContext } from 'node:test';
+import { startCollector } from '../support/collector.ts';
 import { notInstalled } from '../support/hide.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PACKAGE_ROOT, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
@@ -14,15 +15,11 @@ const INSTALL =
 /** So long that nothing is sent before the end. */
 const LONG = { OTEL_BSP_SCHEDULE_DELAY: '600000' };
 
-describe('spans of a service that is started by the command line', () => {
-  let collector: Collector;
-  let upstream: Upstream;
+describe('spans of a service that is started by the command line', async () => {
+  const collector = await startCollector();
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
 
-  before(async () => {
-    collector = await startCollector();
-    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  });
-  after(() => Promise.all([upstream.close(), collector.close()]));
+  after(() => stopAll(collector));
 
   /** Starts the service with these variables; in a `.env` beside the config those of `file`. */
   async function start(t: TestContext, env: Readonly<Record<string, string>>, words: string[] = [], file = '') {
@@ -121,8 +118,7 @@ describe('spans of a service that is started by the command line', () => {
   });
 
   it('stops in time, and says so, where the collector does not answer', async (t) => {
-    const silent = await startUpstream({ '*': faults.hang() });
-    t.after(() => silent.close());
+    const silent = await upstreamFor(t, { '*': faults.hang() });
     const running = await start(t, { [endpoint]: silent.url, ...LONG });
     assert.equal(await ask(running), 200);
     assert.match(await stop(running), / WARN spans were lost: the collector did not take them in time\n/);

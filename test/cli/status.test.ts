@@ -1,11 +1,10 @@
 /** `status` tells how a running service is, or why it cannot. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { packageVersion } from '../../cli/surroundings.ts';
 import { freePort } from '../state/redis-server.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { ADDRESS, configText, KEY } from './service-config.ts';
 
@@ -66,10 +65,7 @@ errors
 
   it('says what to do where no status is', async (t) => {
     const port = await freePort();
-    const server = createServer((_, response) => response.writeHead(404).end('{}')).listen(0, '127.0.0.1');
-    t.after(() => server.close());
-    await new Promise((resolve) => server.once('listening', resolve));
-    const other = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { url: other } = await upstreamFor(t);
     const files = {
       'off.yaml': configText(),
       'any.yaml': configText(undefined, 'settings: { metrics: { port: 0 } }'),

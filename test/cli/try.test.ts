@@ -1,15 +1,13 @@
 /** The command `try`, before a real upstream. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { afterEach, describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, runCli } from './run.ts';
 
-let upstream: Upstream;
-before(async () => {
-  upstream = await startUpstream();
-});
-after(() => upstream.close());
+const upstream = await upstreamFor(suite);
+
 afterEach(() => {
   upstream.requests.length = 0;
 });

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { type Ended, folderWith, launch, launchCli, PACKAGE_ROOT, runCli } from './run.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -42,24 +42,19 @@ async function verifyText(t: TestContext, text: string | Buffer, ...options: str
   return { ...ended, stderr: ended.stderr.replace(join(cwd, 'a.json'), 'FILE') };
 }
 
-describe('verify, with what the service sends', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
-    const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-    service = await startTestService(
-      oneApi(upstream.url, {
-        encoded: { encoding },
-        raw: {},
-        stream: { encoding, mode: 'stream' },
-        async: { mode: 'async' },
-      }),
-    );
-  });
-  after(() => stopAll(service, upstream));
+describe('verify, with what the service sends', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
+  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, {
+      encoded: { encoding },
+      raw: {},
+      stream: { encoding, mode: 'stream' },
+      async: { mode: 'async' },
+    }),
+  );
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const hash = keccak256(toUtf8Bytes('{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}'));

@@ -6,11 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { type LoadedConfig, signingHooks } from '../../config/index.ts';
 import { configKey, Type } from '../../plugins-sdk/config-key.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
-import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
-import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
-import type { Services } from '../../plugins-sdk/services.ts';
-import { Debts } from '../../plugins-sdk/state/debts.ts';
-import { StateStore } from '../../plugins-sdk/state/state.ts';
+import { idleServices } from '../support/services.ts';
 import { api, builtins, config, errorsOf, folder, type Given, load, warningsOf } from './support.ts';
 
 const simple = 'export default { name: "audit", hooks: { onError() {} } };';
@@ -36,37 +32,10 @@ function nothing() {
   return undefined;
 }
 
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
 /** What the plugin's `setup` returns. */
 function behaviourOf(loaded: LoadedConfig, index = 0) {
   const choice = operators(loaded)[index];
-  const services: Services = {
-    config: {},
-    endpoints: [],
-    node: '0x',
-    credentials: [],
-    exposed: [],
-    version: '0.0.0',
-    hide: (text) => text,
-    log,
-    path: (relative) => relative,
-    now: Date.now,
-    states: new StateStore(),
-    debts: new Debts(),
-    meters: new MeterRegistry().draft().of('p'),
-    status: new StatusParts(),
-    budget: 'none',
-    ask: () => assert.fail('asked'),
-    tryEndpoint: () => assert.fail('asked'),
-    admit: () => assert.fail('asked'),
-    prices: { providers: () => new Map(), priceOf: () => assert.fail('asked') },
-    dependencies: () => [],
-    background: () => undefined,
-    phase: () => 'starting',
-    describe: () => assert.fail('nobody asks'),
-  };
-  return choice?.definition.setup(services, choice.config);
+  return choice?.definition.setup(idleServices(), choice.config);
 }
 
 test('built-ins come first in their own order, operators in the order of the config', async (t) => {
@@ -114,26 +83,27 @@ test('an absolute path works', async (t) => {
   assert.equal(operators(await load(t, withPlugins({ source: join(dir, 'a.mjs') })))[0]?.definition.name, 'audit');
 });
 
+const pkg = (exports: unknown) => JSON.stringify({ name: 'p', type: 'module', exports });
+const plugin = (name: string) => `export default { name: "${name}", hooks: {} };`;
+const packages = {
+  'node_modules/esm-only/package.json': pkg({ '.': { types: './x.d.ts', import: './main.js' }, './sub': './sub.js' }),
+  'node_modules/esm-only/main.js': plugin('esm-only'),
+  'node_modules/esm-only/sub.js': plugin('sub'),
+  'node_modules/@scope/short/package.json': pkg('./short.js'),
+  'node_modules/@scope/short/short.js': plugin('short'),
+  'node_modules/both/package.json': pkg({ require: './cjs.cjs', node: { import: ['./esm.js'] } }),
+  'node_modules/both/cjs.cjs': 'throw new Error("the wrong one")',
+  'node_modules/both/esm.js': plugin('both'),
+  'node_modules/old/package.json': JSON.stringify({ main: 'lib/old' }),
+  'node_modules/old/lib/old.js': 'module.exports = { name: "old", hooks: {} };',
+  'node_modules/closed/package.json': pkg({ './other': './x.js' }),
+  'node_modules/outside/package.json': pkg('../old/lib/old.js'),
+  'node_modules/garbage/package.json': '{',
+};
+
 test('a package is found from the folder of the config file', async (t) => {
-  const pkg = (exports: unknown) => JSON.stringify({ name: 'p', type: 'module', exports });
-  const plugin = (name: string) => `export default { name: "${name}", hooks: {} };`;
-  const files = {
-    'node_modules/esm-only/package.json': pkg({ '.': { types: './x.d.ts', import: './main.js' }, './sub': './sub.js' }),
-    'node_modules/esm-only/main.js': plugin('esm-only'),
-    'node_modules/esm-only/sub.js': plugin('sub'),
-    'node_modules/@scope/short/package.json': pkg('./short.js'),
-    'node_modules/@scope/short/short.js': plugin('short'),
-    'node_modules/both/package.json': pkg({ require: './cjs.cjs', node: { import: ['./esm.js'] } }),
-    'node_modules/both/cjs.cjs': 'throw new Error("the wrong one")',
-    'node_modules/both/esm.js': plugin('both'),
-    'node_modules/old/package.json': JSON.stringify({ main: 'lib/old' }),
-    'node_modules/old/lib/old.js': 'module.exports = { name: "old", hooks: {} };',
-    'node_modules/closed/package.json': pkg({ './other': './x.js' }),
-    'node_modules/outside/package.json': pkg('../old/lib/old.js'),
-    'node_modules/garbage/package.json': '{',
-  };
   const sources = ['esm-only', 'esm-only/sub', '@scope/short', 'both', 'old'];
-  const loaded = await load(t, withPlugins(...sources.map((source) => ({ source }))), { files });
+  const loaded = await load(t, withPlugins(...sources.map((source) => ({ source }))), { files: packages });
   assert.deepEqual(
     operators(loaded).map(({ definition, source }) => [definition.name, source]),
     [
@@ -144,6 +114,9 @@ test('a package is found from the folder of the config file', async (t) => {
       ['old', 'old'],
     ],
   );
+});
+
+test('a package that cannot be found says what is wrong with it', async (t) => {
   const broken = [
     'nowhere',
     'closed',
@@ -155,7 +128,7 @@ test('a package is found from the folder of the config file', async (t) => {
     'not a package',
     '@scope',
   ];
-  assert.deepEqual(await errorsOf(t, withPlugins(...broken.map((source) => ({ source }))), { files }), [
+  assert.deepEqual(await errorsOf(t, withPlugins(...broken.map((source) => ({ source }))), { files: packages }), [
     'settings.plugins[0].source: plugin "nowhere": there is no such package',
     'settings.plugins[1].source: plugin "closed": the package exports no such module',
     'settings.plugins[2].source: plugin "esm-only/missing": the package exports no such module',
@@ -215,89 +188,88 @@ const needsSetup = (member: string) => `the default export has "${member}", whic
 const ignored = (member: string) =>
   `the export "${member}" is for plugins without "setup": make it a member of the definition`;
 
+/** Default exports, and what is wrong with them. */
+const WRONG_SHAPES: readonly (readonly [string, string])[] = [
+  ['null', 'the default export must be {name, hooks}'],
+  ['"x"', 'the default export must be {name, hooks}'],
+  ['[]', 'the default export must be {name, hooks}'],
+  ['{ hooks: {} }', 'the default export has no "name", a short text of one line'],
+  ['{ name: "a\\nb", hooks: {} }', 'the default export has no "name", a short text of one line'],
+  ['{ name: "", hooks: {} }', 'the default export has no "name", a short text of one line'],
+  ['{ name: "x".repeat(101), hooks: {} }', 'the default export has no "name", a short text of one line'],
+  ['{ name: "a" }', 'the default export has no "hooks", an object of functions'],
+  ['{ name: "a", hooks: [] }', 'the default export has no "hooks", an object of functions'],
+  ['{ name: "a", hooks: new (class { onError() {} })() }', 'the default export has no "hooks", an object of functions'],
+  ['{ name: "a", hooks: { lookup() {} } }', 'the hook "lookup" is gone: use "answer"'],
+  ['{ name: " ", hooks: {} }', 'the default export has no "name", a short text of one line'],
+  ['{ name: "a", hooks: { onBeforeSing() {} } }', 'unknown hook "onBeforeSing", did you mean "onBeforeSign"?'],
+  ['{ name: "a", hooks: { onBeforeSign: 1 } }', 'the hook "onBeforeSign" must be a function'],
+  ['{ name: "a", hooks: { present: { sync() {} } } }', 'the hook "present" needs a plugin with "setup"'],
+  ['{ name: "a", hooks: { authenticate: { x: 1 } } }', 'the hook "authenticate" needs a plugin with "setup"'],
+  ['{ name: "a", hooks: {}, observe: {} }', 'the default export has "observe", which needs a plugin with "setup"'],
+  ['{ name: "a", hooks: {}, start() {} }', 'the default export has "start", which needs a plugin with "setup"'],
+  ['{ name: "a", hooks: {}, configSchema: {} }', needsSetup('configSchema')],
+  ['{ name: "a", hooks: {}, signerAddress() {} }', needsSetup('signerAddress')],
+  ['{ name: "a", hooks: {}, required: true }', needsSetup('required')],
+  ['{ name: "a", hooks: {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
+  ['{ name: "a", hooks: {}, openapi() {} }', needsSetup('openapi')],
+  ['{ name: "a", hooks: {}, behindProxy() {} }', needsSetup('behindProxy')],
+  ['{ name: "a", hooks: {}, onError() {} }', 'the default export has "onError", which belongs into "hooks"'],
+  [
+    '{ name: "a", hooks: {}, budgt: 3 }',
+    'the default export has an unknown member "budgt", known members: name, hooks, credentials',
+  ],
+  ['() => undefined', 'what its factory returns must be {name, hooks}'],
+  ['async () => ({ name: "a", hooks: { onErorr() {} } })', 'unknown hook "onErorr", did you mean "onError"?'],
+  ['class Plugin {}', 'the default export is a class: export {name, hooks}, or a function that returns them'],
+  ['() => { throw new Error("no") }', 'cannot be loaded: no'],
+  ['async () => { throw "no" }', 'cannot be loaded: no'],
+  ['{ setup() {} }', 'the default export has no "name", a short text of one line'],
+  ...['-1', '0', '0.5', 'Infinity', 'NaN', '2 ** 31', '"5"'].map((budget): [string, string] => [
+    `{ name: "a", setup() {}, budget: ${budget} }`,
+    'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
+  ]),
+  ['{ name: "a", setup() {}, keys: [{}] }', 'its "keys" must be a list of config keys'],
+  [
+    '{ name: "a", setup() {}, keys: [{level: "api", path: "a..b", schema: {}}] }',
+    'its "keys" must be a list of config keys',
+  ],
+  ['{ name: "a", setup() {}, auth: { x: 1 } }', 'its "auth" must be an object of schemas by auth type'],
+  ...['"sync"', '[""]', '{ live: true }', '{ live: { repeats: 1 } }'].map((modes): [string, string] => [
+    `{ name: "a", setup() {}, modes: ${modes} }`,
+    'its "modes" must be a list of names, or an object of {repeats} by name',
+  ]),
+  [
+    '{ name: "a", setup() {}, modes: { live: { repeat: true } } }',
+    'its mode "live" has an unknown member "repeat", did you mean "repeats"?',
+  ],
+  [
+    '{ name: "a", setup() {}, requiresSharedState: { mode: ["live"] } }',
+    'its "requiresSharedState" has an unknown member "mode", did you mean "modes"?',
+  ],
+  ['{ name: "a", setup() {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
+  ['{ name: "a", setup() {}, identity: { url: 1 } }', 'its "identity" must be an object of functions'],
+  ['{ name: "a", setup() {}, check: 1 }', 'its "check" must be a function'],
+  [
+    '{ name: "a", setup() {}, credential: ["X-Tok"] }',
+    'the default export has an unknown member "credential", did you mean "credentials"?',
+  ],
+  [
+    '{ name: "a", setup() {}, configschema: {} }',
+    'the default export has an unknown member "configschema", did you mean "configSchema"?',
+  ],
+  [
+    '{ name: "a", setup() {}, identity: { ulr() {} } }',
+    'its "identity" has an unknown member "ulr", did you mean "url"?',
+  ],
+  ['{ name: "a", setup() {}, signerAddress: "0x" }', 'its "signerAddress" must be a function'],
+  ['{ name: "a", setup() {} }; export const keys = {}', ignored('keys')],
+  ['{ name: "a", setup() {} }; export const configSchema = {}', ignored('configSchema')],
+  ['{ name: "a", setup() {}, required: 1 }', 'its "required" must be true or false'],
+];
+
 test('a default export of the wrong shape is an error that says what is wrong', async (t) => {
-  const cases: readonly [string, string][] = [
-    ['null', 'the default export must be {name, hooks}'],
-    ['"x"', 'the default export must be {name, hooks}'],
-    ['[]', 'the default export must be {name, hooks}'],
-    ['{ hooks: {} }', 'the default export has no "name", a short text of one line'],
-    ['{ name: "a\\nb", hooks: {} }', 'the default export has no "name", a short text of one line'],
-    ['{ name: "", hooks: {} }', 'the default export has no "name", a short text of one line'],
-    ['{ name: "x".repeat(101), hooks: {} }', 'the default export has no "name", a short text of one line'],
-    ['{ name: "a" }', 'the default export has no "hooks", an object of functions'],
-    ['{ name: "a", hooks: [] }', 'the default export has no "hooks", an object of functions'],
-    [
-      '{ name: "a", hooks: new (class { onError() {} })() }',
-      'the default export has no "hooks", an object of functions',
-    ],
-    ['{ name: "a", hooks: { lookup() {} } }', 'the hook "lookup" is gone: use "answer"'],
-    ['{ name: " ", hooks: {} }', 'the default export has no "name", a short text of one line'],
-    ['{ name: "a", hooks: { onBeforeSing() {} } }', 'unknown hook "onBeforeSing", did you mean "onBeforeSign"?'],
-    ['{ name: "a", hooks: { onBeforeSign: 1 } }', 'the hook "onBeforeSign" must be a function'],
-    ['{ name: "a", hooks: { present: { sync() {} } } }', 'the hook "present" needs a plugin with "setup"'],
-    ['{ name: "a", hooks: { authenticate: { x: 1 } } }', 'the hook "authenticate" needs a plugin with "setup"'],
-    ['{ name: "a", hooks: {}, observe: {} }', 'the default export has "observe", which needs a plugin with "setup"'],
-    ['{ name: "a", hooks: {}, start() {} }', 'the default export has "start", which needs a plugin with "setup"'],
-    ['{ name: "a", hooks: {}, configSchema: {} }', needsSetup('configSchema')],
-    ['{ name: "a", hooks: {}, signerAddress() {} }', needsSetup('signerAddress')],
-    ['{ name: "a", hooks: {}, required: true }', needsSetup('required')],
-    ['{ name: "a", hooks: {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
-    ['{ name: "a", hooks: {}, openapi() {} }', needsSetup('openapi')],
-    ['{ name: "a", hooks: {}, behindProxy() {} }', needsSetup('behindProxy')],
-    ['{ name: "a", hooks: {}, onError() {} }', 'the default export has "onError", which belongs into "hooks"'],
-    [
-      '{ name: "a", hooks: {}, budgt: 3 }',
-      'the default export has an unknown member "budgt", known members: name, hooks, credentials',
-    ],
-    ['() => undefined', 'what its factory returns must be {name, hooks}'],
-    ['async () => ({ name: "a", hooks: { onErorr() {} } })', 'unknown hook "onErorr", did you mean "onError"?'],
-    ['class Plugin {}', 'the default export is a class: export {name, hooks}, or a function that returns them'],
-    ['() => { throw new Error("no") }', 'cannot be loaded: no'],
-    ['async () => { throw "no" }', 'cannot be loaded: no'],
-    ['{ setup() {} }', 'the default export has no "name", a short text of one line'],
-    ...['-1', '0', '0.5', 'Infinity', 'NaN', '2 ** 31', '"5"'].map((budget): [string, string] => [
-      `{ name: "a", setup() {}, budget: ${budget} }`,
-      'its "budget" must be "none" or whole milliseconds from 1 to 2147483647',
-    ]),
-    ['{ name: "a", setup() {}, keys: [{}] }', 'its "keys" must be a list of config keys'],
-    [
-      '{ name: "a", setup() {}, keys: [{level: "api", path: "a..b", schema: {}}] }',
-      'its "keys" must be a list of config keys',
-    ],
-    ['{ name: "a", setup() {}, auth: { x: 1 } }', 'its "auth" must be an object of schemas by auth type'],
-    ...['"sync"', '[""]', '{ live: true }', '{ live: { repeats: 1 } }'].map((modes): [string, string] => [
-      `{ name: "a", setup() {}, modes: ${modes} }`,
-      'its "modes" must be a list of names, or an object of {repeats} by name',
-    ]),
-    [
-      '{ name: "a", setup() {}, modes: { live: { repeat: true } } }',
-      'its mode "live" has an unknown member "repeat", did you mean "repeats"?',
-    ],
-    [
-      '{ name: "a", setup() {}, requiresSharedState: { mode: ["live"] } }',
-      'its "requiresSharedState" has an unknown member "mode", did you mean "modes"?',
-    ],
-    ['{ name: "a", setup() {}, credentials: [1] }', 'its "credentials" must be a list of header names'],
-    ['{ name: "a", setup() {}, identity: { url: 1 } }', 'its "identity" must be an object of functions'],
-    ['{ name: "a", setup() {}, check: 1 }', 'its "check" must be a function'],
-    [
-      '{ name: "a", setup() {}, credential: ["X-Tok"] }',
-      'the default export has an unknown member "credential", did you mean "credentials"?',
-    ],
-    [
-      '{ name: "a", setup() {}, configschema: {} }',
-      'the default export has an unknown member "configschema", did you mean "configSchema"?',
-    ],
-    [
-      '{ name: "a", setup() {}, identity: { ulr() {} } }',
-      'its "identity" has an unknown member "ulr", did you mean "url"?',
-    ],
-    ['{ name: "a", setup() {}, signerAddress: "0x" }', 'its "signerAddress" must be a function'],
-    ['{ name: "a", setup() {} }; export const keys = {}', ignored('keys')],
-    ['{ name: "a", setup() {} }; export const configSchema = {}', ignored('configSchema')],
-    ['{ name: "a", setup() {}, required: 1 }', 'its "required" must be true or false'],
-  ];
-  for (const [code, message] of cases) {
+  for (const [code, message] of WRONG_SHAPES) {
     assert.deepEqual(await errorsOfOne(t, `export default ${code};`), [
       `settings.plugins[0].source: plugin "./p.mjs": ${message}`,
     ]);

@@ -1,10 +1,11 @@
 /** `SignedDataQuorum` accepts k of n good answers, and refuses all of them for one that is not. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { type BaseContract, dataSlice, type JsonRpcSigner, Signature, toBeHex, zeroPadValue } from 'ethers';
 import fc from 'fast-check';
 import { requestHashOf } from '../../verify/index.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import {
   type Answer,
   answerOf,
@@ -27,17 +28,10 @@ const INT_MAX = 2n ** 255n - 1n;
 const OTHER = `0x${'0e'.repeat(32)}`;
 const DAY = 86_400;
 
-let chain: Chain;
-let deployer: JsonRpcSigner;
+const chain = await chainFor(suite);
+const deployer = await chain.provider.getSigner(0);
 /** The time of the block that views are evaluated in. */
-let now: number;
-
-before(async () => {
-  chain = await startChain();
-  deployer = await chain.provider.getSigner(0);
-  now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
-});
-after(() => chain?.stop());
+const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
 
 const quorum = (changes: Partial<Settings> = {}, delay = 0): Promise<BaseContract> =>
   deploy(SignedDataQuorum, deployer, settingsOf(changes), delay);

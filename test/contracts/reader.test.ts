@@ -1,16 +1,16 @@
 /** Views ask real services by ERC-3668, through viem and ethers as they are, and take no answer but a good one to their own question. */
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, beforeEach, describe, it } from 'node:test';
-import { AbiCoder, type BaseContract, Interface, JsonRpcProvider, type JsonRpcSigner } from 'ethers';
+import { after, beforeEach, describe, it } from 'node:test';
+import { AbiCoder, type BaseContract, Interface, JsonRpcProvider } from 'ethers';
 import { createPublicClient, http, parseAbi } from 'viem';
 import { oneApi } from '../support/answers.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { startChain } from '../support/chain.ts';
 import { type Answer, answerOf, deploy, errorOf, signer } from '../support/quorum.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 
 const { PriceReader } = await compile('examples/contracts/PriceReader.sol');
 const { MedianReader } = await compile('examples/contracts/MedianReader.sol');
@@ -21,56 +21,47 @@ const abi = parseAbi([
   'error TooFewAnswers(uint256 answers, uint256 threshold)',
 ]);
 
-describe('SignedDataReader.sol', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let deployer: JsonRpcSigner;
+describe('SignedDataReader.sol', async () => {
   const services: RunningService[] = [];
-  let gateways: string[];
-  let id: string;
-  let median: string;
-  /** Answers what a gateway said, changed by the path, or in place of it. */
-  let liar: Server;
-  let lies: string;
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res) => {
-      const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? 'ETHUSD';
-      const price = (PRICES[symbol] ?? 0) + Number(req.headers['x-operator']);
-      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price }));
-    });
-    const encoding = { type: 'int256', path: '$.price' };
-    const endpoints = { price: { encoding, parameters: [{ name: 'symbol' }] }, median: { encoding } };
-    for (const n of [0, 1, 2]) {
-      const api = { receipt: true, headers: { 'X-Operator': String(n * 10) } };
-      const config = oneApi(upstream.url, endpoints, { api, settings: { ccipRead: true } });
-      services.push(await startTestService(config, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } }));
-    }
-    gateways = services.map(({ url }) => `${url}/ccip`);
-    id = services[0]?.ids['api/price'] ?? '';
-    median = services[0]?.ids['api/median'] ?? '';
-    liar = createServer(async (req, res) => {
-      let body = '';
-      for await (const chunk of req) body += chunk;
-      if (req.url === '/busy') return res.writeHead(503, { 'Retry-After': '1' }).end('{"message":"Too Many Requests"}');
-      const { data, sender } = JSON.parse(body);
-      const asked = req.url === '/other' ? data.replace(hex('ETHUSD'), hex('BTCUSD')) : data;
-      const response = await fetch(gateways[0] ?? '', {
-        method: 'POST',
-        body: JSON.stringify({ data: asked, sender }),
-      });
-      const text = await response.text();
-      // 3000 is 0xbb8, and 3001 the one that it says.
-      return res
-        .writeHead(response.status, { 'Content-Type': 'application/json' })
-        .end(req.url === '/tamper' ? text.replace('0bb8', '0bb9') : text);
-    });
-    await new Promise<void>((listening) => void liar.listen(0, '127.0.0.1', listening));
-    lies = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
-    chain = await startChain();
-    deployer = await chain.provider.getSigner(0);
+  const upstream = await startUpstream();
+  upstream.on('*', (req, res) => {
+    const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? 'ETHUSD';
+    const price = (PRICES[symbol] ?? 0) + Number(req.headers['x-operator']);
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price }));
   });
+  const encoding = { type: 'int256', path: '$.price' };
+  const endpoints = { price: { encoding, parameters: [{ name: 'symbol' }] }, median: { encoding } };
+  for (const n of [0, 1, 2]) {
+    const api = { receipt: true, headers: { 'X-Operator': String(n * 10) } };
+    const config = oneApi(upstream.url, endpoints, { api, settings: { ccipRead: true } });
+    services.push(await startTestService(config, { env: { SERVICE_PRIVATE_KEY: signer(n).privateKey } }));
+  }
+  const gateways = services.map(({ url }) => `${url}/ccip`);
+  const id = services[0]?.ids['api/price'] ?? '';
+  const median = services[0]?.ids['api/median'] ?? '';
+  /** Answers what a gateway said, changed by the path, or in place of it. */
+  const liar = createServer(async (req, res) => {
+    let body = '';
+    for await (const chunk of req) body += chunk;
+    if (req.url === '/busy') return res.writeHead(503, { 'Retry-After': '1' }).end('{"message":"Too Many Requests"}');
+    const { data, sender } = JSON.parse(body);
+    const asked = req.url === '/other' ? data.replace(hex('ETHUSD'), hex('BTCUSD')) : data;
+    const response = await fetch(gateways[0] ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ data: asked, sender }),
+    });
+    const text = await response.text();
+    // 3000 is 0xbb8, and 3001 the one that it says.
+    return res
+      .writeHead(response.status, { 'Content-Type': 'application/json' })
+      .end(req.url === '/tamper' ? text.replace('0bb8', '0bb9') : text);
+  });
+  await new Promise<void>((listening) => void liar.listen(0, '127.0.0.1', listening));
+  const lies = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
+  const chain = await startChain();
+  const deployer = await chain.provider.getSigner(0);
+
   after(async () => {
     liar?.close();
     liar?.closeAllConnections();

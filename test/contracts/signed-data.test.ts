@@ -1,9 +1,8 @@
 /** The Solidity library agrees with ethers and the verification module, and refuses every signature that does not count. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import {
-  type BaseContract,
   getBytes,
   hashMessage,
   keccak256,
@@ -17,7 +16,8 @@ import {
 } from 'ethers';
 import fc from 'fast-check';
 import { requestHashOf } from '../../verify/index.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import { deploy, errorOf } from '../support/quorum.ts';
 import { RECEIPT_DOMAIN, RECEIPT_TYPES } from '../support/receipts.ts';
 import { compile } from '../support/solidity.ts';
@@ -33,15 +33,9 @@ const hex = (bytes: { minLength: number; maxLength: number }) =>
 
 const { SignedDataUser } = await compile('test/support/contracts/SignedDataUser.sol');
 
-describe('SignedData.sol', () => {
-  let chain: Chain;
-  let user: BaseContract;
-
-  before(async () => {
-    chain = await startChain();
-    user = await deploy(SignedDataUser, await chain.provider.getSigner(0));
-  });
-  after(() => chain?.stop());
+describe('SignedData.sol', async () => {
+  const chain = await chainFor(suite);
+  const user = await deploy(SignedDataUser, await chain.provider.getSigner(0));
 
   const call = (name: string, ...args: readonly unknown[]) => user.getFunction(name).staticCall(...args);
 

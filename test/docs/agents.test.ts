@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { refusals } from '../../builtins/mcp/refusals.ts';
 import { blocksOf, filesOf, readPage, wholeConfig } from '../support/docs.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { openShop } from '../support/x402-shop.ts';
 import { loadText } from './walk.ts';
 
 const PAGE = 'docs/agents.md';
@@ -19,31 +19,26 @@ const run = promisify(execFile);
 /** Where a program finds this package by its name, and the others. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe(PAGE, () => {
-  let shop: Shop;
-  let service: RunningService;
-  let folder: string;
+describe(PAGE, async () => {
+  const shop = await openShop();
+  await mkdir(join(root, '.cache'), { recursive: true });
+  const folder = await mkdtemp(join(root, '.cache', 'agents-'));
+  const parameters = [{ name: 'symbol', required: true }];
+  const endpoints = [
+    {
+      name: 'spot',
+      path: '/p',
+      parameters,
+      auth: { type: 'apiKey', keys: [KEY] },
+      description: 'The price of a coin now',
+    },
+    { name: 'open', path: '/p?open', parameters, auth: { type: 'free' } },
+    { name: 'paid', path: '/p?paid', parameters },
+  ];
+  const { settings } = shop.config({});
+  const apis = [{ name: 'prices', url: shop.upstream.url, auth: shop.auth, endpoints }];
+  const service = await startTestService({ settings: { ...Object(settings), mcp: true }, apis });
 
-  before(async () => {
-    shop = await openShop();
-    await mkdir(join(root, '.cache'), { recursive: true });
-    folder = await mkdtemp(join(root, '.cache', 'agents-'));
-    const parameters = [{ name: 'symbol', required: true }];
-    const endpoints = [
-      {
-        name: 'spot',
-        path: '/p',
-        parameters,
-        auth: { type: 'apiKey', keys: [KEY] },
-        description: 'The price of a coin now',
-      },
-      { name: 'open', path: '/p?open', parameters, auth: { type: 'free' } },
-      { name: 'paid', path: '/p?paid', parameters },
-    ];
-    const { settings } = shop.config({});
-    const apis = [{ name: 'prices', url: shop.upstream.url, auth: shop.auth, endpoints }];
-    service = await startTestService({ settings: { ...Object(settings), mcp: true }, apis });
-  });
   after(async () => {
     await rm(folder, { recursive: true });
     await service?.stop();

@@ -6,14 +6,13 @@ import { it } from 'node:test';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { readPage } from '../support/docs.ts';
 import { TEST_KEY as KEY } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'docs/http.md';
 
 it(PAGE, async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.text('*', '{"symbol":"ETHUSD","price":2064.012345678901234567}');
   await walk(t, PAGE, {
     env: { SERVICE_PRIVATE_KEY: KEY },

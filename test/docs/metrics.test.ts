@@ -3,17 +3,17 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { ALERTS, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { warningsOf } from '../support/config.ts';
 import { filesOf, readPage, textsOf } from '../support/docs.ts';
-import { missingFrom, type Scrape, scrapeAfter } from '../support/metrics.ts';
+import { missingFrom, scrapeAfter } from '../support/metrics.ts';
 import { scrapeEverything } from '../support/metrics-service.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const page = await readPage('docs/metrics.md');
 const alerts = await readPage(ALERTS);
@@ -42,12 +42,8 @@ function promtool(input: string, ...args: string[]): string {
   return status === 0 && stderr === '' ? '' : `exit code ${status}: ${stdout}${stderr}`;
 }
 
-describe('docs/metrics.md', () => {
-  let everything: Scrape;
-
-  before(async () => {
-    everything = await scrapeEverything();
-  });
+describe('docs/metrics.md', async () => {
+  const everything = await scrapeEverything();
 
   it('lists every metric with its kind and its labels, and no other', () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*?) ?\| (.+) \|$/gm)];
@@ -155,11 +151,9 @@ describe('docs/metrics.md', () => {
     await mkdir(join(cwd, 'node_modules'));
     await symlink(PACKAGE_ROOT, join(cwd, 'node_modules/signed-data-proxy'));
     const time = Math.floor(Date.now() / 1000) - 40;
-    const upstream = await startUpstream({ '*': faults.json({ price: 1, time }), '/timeless': faults.json([1]) });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 1, time }), '/timeless': faults.json([1]) });
     const settings = { metrics: { port: 0 }, plugins: [{ source: join(cwd, 'price-age.ts') }] };
-    const service = await startTestService(oneApi(upstream.url, { plain: {}, timeless: {} }, { settings }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(upstream.url, { plain: {}, timeless: {} }, { settings }));
     for (const name of ['plain', 'plain', 'timeless']) assert.equal((await service.post(`api/${name}`)).status, 200);
     const found = await scrapeAfter(service, 3);
     assert.equal(found.value('newest_price_timestamp_seconds'), time);

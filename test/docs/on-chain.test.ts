@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, it } from 'node:test';
-import { Interface, type JsonRpcSigner } from 'ethers';
+import { after, it } from 'node:test';
+import { Interface } from 'ethers';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { startChain } from '../support/chain.ts';
 import { filesOf, readPage, textsOf } from '../support/docs.ts';
 import {
   answerOf,
@@ -19,18 +19,15 @@ import {
 } from '../support/quorum.ts';
 import { startTestService } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const page = await readPage('docs/on-chain.md');
 const FOLDER = `.cache/on-chain-${process.pid}`;
 
-let chain: Chain;
-let deployer: JsonRpcSigner;
-before(async () => {
-  await mkdir(join(PACKAGE_ROOT, FOLDER), { recursive: true });
-  chain = await startChain();
-  deployer = await chain.provider.getSigner(0);
-});
+await mkdir(join(PACKAGE_ROOT, FOLDER), { recursive: true });
+const chain = await startChain();
+const deployer = await chain.provider.getSigner(0);
+
 after(async () => {
   await rm(join(PACKAGE_ROOT, FOLDER), { recursive: true, force: true });
   await chain?.stop();
@@ -99,8 +96,7 @@ it('names every error of a read with its arguments, and no other', () => {
 });
 
 it('its program reads the median of two operators on chain', async (t) => {
-  const upstream = await startUpstream({ '/price': faults.json({ price: 2064 }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/price': faults.json({ price: 2064 }) });
   const endpoints = [
     {
       ...{ name: 'eth-usd', path: '/price', parameters: [{ name: 'symbol' }] },

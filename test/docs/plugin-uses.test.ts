@@ -5,7 +5,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { filesOf, readPage } from '../support/docs.ts';
 import { inTurn } from '../support/in-turn.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const files = filesOf(await readPage('docs/plugins.md'));
@@ -34,12 +34,11 @@ describe('docs/plugins.md, uses of the inner stages', () => {
         text,
       );
     const plugins = names.map((name) => ({ source: `./${name}.ts` }));
-    const service = await startTestService(oneApi(a.url, { price: {} }, { settings: { plugins } }), {
+    const service = await serviceFor(t, oneApi(a.url, { price: {} }, { settings: { plugins } }), {
       files: Object.fromEntries(
         names.map((name) => [`${name}.ts`, local(files.get(`${name}.ts`) ?? assert.fail(`there is no ${name}`))]),
       ),
     });
-    t.after(() => service.stop());
     return async () => {
       const response = await service.post('api/price');
       assert.equal(response.status, 200);

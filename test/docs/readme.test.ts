@@ -4,8 +4,8 @@ import { it } from 'node:test';
 import { stageNames } from '../../kernel/stages.ts';
 import { blocksOf, readPage } from '../support/docs.ts';
 import { eventually } from '../support/http.ts';
-import { TEST_KEY as KEY, startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { TEST_KEY as KEY, serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'README.md';
@@ -17,8 +17,7 @@ async function picture(): Promise<string[]> {
 }
 
 it(PAGE, async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.text('/price', '{"price":2064.012345678901234567}');
   await walk(t, PAGE, {
     env: { SERVICE_PRIVATE_KEY: KEY, PRICE_API_KEY: 'of the operator', CLIENT_KEY: '9f86d081884c7d659a2feaa0c55ad015' },
@@ -51,8 +50,7 @@ export default {
 };`;
 
 it('requests pass the stages in the order of the picture', async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 1 });
   const encoding = { type: 'int256', path: '$.price' };
   const responseMatches = [{ type: 'regex', value: 'price' }];
@@ -62,8 +60,7 @@ it('requests pass the stages in the order of the picture', async (t) => {
     settings: { proof, plugins: [{ source: './everywhere.mjs' }] },
     apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
   };
-  const service = await startTestService(config, { files: { 'everywhere.mjs': hooks }, env: { LOG_LEVEL: 'debug' } });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config, { files: { 'everywhere.mjs': hooks }, env: { LOG_LEVEL: 'debug' } });
   assert.equal((await service.post('prices/eth')).status, 200);
   const traced = () => service.logs.flatMap(({ message }) => /^stage (\w+)$/.exec(message)?.[1] ?? []);
   const passed = await eventually(() => (traced().includes('onResponseSent') ? traced() : undefined), 'the last stage');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const token = 'a-token-of-sixteen-characters-or-more';
 const notForAda = `import { Refusal } from 'signed-data-proxy/plugins-sdk';
@@ -11,11 +11,11 @@ const authorize = ({ user }) => {
 export default { name: 'not-for-ada', setup: () => ({ hooks: { authorize } }) };`;
 
 it('the recipes of CONTRIBUTING.md do what they say', async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/p', 1);
   const endpoint = { name: 'e', path: '/p', mode: 'text', parameters: [{ name: 'user' }] };
-  const service = await startTestService(
+  const service = await serviceFor(
+    t,
     {
       server: { cors: { maxAge: 60 } },
       settings: { plugins: [{ source: './not-for-ada.mjs' }] },
@@ -23,7 +23,6 @@ it('the recipes of CONTRIBUTING.md do what they say', async (t) => {
     },
     { files: { 'not-for-ada.mjs': notForAda } },
   );
-  t.after(() => service.stop());
   const ask = (user: string, sent: string) => service.post('a/e', { user }, { Authorization: `Bearer ${sent}` });
 
   const { headers } = await fetch(service.url, { method: 'OPTIONS' });

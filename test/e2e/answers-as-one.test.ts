@@ -4,17 +4,16 @@ import { it } from 'node:test';
 import { SignedResponse } from '../../plugins-sdk/signed-response.ts';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 it('an answer of a plugin in place of the upstream is what its data says, and the text counts only as that of the data', async (t) => {
   const calling = `export default { name: 'calling', setup: () => ({ hooks: { callApi: () => globalThis.testAnswer } }) };`;
   const { files, plugins } = pluginFiles({ calling });
   const encoding = { type: 'int256', path: '$.v', exact: true };
-  const service = await startTestService(oneApi('http://a.invalid', { e: { encoding } }, { settings: { plugins } }), {
+  const service = await serviceFor(t, oneApi('http://a.invalid', { e: { encoding } }, { settings: { plugins } }), {
     files,
   });
-  t.after(() => service.stop());
   const long = ' '.repeat(70_000);
   const digits = 12345678901234567890123n;
   const rows: readonly (readonly [data: object, text: string, signed: bigint])[] = [

@@ -1,6 +1,6 @@
 /** An answer that a plugin gives or works around is checked against what was asked. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import type { Exchange, OutgoingRequest, Parameters, Question } from '../../plugins-sdk/index.ts';
 import { isRefusal, SignedResponse } from '../../plugins-sdk/index.ts';
 import type { AroundCall } from '../../plugins-sdk/kernel.ts';
@@ -10,10 +10,10 @@ import type { Signer } from '../../plugins-sdk/signing/signers.ts';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_KEY } from '../support/service.ts';
+import { startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 /** A plugin whose functions of these stages do what a test says, and else have nothing to say. */
@@ -42,33 +42,29 @@ type ApiCall = Asked<OutgoingRequest, { readonly status: number; readonly data: 
 
 const act = <A>(stage: string, fn: (asked: A) => unknown) => acts.set(`own ${stage}`, (asked) => fn(asked as A));
 
-let upstream: Upstream;
-let service: RunningService;
 let arrived = 0;
 const held: ((status: number) => void)[] = [];
 
-before(async () => {
-  upstream = await startUpstream({
-    '/held': (_, response) =>
-      void held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"v":1}')),
-    '/tenant': (_, response, { path }) =>
-      void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
-  });
-  upstream.json('/number', 7);
-  const { files, plugins } = pluginFiles({ own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) });
-  const cache = { maxAge: 60_000 };
-  const parameters = [{ name: 'q' }];
-  const endpoints = {
-    held: { cache, parameters },
-    tenant: { cache, parameters: [{ name: 'tenant' }], receipt: true },
-    other: { path: '/tenant?other', parameters },
-    encoded: { path: '/number', parameters, encoding: { type: 'uint256', path: '$' } },
-    plain: { path: '/tenant?plain', parameters, cache },
-    long: { path: '/long', encoding: { type: 'uint256', path: '$.length' } },
-  };
-  service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+const upstream = await upstreamFor(suite, {
+  '/held': (_, response) =>
+    void held.push((status) => response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"v":1}')),
+  '/tenant': (_, response, { path }) =>
+    void response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ of: path })),
 });
-after(() => stopAll(service, upstream));
+upstream.json('/number', 7);
+const { files, plugins } = pluginFiles({ own: OWN, arrivals: puppetFile('arrivals', ['onHttpRequest']) });
+const cache = { maxAge: 60_000 };
+const parameters = [{ name: 'q' }];
+const endpoints = {
+  held: { cache, parameters },
+  tenant: { cache, parameters: [{ name: 'tenant' }], receipt: true },
+  other: { path: '/tenant?other', parameters },
+  encoded: { path: '/number', parameters, encoding: { type: 'uint256', path: '$' } },
+  plain: { path: '/tenant?plain', parameters, cache },
+  long: { path: '/long', encoding: { type: 'uint256', path: '$.length' } },
+};
+const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+
 beforeEach(() => {
   acts.clear();
   held.length = 0;

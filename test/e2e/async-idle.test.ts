@@ -8,18 +8,16 @@ import { testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { scrape } from '../support/metrics.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const MINUTE = 60_000;
 
 describe('async records whose time is over', () => {
   it('leave the gauge of a service that nobody asks anything', async (t) => {
-    const upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 1 }) });
     const settings = { metrics: { port: 0 } };
-    const service = await startTestService(oneApi(upstream.url, { later: { mode: 'async' } }, { settings }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(upstream.url, { later: { mode: 'async' } }, { settings }));
     const submissions = [];
     for (let turn = 0; turn < 20; turn++) submissions.push(await submitted(await service.post('api/later')));
     await Promise.all(submissions.map((submission) => finished(service, submission)));

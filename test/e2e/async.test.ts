@@ -1,15 +1,15 @@
 /** Async mode answers 202, keeps one record a request, and refuses what has no room. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const mode = 'async';
@@ -27,22 +27,17 @@ const endpoints = {
   held: { mode, encoding },
 };
 
-describe('async mode (specification, Async request record; decisions, Async)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('async mode (specification, Async request record; decisions, Async)', async () => {
   const waiting: ServerResponse[] = [];
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/encoded', { price: -7 });
-    upstream.json('/raw', { b: 1, a: ['x'] });
-    upstream.on('/down', faults.serverError());
-    upstream.on('/empty', faults.empty(204));
-    upstream.on('/held', (_req, res) => void waiting.push(res));
-    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.json('/encoded', { price: -7 });
+  upstream.json('/raw', { b: 1, a: ['x'] });
+  upstream.on('/down', faults.serverError());
+  upstream.on('/empty', faults.empty(204));
+  upstream.on('/held', (_req, res) => void waiting.push(res));
+  const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   const poll = ({ pollUrl }: Pick<Submitted, 'pollUrl'>) => fetch(service.url + pollUrl);
   const release = () => {

@@ -7,11 +7,10 @@ import { auditLines } from '../support/audit.ts';
 import { startTestService } from '../support/service.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { openShop } from '../support/x402-shop.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 it('the audit record says which payment an answer was for, also of one from the cache or one that was withheld', async (t) => {
-  const shop = await openShop();
-  t.after(() => shop.close());
+  const shop = await shopFor(t);
   const path = join(await folderWith(t), 'audit.jsonl');
   const native = { auth: termsOn(shop.chain, PRICE), cache: { maxAge: 600_000 } };
   const service = await startTestService(shop.config({ exact: {}, native }, { settings: { audit: { path } } }));

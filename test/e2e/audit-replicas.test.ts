@@ -6,8 +6,8 @@ import { folderWith } from '../cli/run.ts';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { auditLines } from '../support/audit.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 describeServers('The audit records of replicas', (program) => {

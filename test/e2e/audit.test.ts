@@ -15,7 +15,7 @@ import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin } from '../support/signer-plugin.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -32,8 +32,7 @@ async function setUp(
     ...rest
   }: { audit?: Block; settings?: Block; files?: Readonly<Record<string, string>> } & Block = {},
 ) {
-  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
   const folder = await folderWith(t);
   const path = join(folder, 'audit.jsonl');
   const config = (changes: Block = {}) =>

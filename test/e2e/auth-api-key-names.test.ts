@@ -6,7 +6,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);
@@ -38,8 +38,7 @@ describe('API keys with names', { concurrency: 4 }, () => {
   });
 
   async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    const service = await startTestService(config);
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config);
     return service;
   }
 

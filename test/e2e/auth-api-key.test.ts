@@ -1,47 +1,41 @@
 /** Whoever has a key, or needs none, is let in, and nobody else. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const MISSING = 'Missing X-Api-Key header';
 const WRONG = 'Invalid API key';
 
-describe('auth free and apiKey (specification: Authentication 1–3)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', { secret: 'paid for' });
-    const named = (name: string, more: object = {}) => ({ name, path: `/p?${name}`, ...more });
-    service = await startTestService({
-      apis: [
-        {
-          name: 'keyed',
-          url: upstream.url,
-          auth: { type: 'apiKey', keys: ['Key-One', 'key two', 'clé', '0', 'a, b'] },
-          endpoints: [
-            named('inherits'),
-            named('opens', { auth: { type: 'free' } }),
-            named('own', { auth: { type: 'apiKey', keys: ['Own-Key'] } }),
-            named('async', { mode: 'async' }),
-            named('stream', { mode: 'stream' }),
-          ],
-        },
-        {
-          name: 'bare',
-          url: upstream.url,
-          endpoints: [named('default'), named('locked', { auth: { type: 'apiKey', keys: ['k'] } })],
-        },
-      ],
-    });
+describe('auth free and apiKey (specification: Authentication 1–3)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { secret: 'paid for' });
+  const named = (name: string, more: object = {}) => ({ name, path: `/p?${name}`, ...more });
+  const service = await serviceFor(suite, {
+    apis: [
+      {
+        name: 'keyed',
+        url: upstream.url,
+        auth: { type: 'apiKey', keys: ['Key-One', 'key two', 'clé', '0', 'a, b'] },
+        endpoints: [
+          named('inherits'),
+          named('opens', { auth: { type: 'free' } }),
+          named('own', { auth: { type: 'apiKey', keys: ['Own-Key'] } }),
+          named('async', { mode: 'async' }),
+          named('stream', { mode: 'stream' }),
+        ],
+      },
+      {
+        name: 'bare',
+        url: upstream.url,
+        endpoints: [named('default'), named('locked', { auth: { type: 'apiKey', keys: ['k'] } })],
+      },
+    ],
   });
-  after(() => stopAll(service, upstream));
 
   const post = (endpoint: string, key?: string) =>
     postText(

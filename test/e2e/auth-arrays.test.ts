@@ -1,11 +1,11 @@
 /** Any one method of a list lets a client in; else the last one's error is told. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const spy = pluginFile('spy', `onError({ status, stage, error }) { note('error', [status, stage, error.message]); }`);
@@ -17,52 +17,48 @@ const broken = `export default {
 };
 `;
 
-describe('auth arrays (specification: Authentication 1: "any single success authenticates; … the last method’s error")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('auth arrays (specification: Authentication 1: "any single success authenticates; … the last method’s error")', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', 1);
+  const free = { type: 'free' };
+  const one = { type: 'apiKey', keys: ['one'] };
+  const two = { type: 'apiKey', keys: ['two'] };
+  const x402 = {
+    type: 'x402',
+    network: 1,
+    rpc: 'http://127.0.0.1:9',
+    token: '0x0000000000000000000000000000000000000000',
+    amount: '1',
+    recipient: TEST_ADDRESS,
+  };
+  const auths = {
+    'key x402': [one, x402],
+    'x402 key': [x402, one],
+    'key key': [one, two],
+    'key free': [one, free],
+    'free x402': [free, x402],
+    'x402 free': [x402, free],
+    'only key': [one],
+    'broken key': [{ type: 'broken' }, one],
+    'key broken': [one, { type: 'broken' }],
+    broken: { type: 'broken' },
+  };
+  const { files, plugins } = pluginFiles({ spy });
+  const endpoints = Object.entries(auths).map(([name, auth]) => ({
+    name,
+    path: `/p?${encodeURIComponent(name)}`,
+    auth,
+  }));
+  const service = await serviceFor(
+    suite,
+    {
+      settings: { plugins: [...plugins, { source: './broken.mjs' }] },
+      apis: [{ name: 'a', url: upstream.url, auth: two, endpoints }],
+    },
+    { files: { ...files, 'broken.mjs': broken } },
+  );
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-    const free = { type: 'free' };
-    const one = { type: 'apiKey', keys: ['one'] };
-    const two = { type: 'apiKey', keys: ['two'] };
-    const x402 = {
-      type: 'x402',
-      network: 1,
-      rpc: 'http://127.0.0.1:9',
-      token: '0x0000000000000000000000000000000000000000',
-      amount: '1',
-      recipient: TEST_ADDRESS,
-    };
-    const auths = {
-      'key x402': [one, x402],
-      'x402 key': [x402, one],
-      'key key': [one, two],
-      'key free': [one, free],
-      'free x402': [free, x402],
-      'x402 free': [x402, free],
-      'only key': [one],
-      'broken key': [{ type: 'broken' }, one],
-      'key broken': [one, { type: 'broken' }],
-      broken: { type: 'broken' },
-    };
-    const { files, plugins } = pluginFiles({ spy });
-    const endpoints = Object.entries(auths).map(([name, auth]) => ({
-      name,
-      path: `/p?${encodeURIComponent(name)}`,
-      auth,
-    }));
-    service = await startTestService(
-      {
-        settings: { plugins: [...plugins, { source: './broken.mjs' }] },
-        apis: [{ name: 'a', url: upstream.url, auth: two, endpoints }],
-      },
-      { files: { ...files, 'broken.mjs': broken } },
-    );
-  });
   beforeEach(() => notes.clear());
-  after(() => stopAll(service, upstream));
 
   const post = (endpoint: string, headers: Record<string, string> = {}) =>
     postText(endpointUrl(service, `a/${endpoint}`), '{}', { ...JSON_HEADERS, ...headers });

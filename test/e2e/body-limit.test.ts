@@ -1,11 +1,11 @@
 /** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const LIMIT = 65_536;
@@ -28,29 +28,21 @@ function chunked(body: string, size: number): string {
   return `${chunks.join('')}0\r\n\r\n`;
 }
 
-describe('413 Request body too large (limits: "Request body | 64 KB"; decisions: 65,536 bytes of body as received)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let url: string;
-  let post: string;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-    service = await startTestService({
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'apiKey', keys: ['k'] },
-          endpoints: [{ name: 'get', path: '/price', encoding: { type: 'uint256', path: '$.price' } }],
-        },
-      ],
-    });
-    url = endpointUrl(service, 'prices/get');
-    post = `POST ${new URL(url).pathname}`;
+describe('413 Request body too large (limits: "Request body | 64 KB"; decisions: 65,536 bytes of body as received)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
+  const service = await serviceFor(suite, {
+    apis: [
+      {
+        name: 'prices',
+        url: upstream.url,
+        auth: { type: 'apiKey', keys: ['k'] },
+        endpoints: [{ name: 'get', path: '/price', encoding: { type: 'uint256', path: '$.price' } }],
+      },
+    ],
   });
-  after(() => stopAll(service, upstream));
+  const url = endpointUrl(service, 'prices/get');
+  const post = `POST ${new URL(url).pathname}`;
 
   const headers = { ...JSON_HEADERS, 'X-Api-Key': 'k' };
 

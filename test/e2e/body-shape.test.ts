@@ -1,13 +1,13 @@
 /** A body that is no JSON object of parameters is 400 or 415, in the same words. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 type Body = NonNullable<RequestInit['body']>;
@@ -26,44 +26,39 @@ const spy = pluginFile(
   }`,
 );
 
-describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let url: string;
+describe('the request body (decisions, HTTP: "Body: …"; errors 400 and 415)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
+  const { files, plugins } = pluginFiles({ spy });
+  const service = await serviceFor(
+    suite,
+    {
+      settings: { plugins },
+      apis: [
+        {
+          name: 'prices',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [
+            {
+              name: 'get',
+              path: '/price',
+              method: 'POST',
+              parameters: [{ name: 'symbol' }, { name: 'nested', in: 'body' }],
+              encoding: { type: 'uint256', path: '$.price' },
+            },
+          ],
+        },
+      ],
+    },
+    { files },
+  );
+  const url = endpointUrl(service, 'prices/get');
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-    const { files, plugins } = pluginFiles({ spy });
-    service = await startTestService(
-      {
-        settings: { plugins },
-        apis: [
-          {
-            name: 'prices',
-            url: upstream.url,
-            auth: { type: 'free' },
-            endpoints: [
-              {
-                name: 'get',
-                path: '/price',
-                method: 'POST',
-                parameters: [{ name: 'symbol' }, { name: 'nested', in: 'body' }],
-                encoding: { type: 'uint256', path: '$.price' },
-              },
-            ],
-          },
-        ],
-      },
-      { files },
-    );
-    url = endpointUrl(service, 'prices/get');
-  });
   beforeEach(() => {
     notes.clear();
     upstream.requests.length = 0;
   });
-  after(() => stopAll(service, upstream));
 
   const answered = async (body: Body | undefined, headers?: Record<string, string>) => {
     await verifyEncoded(await postText(url, body, headers), TEST_ADDRESS);

@@ -4,24 +4,22 @@ import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, endpointUrl, eventually, postText } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const CLIENTS = 400;
 /** So many come at once. */
 const WAVE = 50;
 
 it(`${CLIENTS} clients that want the same of an upstream that hangs cost one call, and all are told how it ended`, async (t) => {
-  const upstream = await startUpstream();
+  const upstream = await upstreamFor(t);
   let fail = (): void => undefined;
   upstream.on('/e', (_, response) => {
     fail = () => void response.destroy();
   });
-  t.after(() => upstream.close());
   const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest', 'onError']) });
   const api = { timeout: 120_000, cache: { maxAge: 60_000 } };
-  const service = await startTestService(oneApi(upstream.url, { e: {} }, { api, settings: { plugins } }), { files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { api, settings: { plugins } }), { files });
   let arrived = 0;
   acts.set('arrivals onHttpRequest', () => {
     arrived += 1;

@@ -1,47 +1,44 @@
 /** Clients that miss the cache together share one call of the upstream. */
 import assert from 'node:assert/strict';
-import { before, beforeEach, describe, it, type TestContext } from 'node:test';
+import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
-describe('clients that miss the cache at the same time share one upstream call', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('clients that miss the cache at the same time share one upstream call', async () => {
   /** Requests that the service has taken in. */
   let arrived = 0;
   /** Answers the calls that have arrived and wait, in their order. */
   const held: Array<(status: number, price?: number) => void> = [];
 
-  before(async () => {
-    upstream = await startUpstream({
-      '/price': (_, response) => {
-        held.push((status, price = 7) =>
-          response.writeHead(status, { 'Content-Type': 'application/json' }).end(`{"price": ${price}}`),
-        );
-      },
-    });
-    const encoding = { type: 'uint256', path: '$.price' };
-    const parameters = [{ name: 'q' }];
-    const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest']) });
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          kept: { path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
-          brief: { path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
-        },
-        { api: { name: 'x' }, settings: { plugins } },
-      ),
-      { files },
-    );
+  const upstream = await startUpstream({
+    '/price': (_, response) => {
+      held.push((status, price = 7) =>
+        response.writeHead(status, { 'Content-Type': 'application/json' }).end(`{"price": ${price}}`),
+      );
+    },
   });
+  const encoding = { type: 'uint256', path: '$.price' };
+  const parameters = [{ name: 'q' }];
+  const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest']) });
+  const service = await startTestService(
+    oneApi(
+      upstream.url,
+      {
+        kept: { path: '/price', encoding, parameters, cache: { maxAge: 60_000 } },
+        brief: { path: '/price?b', encoding, parameters, cache: { maxAge: 1 } },
+      },
+      { api: { name: 'x' }, settings: { plugins } },
+    ),
+    { files },
+  );
+
   tidy(() => ({ service, upstream }));
   beforeEach(() => {
     held.length = 0;
@@ -166,8 +163,7 @@ describe('clients that wait for the call of another', () => {
     const api = { timeout, cache: { maxAge: 60_000 } };
     const encoding = { type: 'uint256', path: '$.price' };
     const config = oneApi(upstream.url, { e: { encoding } }, { api, settings: { plugins, metrics: { port: 0 } } });
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     let arrived = 0;
     acts.clear();
     acts.set('puppet onHttpRequest', () => {

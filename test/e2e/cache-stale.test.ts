@@ -1,32 +1,27 @@
 /** `cache.staleIfError`: an answer that has ended stands in where there is no new one. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const MAX_AGE = 100;
 
-describe('cache.staleIfError', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('cache.staleIfError', async () => {
+  const upstream = await upstreamFor(suite);
+  const endpoints = {
+    e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' }, receipt: true, parameters: [{ name: 'q' }] },
+    brief: { cache: { maxAge: MAX_AGE, staleIfError: MAX_AGE } },
+    none: { cache: { maxAge: MAX_AGE } },
+  };
+  const settings = { metrics: { port: 0 } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { timeout: 400 }, settings }));
 
-  before(async () => {
-    upstream = await startUpstream();
-    const endpoints = {
-      e: { cache: { maxAge: MAX_AGE, staleIfError: '10m' }, receipt: true, parameters: [{ name: 'q' }] },
-      brief: { cache: { maxAge: MAX_AGE, staleIfError: MAX_AGE } },
-      none: { cache: { maxAge: MAX_AGE } },
-    };
-    const settings = { metrics: { port: 0 } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { api: { timeout: 400 }, settings }));
-  });
   beforeEach(() => upstream.json('*', 7));
-  after(() => stopAll(service, upstream));
 
   const answer = async (parameters: object = {}, name = 'e') => {
     const response = await service.post(`api/${name}`, parameters);

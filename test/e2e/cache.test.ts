@@ -1,52 +1,49 @@
 /** A cached answer is served for its time, to equal requests alone. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisions, Cache)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('the cache (specification, Cache object; pipeline rows 5 and 14; decisions, Cache)', async () => {
   let asked = 0;
 
-  before(async () => {
-    upstream = await startUpstream();
-    // Every answer is another one.
-    upstream.on('*', (req, res, recorded) => {
-      asked += 1;
-      return faults.json({ price: asked })(req, res, recorded);
-    });
-    const parameters = [
-      { name: 'q' },
-      { name: 'limit', default: 5 },
-      { name: 'key', in: 'header', secret: true },
-      { name: 'pinned', fixed: 'yes' },
-    ];
-    const encoding = { type: 'uint256', path: '$.price' };
-    const body = [{ name: 'v', in: 'body' }];
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          encoded: { parameters, encoding },
-          twin: { parameters, encoding },
-          body: { parameters: body, method: 'POST' },
-          wild: { encoding: { type: '*', path: '$.price', times: '*' } },
-          pinned: { encoding },
-          keyed: { auth: { type: 'apiKey', keys: ['k'] } },
-          short: { cache: { maxAge: 30 } },
-          failing: { path: '/failing' },
-          none: { encoding: { type: 'uint256', path: '$.none' } },
-        },
-        { api: { cache: { maxAge: 600_000 } } },
-      ),
-    );
+  const upstream = await upstreamFor(suite);
+  // Every answer is another one.
+  upstream.on('*', (req, res, recorded) => {
+    asked += 1;
+    return faults.json({ price: asked })(req, res, recorded);
   });
-  after(() => stopAll(service, upstream));
+  const parameters = [
+    { name: 'q' },
+    { name: 'limit', default: 5 },
+    { name: 'key', in: 'header', secret: true },
+    { name: 'pinned', fixed: 'yes' },
+  ];
+  const encoding = { type: 'uint256', path: '$.price' };
+  const body = [{ name: 'v', in: 'body' }];
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      upstream.url,
+      {
+        encoded: { parameters, encoding },
+        twin: { parameters, encoding },
+        body: { parameters: body, method: 'POST' },
+        wild: { encoding: { type: '*', path: '$.price', times: '*' } },
+        pinned: { encoding },
+        keyed: { auth: { type: 'apiKey', keys: ['k'] } },
+        short: { cache: { maxAge: 30 } },
+        failing: { path: '/failing' },
+        none: { encoding: { type: 'uint256', path: '$.none' } },
+      },
+      { api: { cache: { maxAge: 600_000 } } },
+    ),
+  );
+
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -1,18 +1,18 @@
 /** What contracts ask by ERC-3668 is answered as a client's request is, and refused so that clients try other gateways where those may answer. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder, Interface, keccak256 } from 'ethers';
 import { ccipRead } from '../../builtins/ccip-read/index.ts';
 import { testEndpoint, testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { type AuditLine, auditLines } from '../support/audit.ts';
 import { eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { requestHash, verifyReceipt } from '../support/receipts.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const SENDER = `0x${'5e'.repeat(20)}`;
@@ -38,18 +38,12 @@ const ENDPOINTS = {
 const unwilling = `export default { name: 'unwilling', hooks: { onHttpRequest: ({ endpoint }) =>
   endpoint === 'unwanted' ? { reject: true, status: 403, message: 'Not today' } : undefined } };`;
 
-describe('CCIP-Read', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 2064 }), '/gone': faults.serverError() });
-    const { files, plugins } = pluginFiles({ unwilling });
-    const settings = { ccipRead: true, openapi: true, plugins, audit: { path: 'audit.jsonl' } };
-    const env = { LOG_FORMAT: 'json' };
-    service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }), { files, env });
-  });
-  after(() => stopAll(service, upstream));
+describe('CCIP-Read', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 2064 }), '/gone': faults.serverError() });
+  const { files, plugins } = pluginFiles({ unwilling });
+  const settings = { ccipRead: true, openapi: true, plugins, audit: { path: 'audit.jsonl' } };
+  const env = { LOG_FORMAT: 'json' };
+  const service = await serviceFor(suite, oneApi(upstream.url, ENDPOINTS, { settings }), { files, env });
 
   const get = (data: string, { sender = SENDER, headers = {} } = {}) =>
     fetch(`${service.url}/ccip/${sender}/${data}.json`, { headers });

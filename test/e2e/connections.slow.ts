@@ -5,9 +5,9 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };

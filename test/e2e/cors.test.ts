@@ -1,15 +1,14 @@
 /** Browsers may ask from the origins that are allowed, by documented headers. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { endpointUrl, JSON_HEADERS, postText, REQUEST_ID } from '../support/http.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 
 const APP = 'https://app.example.com';
 
-describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight is 204 with …")', () => {
-  let upstream: Upstream;
+describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight is 204 with …")', async () => {
   const services: RunningService[] = [];
 
   const start = async (server: object, plugins: object[] = []) => {
@@ -31,15 +30,12 @@ describe('CORS (specification: "OPTIONS (any path)"; decisions, HTTP: "Preflight
     services.push(service);
     return service;
   };
-  let open: RunningService;
-  let listed: RunningService;
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-    open = await start({});
-    listed = await start({ cors: { origins: [APP, 'http://localhost:5173'] } });
-  });
+  const upstream = await startUpstream();
+  upstream.json('/p', 1);
+  const open = await start({});
+  const listed = await start({ cors: { origins: [APP, 'http://localhost:5173'] } });
+
   after(async () => {
     for (const service of services) await service.stop();
     await upstream.close();

@@ -1,38 +1,34 @@
 /** A client that disconnects ends its request, and its slot is free. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
-describe('a client that disconnects ends its sync or stream request (decisions, HTTP)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('a client that disconnects ends its sync or stream request (decisions, HTTP)', async () => {
+  const upstream = await upstreamFor(suite);
+  const { files, plugins } = pluginFiles({ spy: puppetFile('spy') }, { spy: { timeout: 30_000 } });
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      upstream.url,
+      {
+        sync: { path: '/held', encoding },
+        stream: { path: '/held?s', encoding, mode: 'stream' },
+        quick: { encoding },
+      },
+      { settings: { plugins, maxConcurrentApiCalls: 1 } },
+    ),
+    { files },
+  );
 
-  before(async () => {
-    upstream = await startUpstream();
-    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') }, { spy: { timeout: 30_000 } });
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          sync: { path: '/held', encoding },
-          stream: { path: '/held?s', encoding, mode: 'stream' },
-          quick: { encoding },
-        },
-        { settings: { plugins, maxConcurrentApiCalls: 1 } },
-      ),
-      { files },
-    );
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.on('/held', faults.hang());
     upstream.json('/quick', { price: 3 });

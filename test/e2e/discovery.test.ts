@@ -5,7 +5,7 @@ import { checkEndpointSchema, discoverOriginSchema, getWarningsForL2 } from '@ag
 import { DEFAULT_ASSETS } from '@x402/evm';
 import { dollarsOf, domainOf } from '../../builtins/auth-x402-exact/dollars.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
 const USDC = { network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' };
@@ -34,8 +34,7 @@ function configWith(settings: object, more: object = {}) {
 }
 
 async function started(t: TestContext, config: object) {
-  const service = await startTestService({ ...config });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, { ...config });
   return service;
 }
 

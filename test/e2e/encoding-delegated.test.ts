@@ -1,12 +1,12 @@
 /** Requesters choose the encodings that operators leave to them, and no others. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
@@ -16,32 +16,28 @@ const DATA = `{"v":1.5,"big":12345678901234567891,"neg":-7,"s":"text","b":true,"
 
 const full = { _type: 'int256', _path: '$.v', _times: '10' };
 
-describe('delegated encodings (specification: Encoding object, rules 4 to 7; decisions, Encoding)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('delegated encodings (specification: Encoding object, rules 4 to 7; decisions, Encoding)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.text(DATA));
+  // Every combination of what is pinned, what is delegated, and times that is left out.
+  const combinations = ['int256', '*'].flatMap((type) =>
+    ['$.v', '*'].flatMap((path) =>
+      ['100', '*', undefined].map((times) => ({ type, path, ...(times === undefined ? {} : { times }) })),
+    ),
+  );
+  const name = ({ type, path, times = 'none' }: { type: string; path: string; times?: string }) =>
+    [type, path, times].map((text) => (text === '*' ? 'free' : text.replace('$.', ''))).join('-');
+  const endpoints = Object.fromEntries(combinations.map((encoding) => [name(encoding), { encoding }]));
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, {
+      ...endpoints,
+      'int8-type': { encoding: { type: 'int8', path: '*' } },
+      pair: { encoding: { type: 'int256,bool', path: '*', times: '*' } },
+      raw: {},
+    }),
+  );
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.text(DATA));
-    // Every combination of what is pinned, what is delegated, and times that is left out.
-    const combinations = ['int256', '*'].flatMap((type) =>
-      ['$.v', '*'].flatMap((path) =>
-        ['100', '*', undefined].map((times) => ({ type, path, ...(times === undefined ? {} : { times }) })),
-      ),
-    );
-    const name = ({ type, path, times = 'none' }: { type: string; path: string; times?: string }) =>
-      [type, path, times].map((text) => (text === '*' ? 'free' : text.replace('$.', ''))).join('-');
-    const endpoints = Object.fromEntries(combinations.map((encoding) => [name(encoding), { encoding }]));
-    service = await startTestService(
-      oneApi(upstream.url, {
-        ...endpoints,
-        'int8-type': { encoding: { type: 'int8', path: '*' } },
-        pair: { encoding: { type: 'int256,bool', path: '*', times: '*' } },
-        raw: {},
-      }),
-    );
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -1,12 +1,12 @@
 /** An endpoint that must encrypt and cannot answers nothing in the clear. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const VERIFIER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -15,22 +15,16 @@ const NOBODY = 'http://127.0.0.1:9';
 const encoding = { type: 'uint256', path: '$.v' };
 const relayer = { network: 'sepolia', rpcUrl: NOBODY, relayerUrl: NOBODY, verifier: VERIFIER };
 
-describe('an endpoint with `encrypt`, whose relayer cannot be reached', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    for (const path of ['/encrypted', '/plain']) upstream.json(path, { v: 7 });
-    service = await startTestService({
-      settings: { fhe: relayer },
-      ...oneApi(upstream.url, {
-        encrypted: { encoding, encrypt: { type: 'euint8', contract: CONSUMER } },
-        plain: { encoding },
-      }),
-    });
+describe('an endpoint with `encrypt`, whose relayer cannot be reached', async () => {
+  const upstream = await upstreamFor(suite);
+  for (const path of ['/encrypted', '/plain']) upstream.json(path, { v: 7 });
+  const service = await serviceFor(suite, {
+    settings: { fhe: relayer },
+    ...oneApi(upstream.url, {
+      encrypted: { encoding, encrypt: { type: 'euint8', contract: CONSUMER } },
+      plain: { encoding },
+    }),
   });
-  after(() => stopAll(service, upstream));
 
   it('signs nothing that is not encrypted: 502 `FHE encryption failed`', async () => {
     await assertRefused(await service.post('api/encrypted'), 502, 'FHE encryption failed');

@@ -1,13 +1,13 @@
 /** Encodings with `exact: true` refuse what their type would cut. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder, keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const encodings = {
@@ -21,18 +21,13 @@ const encodings = {
   text: { type: 'string', path: '$.v', exact: true },
 };
 
-describe('encodings with `exact: true` refuse what their type would cut', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('encodings with `exact: true` refuse what their type would cut', async () => {
   let answer = '';
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
-    const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
-    service = await startTestService(oneApi(upstream.url, endpoints));
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
+  const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
 
   const signed = async (endpoint: string, text: string, types: string[], parameters?: object) => {
     answer = text;

@@ -1,13 +1,13 @@
 /** Filters in the paths of operators select as documented, in bounded time. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { folderWith, runCli } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const AT = 'apis[0].endpoints[0].encoding.path';
@@ -35,17 +35,11 @@ const accepted: [string, bigint][] = [
   ['$.last[1]', 7n],
 ];
 
-describe('filters of operators (decisions, Encoding)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json(DOCUMENT));
-    const endpoints = accepted.map(([path], i) => [`e${i}`, { encoding: { type: 'int256', path } }]);
-    service = await startTestService(oneApi(upstream.url, Object.fromEntries(endpoints)));
-  });
-  after(() => stopAll(service, upstream));
+describe('filters of operators (decisions, Encoding)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json(DOCUMENT));
+  const endpoints = accepted.map(([path], i) => [`e${i}`, { encoding: { type: 'int256', path } }]);
+  const service = await serviceFor(suite, oneApi(upstream.url, Object.fromEntries(endpoints)));
 
   it('those that a config may hold find their values', async () => {
     for (const [i, [path, value]] of accepted.entries()) {

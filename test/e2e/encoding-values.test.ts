@@ -1,13 +1,13 @@
 /** Pinned encodings sign each digit of the upstream's value. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder, encodeBytes32String, hexlify, toUtf8Bytes, zeroPadBytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const coder = AbiCoder.defaultAbiCoder();
@@ -49,21 +49,16 @@ const encodings = {
   root: { type: 'int256', path: '$' },
 };
 
-describe('pinned encodings (specification: Encoding object; decisions, Encoding and numbers)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('pinned encodings (specification: Encoding object; decisions, Encoding and numbers)', async () => {
   let answer = '';
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
-    const { files, plugins } = pluginFiles({ replacer });
-    const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
-    const { apis } = oneApi(upstream.url, endpoints);
-    const replaced = apis.map((api) => ({ ...api, name: 'replaced', url: `${upstream.url}/replaced` }));
-    service = await startTestService({ settings: { plugins }, apis: [...apis, ...replaced] }, { files });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
+  const { files, plugins } = pluginFiles({ replacer });
+  const endpoints = Object.fromEntries(Object.entries(encodings).map(([name, encoding]) => [name, { encoding }]));
+  const { apis } = oneApi(upstream.url, endpoints);
+  const replaced = apis.map((api) => ({ ...api, name: 'replaced', url: `${upstream.url}/replaced` }));
+  const service = await serviceFor(suite, { settings: { plugins }, apis: [...apis, ...replaced] }, { files });
 
   /** The values that ethers decodes from the signed data. */
   const decoded = async (endpoint: string, text: string, types: string[], api = 'api', parameters: unknown = {}) => {

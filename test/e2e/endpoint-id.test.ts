@@ -1,15 +1,15 @@
 /** An endpoint ID changes with each part of its specification, and with nothing else. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 type Block = Readonly<Record<string, unknown>>;
@@ -241,17 +241,11 @@ describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', ()
   });
 });
 
-describe('endpoint IDs over HTTP', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ v: 1 }));
-    const encoding = { type: 'int256', path: '$.v' };
-    service = await startTestService(oneApi(upstream.url, { a: { encoding }, b: { encoding, method: 'POST' } }));
-  });
-  after(() => stopAll(service, upstream));
+describe('endpoint IDs over HTTP', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ v: 1 }));
+  const encoding = { type: 'int256', path: '$.v' };
+  const service = await serviceFor(suite, oneApi(upstream.url, { a: { encoding }, b: { encoding, method: 'POST' } }));
 
   const post = (id: string) =>
     fetch(`${service.url}/endpoints/${id}`, {

@@ -6,11 +6,11 @@ import { describeServers, RedisServer } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
 import { signerPlugin } from '../support/signer-plugin.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const metrics = { port: 0 };
@@ -132,8 +132,7 @@ describe('a failure is counted by its class', () => {
     });
     const settings = { metrics, maxConcurrentApiCalls: 1 };
     const apis = [api('holds', 60_000, 'hang'), api('waits', 100, 'e')];
-    const service = await startTestService({ settings, apis }, { env });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { settings, apis }, { env });
     const leave = new AbortController();
     const url = endpointUrl(service, 'holds/hang');
     const init = { method: 'POST', headers: JSON_HEADERS, body: '{}', signal: leave.signal };
@@ -151,8 +150,7 @@ describe('a failure is counted by its class', () => {
     const slow = faults.slow(200, faults.serverError());
     upstream.on('/shared', slow);
     const config = oneApi(upstream.url, { shared: { cache: { maxAge: 1000 } } }, { settings: { metrics } });
-    const service = await startTestService(config, { env });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { env });
     const asked = [0, 1, 2].map(() => service.post('api/shared'));
     for (const response of asked) await assertRefused(await response, 502, 'API call failed');
     const found = await scrapeAfter(service, 3);
@@ -164,11 +162,12 @@ describe('a failure is counted by its class', () => {
     it('that is away', async (t) => {
       const redis = await RedisServer.start(program);
       const state = { type: 'redis', url: redis.url };
-      const service = await startTestService(
+      const service = await serviceFor(
+        t,
         oneApi(upstream.url, { later: { mode: 'async' } }, { settings: { metrics, state } }),
         { env },
       );
-      t.after(() => stopAll(service, redis));
+      t.after(() => stopAll(redis));
       await redis.kill();
       await assertRefused(await service.post('api/later'), 503, 'Service Unavailable');
       const found = await scrapeAfter(service, 1);

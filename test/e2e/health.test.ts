@@ -1,30 +1,23 @@
 /** /health tells that the process lives, and /ready whether it takes requests. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { health } from '../../builtins/health.ts';
 import { Exchange } from '../../kernel/exchange.ts';
-import { MeterRegistry } from '../../plugins-sdk/host/meter-registry.ts';
-import { StatusParts } from '../../plugins-sdk/host/status-parts.ts';
 import { randomId } from '../../plugins-sdk/lib/eth/random-id.ts';
-import { Debts } from '../../plugins-sdk/state/debts.ts';
-import { StateStore } from '../../plugins-sdk/state/state.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders, JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { idleServices } from '../support/services.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
-describe('GET /health (specification: Endpoints; decisions: exactly status and node, no version, no rate limit)', () => {
-  let service: RunningService;
-
-  before(async () => {
-    service = await startTestService({
-      server: { rateLimit: { max: 1, window: 3_600_000 } },
-      apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],
-    });
+describe('GET /health (specification: Endpoints; decisions: exactly status and node, no version, no rate limit)', async () => {
+  const service = await serviceFor(suite, {
+    server: { rateLimit: { max: 1, window: 3_600_000 } },
+    apis: [{ name: 'a', url: 'http://127.0.0.1:9', auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],
   });
-  after(() => service.stop());
 
   it('is exactly {"status":"ok","node":"<address>"}', async () => {
     const response = await fetch(`${service.url}/health`);
@@ -65,8 +58,7 @@ describe('GET /ready: whether the service takes requests', () => {
   const ready = '{"status":"ready"}';
 
   it('is 200 while it does', async (t) => {
-    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi('http://127.0.0.1:9', { e: {} }));
     const response = await fetch(`${service.url}/ready`);
     assert.deepEqual([response.status, await response.text()], [200, ready]);
     assert.equal(response.headers.get('content-type'), 'application/json');
@@ -75,15 +67,13 @@ describe('GET /ready: whether the service takes requests', () => {
 
   it('is spared by the rate limit', async (t) => {
     const server = { rateLimit: { max: 1, window: 3_600_000 } };
-    const service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { server }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi('http://127.0.0.1:9', { e: {} }, { server }));
     for (let count = 0; count < 20; count++) assert.equal((await fetch(`${service.url}/ready`)).status, 200);
     assert.notEqual((await service.post('api/e')).status, 429, 'nothing was drawn from the bucket');
   });
 
   it('is 503 while it drains, and /health goes on as it was', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.on('/held', faults.slow(300, faults.json({ price: 1 })));
     const service = await startTestService(oneApi(upstream.url, { held: {} }));
     // Behind the request that holds up the stop: every other connection is refused or closed.
@@ -110,35 +100,7 @@ describe('GET /ready: whether the service takes requests', () => {
   it('is 503 while it starts, ready after that, and not again once it stops', async () => {
     const phases = ['starting', 'serving', 'stopping'] as const;
     let phase: (typeof phases)[number] = 'starting';
-    const nothing = () => undefined;
-    const { routes = [] } = health.setup(
-      {
-        config: {},
-        endpoints: [],
-        node: TEST_ADDRESS,
-        credentials: [],
-        exposed: [],
-        version: '0.0.0',
-        hide: (text) => text,
-        log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-        path: (relative) => relative,
-        now: Date.now,
-        states: new StateStore(),
-        debts: new Debts(),
-        meters: new MeterRegistry().draft().of('p'),
-        status: new StatusParts(),
-        budget: 'none',
-        ask: () => assert.fail('asked'),
-        tryEndpoint: () => assert.fail('asked'),
-        admit: () => assert.fail('asked'),
-        prices: { providers: () => new Map(), priceOf: () => assert.fail('asked') },
-        dependencies: () => [],
-        background: () => undefined,
-        phase: () => phase,
-        describe: () => assert.fail('nobody asks'),
-      },
-      undefined,
-    );
+    const { routes = [] } = health.setup(idleServices({ phase: () => phase }), undefined);
     const route = routes.find(({ path }) => path === '/ready') ?? assert.fail();
     const exchange = new Exchange({
       requestId: randomId(),

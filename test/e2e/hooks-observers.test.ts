@@ -1,13 +1,13 @@
 /** Observers are told of each answer and each failure, once, and change nothing. */
 import assert from 'node:assert/strict';
-import { before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const X402 = {
@@ -19,50 +19,46 @@ const X402 = {
   recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
 };
 
-let upstream: Upstream;
-let service: RunningService;
-
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  upstream.on('/down', faults.serverError());
-  const names = ['first', 'second', 'quick'];
-  const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, puppetFile(name)])), {
-    first: { timeout: 30_000 },
-    quick: { timeout: 50 },
-  });
-  const encoding = { type: 'uint256', path: '$.price' };
-  const free = { type: 'free' };
-  service = await startTestService(
-    {
-      server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
-      settings: { plugins },
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          endpoints: [
-            { name: 'sync', path: '/price', auth: free, encoding },
-            { name: 'raw', path: '/price', auth: free },
-            { name: 'cached', path: '/price?c', auth: free, encoding, cache: { maxAge: 600_000 } },
-            { name: 'async', path: '/price?a', auth: free, encoding, mode: 'async' },
-            { name: 'stream', path: '/price?s', auth: free, encoding, mode: 'stream' },
-            { name: 'nothing', path: '/price?n', auth: free, encoding: { ...encoding, path: '$.none' } },
-            { name: 'down', path: '/down', auth: free },
-            { name: 'down-async', path: '/down?a', auth: free, mode: 'async' },
-            { name: 'down-stream', path: '/down?s', auth: free, mode: 'stream' },
-            { name: 'needs', path: '/price?q', auth: free, parameters: [{ name: 'q', required: true }] },
-            { name: 'keyed', path: '/price?k', auth: { type: 'apiKey', keys: ['k'] } },
-            { name: 'paid', path: '/price?p', auth: X402 },
-            { name: 'paid-or-keyed', path: '/price?pk', auth: [X402, { type: 'apiKey', keys: ['k'] }] },
-            { name: 'keyed-or-paid', path: '/price?kp', auth: [{ type: 'apiKey', keys: ['k'] }, X402] },
-          ],
-        },
-      ],
-    },
-    { files },
-  );
+const upstream = await startUpstream();
+upstream.json('/price', { price: 7 });
+upstream.on('/down', faults.serverError());
+const names = ['first', 'second', 'quick'];
+const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [name, puppetFile(name)])), {
+  first: { timeout: 30_000 },
+  quick: { timeout: 50 },
 });
+const encoding = { type: 'uint256', path: '$.price' };
+const free = { type: 'free' };
+const service = await startTestService(
+  {
+    server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
+    settings: { plugins },
+    apis: [
+      {
+        name: 'x',
+        url: upstream.url,
+        endpoints: [
+          { name: 'sync', path: '/price', auth: free, encoding },
+          { name: 'raw', path: '/price', auth: free },
+          { name: 'cached', path: '/price?c', auth: free, encoding, cache: { maxAge: 600_000 } },
+          { name: 'async', path: '/price?a', auth: free, encoding, mode: 'async' },
+          { name: 'stream', path: '/price?s', auth: free, encoding, mode: 'stream' },
+          { name: 'nothing', path: '/price?n', auth: free, encoding: { ...encoding, path: '$.none' } },
+          { name: 'down', path: '/down', auth: free },
+          { name: 'down-async', path: '/down?a', auth: free, mode: 'async' },
+          { name: 'down-stream', path: '/down?s', auth: free, mode: 'stream' },
+          { name: 'needs', path: '/price?q', auth: free, parameters: [{ name: 'q', required: true }] },
+          { name: 'keyed', path: '/price?k', auth: { type: 'apiKey', keys: ['k'] } },
+          { name: 'paid', path: '/price?p', auth: X402 },
+          { name: 'paid-or-keyed', path: '/price?pk', auth: [X402, { type: 'apiKey', keys: ['k'] }] },
+          { name: 'keyed-or-paid', path: '/price?kp', auth: [{ type: 'apiKey', keys: ['k'] }, X402] },
+        ],
+      },
+    ],
+  },
+  { files },
+);
+
 tidy(() => ({ service, upstream }));
 beforeEach(() => {
   acts.set('first onResponseSent', ({ endpoint, status, requestId }) =>

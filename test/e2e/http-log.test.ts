@@ -1,51 +1,45 @@
 /** Each request is a line in the log, with its endpoint, status and time. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
-describe('the request log (specification: "Each request is logged with endpoint ID, response status and processing time")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-    upstream.on('/hang', faults.hang());
-    const locked = [
-      { type: 'apiKey', keys: ['secret-client-key'] },
+describe('the request log (specification: "Each request is logged with endpoint ID, response status and processing time")', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', 1);
+  upstream.on('/hang', faults.hang());
+  const locked = [
+    { type: 'apiKey', keys: ['secret-client-key'] },
+    {
+      type: 'x402',
+      network: 1,
+      rpc: 'http://127.0.0.1:9/secret-rpc',
+      token: '0x0000000000000000000000000000000000000000',
+      amount: '1',
+      recipient: TEST_ADDRESS,
+    },
+  ];
+  const parameters = [{ name: 'q' }, { name: 'fixed', fixed: 'secret-fixed', secret: true }];
+  const service = await serviceFor(suite, {
+    apis: [
       {
-        type: 'x402',
-        network: 1,
-        rpc: 'http://127.0.0.1:9/secret-rpc',
-        token: '0x0000000000000000000000000000000000000000',
-        amount: '1',
-        recipient: TEST_ADDRESS,
+        name: 'a',
+        url: upstream.url,
+        headers: { Authorization: 'Bearer secret-upstream-key' },
+        auth: { type: 'free' },
+        endpoints: [
+          { name: 'sync', path: '/p?sync', parameters },
+          { name: 'async', path: '/p', parameters, mode: 'async', auth: locked },
+          { name: 'down', path: '/nothing', parameters },
+          { name: 'locked', path: '/p?locked', auth: locked },
+          { name: 'hang', path: '/hang' },
+        ],
       },
-    ];
-    const parameters = [{ name: 'q' }, { name: 'fixed', fixed: 'secret-fixed', secret: true }];
-    service = await startTestService({
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          headers: { Authorization: 'Bearer secret-upstream-key' },
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'sync', path: '/p?sync', parameters },
-            { name: 'async', path: '/p', parameters, mode: 'async', auth: locked },
-            { name: 'down', path: '/nothing', parameters },
-            { name: 'locked', path: '/p?locked', auth: locked },
-            { name: 'hang', path: '/hang' },
-          ],
-        },
-      ],
-    });
+    ],
   });
-  after(() => stopAll(service, upstream));
 
   /** The line of a response, found by its request id. */
   const lineOf = async (response: Response) => {

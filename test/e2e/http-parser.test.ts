@@ -1,29 +1,22 @@
 /** What the HTTP parser refuses gets a bare answer, and the connection closes. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const BARE_400 = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
 const BARE_431 = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n';
 
-describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP parser itself raises are bare and close")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let post: string;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-    service = await startTestService({
-      apis: [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],
-    });
-    post = `POST /endpoints/${service.ids['a/e']}`;
+describe('errors of the HTTP parser (decisions, HTTP: "Errors that the HTTP parser itself raises are bare and close")', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', 1);
+  const service = await serviceFor(suite, {
+    apis: [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'e', path: '/p' }] }],
   });
-  after(() => stopAll(service, upstream));
+  const post = `POST /endpoints/${service.ids['a/e']}`;
 
   /** All connections are kept alive by the request: it is the error that closes them. */
   const head = (line: string, headers: Record<string, string> = {}) =>

@@ -1,39 +1,32 @@
 /** Each route checks in order, and its responses carry the same headers. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
-describe('routes (decisions, HTTP: checks in their order; every response of a route carries CORS and X-Request-Id)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let id: string;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-    const encoding = { type: 'uint256', path: '$.price' };
-    service = await startTestService({
-      apis: [
-        {
-          name: 'prices',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'sync', path: '/price', encoding },
-            { name: 'async', path: '/price', encoding, mode: 'async', parameters: [{ name: 'a' }] },
-            { name: 'stream', path: '/price', encoding, mode: 'stream', parameters: [{ name: 'b' }] },
-          ],
-        },
-      ],
-    });
-    id = service.ids['prices/sync'] ?? '';
+describe('routes (decisions, HTTP: checks in their order; every response of a route carries CORS and X-Request-Id)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
+  const encoding = { type: 'uint256', path: '$.price' };
+  const service = await serviceFor(suite, {
+    apis: [
+      {
+        name: 'prices',
+        url: upstream.url,
+        auth: { type: 'free' },
+        endpoints: [
+          { name: 'sync', path: '/price', encoding },
+          { name: 'async', path: '/price', encoding, mode: 'async', parameters: [{ name: 'a' }] },
+          { name: 'stream', path: '/price', encoding, mode: 'stream', parameters: [{ name: 'b' }] },
+        ],
+      },
+    ],
   });
-  after(() => stopAll(service, upstream));
+  const id = service.ids['prices/sync'] ?? '';
 
   describe('unknown path is 404 Not Found', () => {
     const paths = [

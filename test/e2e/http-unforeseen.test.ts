@@ -1,10 +1,10 @@
 /** What nobody foresaw is 500, and the reason stays in the log. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADERS, postText } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** Fails in the stage, and in the way, that the headers of the request name. */
@@ -70,37 +70,32 @@ export default {
 
 const INTERNAL = 'Internal server error';
 
-describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-    upstream.on('/leak', faults.text('{"error":"upstream secret"}', { status: 500 }));
-    upstream.on('/html', faults.text('<html>upstream secret</html>', { type: 'text/html' }));
-    const encoding = { type: 'uint256', path: '$.price' };
-    service = await startTestService(
-      {
-        settings: { plugins: [{ source: './broken.mjs' }] },
-        apis: [
-          {
-            name: 'a',
-            url: upstream.url,
-            auth: { type: 'free' },
-            endpoints: [
-              { name: 'e', path: '/price', encoding },
-              { name: 'b', path: '/price', mode: 'broken' },
-              { name: 'leak', path: '/leak' },
-              { name: 'html', path: '/html' },
-            ],
-          },
-        ],
-      },
-      { files: { 'broken.mjs': broken } },
-    );
-  });
-  after(() => stopAll(service, upstream));
+describe('what nobody foresaw is 500 Internal server error (decisions, HTTP)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
+  upstream.on('/leak', faults.text('{"error":"upstream secret"}', { status: 500 }));
+  upstream.on('/html', faults.text('<html>upstream secret</html>', { type: 'text/html' }));
+  const encoding = { type: 'uint256', path: '$.price' };
+  const service = await serviceFor(
+    suite,
+    {
+      settings: { plugins: [{ source: './broken.mjs' }] },
+      apis: [
+        {
+          name: 'a',
+          url: upstream.url,
+          auth: { type: 'free' },
+          endpoints: [
+            { name: 'e', path: '/price', encoding },
+            { name: 'b', path: '/price', mode: 'broken' },
+            { name: 'leak', path: '/leak' },
+            { name: 'html', path: '/html' },
+          ],
+        },
+      ],
+    },
+    { files: { 'broken.mjs': broken } },
+  );
 
   const post = (endpoint: string, headers: Record<string, string>) =>
     postText(endpointUrl(service, endpoint), '{}', { ...JSON_HEADERS, ...headers });

@@ -4,19 +4,17 @@ import { type TestContext, test } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { recovered } from '../support/isolated.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** A service with one isolated plugin, which tells its process to whoever asks. */
 async function startWith(t: TestContext, hooks: string) {
-  const upstream = await startUpstream();
+  const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 7 });
   const { files, plugins } = pluginFiles({ p: pluginFile('p', hooks) }, { p: { isolate: true, timeout: 5000 } });
   const endpoints = { price: { encoding: { type: 'uint256', path: '$.price' } } };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  t.after(() => stopAll(service, upstream));
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   const price = (headers = {}) => service.post('api/price', {}, headers);
   const pid = async () => Number(Object(await (await price({ 'x-pid': '1' })).json()).error);
   return { service, price, pid };

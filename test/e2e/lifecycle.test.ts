@@ -10,16 +10,15 @@ import { oneApi } from '../support/answers.ts';
 import { submitted } from '../support/async.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
 async function heldUpstream(t: TestContext): Promise<{ upstream: Upstream; release: () => void }> {
   const waiting: ServerResponse[] = [];
-  const upstream = await startUpstream({ '/held': (_req, res) => void waiting.push(res) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/held': (_req, res) => void waiting.push(res) });
   return {
     upstream,
     release: () => {
@@ -84,8 +83,7 @@ describe('stopping is not held up (decisions, HTTP)', () => {
   const portOf = (service: RunningService) => Number(new URL(service.url).port);
 
   async function quick(t: TestContext, more: object = {}, plugins = pluginFiles({})) {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/quick', { price: 1 });
     upstream.on('/hang', faults.hang());
     const { files } = plugins;
@@ -184,9 +182,8 @@ describe('stopping is not held up (decisions, HTTP)', () => {
 
 describe('start-up (specification, Startup sequence)', () => {
   it('logs the address, the signer and one line per endpoint in the order of the file', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
-    const service = await startTestService({
+    const upstream = await upstreamFor(t);
+    const service = await serviceFor(t, {
       apis: [
         {
           name: 'b api',
@@ -200,7 +197,6 @@ describe('start-up (specification, Startup sequence)', () => {
         { name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'z', path: '/q', mode: 'async' }] },
       ],
     });
-    t.after(() => service.stop());
     const lines = service.logs.filter(({ level }) => level === 'info').map(({ message }) => message);
     assert.equal(lines[0], `listening on ${service.url}`);
     assert.equal(lines[1], `signer ${TEST_ADDRESS}`);
@@ -211,11 +207,9 @@ describe('start-up (specification, Startup sequence)', () => {
   });
 
   it('each request is logged with endpoint ID, response status and processing time', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/a', 1);
-    const service = await startTestService(oneApi(upstream.url, { a: {} }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(upstream.url, { a: {} }));
     service.logs.length = 0;
     const response = await service.post('api/a');
     await response.text();

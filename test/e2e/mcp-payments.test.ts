@@ -1,14 +1,14 @@
 /** Paid tools, by the transport of x402 for MCP: an authorisation buys one answer, and there is none where it is not settled. */
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { verifyResponse } from '../../verify/index.ts';
+import { suite } from '../support/lifetime.ts';
 import { callOf, firstMcpClient, mcpClient, postMcp, textIn } from '../support/mcp.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { type Account, PRICE, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { PRICE, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 interface Result {
   readonly isError?: boolean;
@@ -17,17 +17,14 @@ interface Result {
   readonly _meta?: Record<string, unknown>;
 }
 
-describe('MCP: paid tools', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
+describe('MCP: paid tools', async () => {
+  const shop = await shopFor(suite);
+  const service = await serviceFor(
+    suite,
+    shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { mcp: true } }),
+  );
+  const alice = await shop.market.wallet(1_000_000n);
 
-  before(async () => {
-    shop = await openShop();
-    service = await startTestService(shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { mcp: true } }));
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(() => stopAll(service, shop));
   afterEach(() => shop.facilitator.reset());
 
   const balance = () => shop.market.balance(alice.address);

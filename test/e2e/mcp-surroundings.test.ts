@@ -1,29 +1,25 @@
 /** Who may reach the tools, which there are, what they count as, and what a stop, a reload and replicas do. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { request } from 'undici';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
+import { suite } from '../support/lifetime.ts';
 import { callOf, mcpClient, postMcp, textIn } from '../support/mcp.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ENDPOINTS = { a: {}, b: { mode: 'async' }, 'c d': { path: '/c' } };
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const NO_HOST = { error: 'Host or Origin not allowed: the operator can add it to settings.mcp.hosts' };
 const BUSY = { error: 'Too Many Requests' };
 
-describe('MCP and its surroundings', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  });
-  after(() => upstream.close());
+describe('MCP and its surroundings', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
 
   const configOf = (mcp: unknown, more: object = {}, settings: object = {}) =>
     oneApi(upstream.url, ENDPOINTS, { ...more, settings: { mcp, ...settings } });
@@ -33,15 +29,13 @@ describe('MCP and its surroundings', () => {
   };
 
   it('is off unless the config has it', async (t) => {
-    const service = await startTestService(configOf(undefined));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(undefined));
     const { status, said } = await postMcp(service, PING);
     assert.deepEqual([status, said], [404, { error: 'Not Found' }]);
   });
 
   it('has the tools that the config chooses, at its path', async (t) => {
-    const service = await startTestService(configOf({ path: '/for/agents/mcp', include: ['api/a', 'api/c d'] }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf({ path: '/for/agents/mcp', include: ['api/a', 'api/c d'] }));
     assert.deepEqual(await toolsIn(service, '/for/agents'), ['api_a', 'api_c_d', 'verify_answer']);
     assert.equal((await reload(service, configOf({ exclude: ['api/a'] }))).done, true);
     assert.deepEqual(await toolsIn(service), ['api_b', 'api_c_d', 'verify_answer']);
@@ -84,8 +78,7 @@ describe('MCP and its surroundings', () => {
 
   it('a page of another site cannot have its browser ask, whatever its name leads to', async (t) => {
     const openapi = { servers: ['https://api.example.com/prices'] };
-    const service = await startTestService(configOf({ hosts: ['Agents.example', '[fd00::1]'] }, {}, { openapi }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf({ hosts: ['Agents.example', '[fd00::1]'] }, {}, { openapi }));
     const port = new URL(service.url).port;
     const refused = [403, NO_HOST];
     for (const [headers, expected] of [
@@ -108,8 +101,7 @@ describe('MCP and its surroundings', () => {
 
   it('a message to another host counts like any other, for the limit and in the metrics', async (t) => {
     const more = { server: { rateLimit: { max: 2, window: 600_000 } } };
-    const service = await startTestService(configOf(true, more, { metrics: { port: 0 } }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true, more, { metrics: { port: 0 } }));
     const statuses: number[] = [];
     for (const Host of ['evil.example', 'evil.example', 'evil.example', 'localhost'])
       statuses.push((await postMcp(service, PING, { Host })).status);
@@ -127,8 +119,7 @@ describe('MCP and its surroundings', () => {
       title: 'Prices',
       version: '2.0.0',
     };
-    const service = await startTestService(configOf(true, {}, { openapi }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true, {}, { openapi }));
     assert.deepEqual(await (await fetch(`${service.url}/mcp/server.json`)).json(), {
       $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
       name: 'com.example.api/Prices',
@@ -143,8 +134,7 @@ describe('MCP and its surroundings', () => {
   });
 
   it('a message counts as one request, and a call that is refused for it is an error of the tool', async (t) => {
-    const service = await startTestService(configOf(true, { server: { rateLimit: { max: 3, window: 600_000 } } }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true, { server: { rateLimit: { max: 3, window: 600_000 } } }));
     assert.equal((await postMcp(service, callOf('api_a'))).status, 200);
     assert.equal((await postMcp(service, { ...PING, method: 'tools/list' })).status, 200);
     assert.equal((await postMcp(service, callOf('verify_answer'))).status, 200);
@@ -180,8 +170,7 @@ export default { name: 'seen', setup: () => ({
   routes: [{ method: 'GET', path: '/seen', admit: false, handle: () => ({ status: 200, body: JSON.stringify(seen) }) }],
 }) };`;
     const { files, plugins } = pluginFiles({ seen });
-    const service = await startTestService(configOf(true, {}, { plugins }), { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true, {}, { plugins }), { files });
     await postMcp(service, callOf('api_a'), { Authorization: 'Bearer secret' });
     assert.deepEqual(await (await fetch(`${service.url}/seen`)).json(), ['none']);
   });
@@ -191,8 +180,7 @@ export default { name: 'seen', setup: () => ({
     const text = JSON.stringify(said).replace('"constructor"', '"__proto__":{"polluted":true},"constructor"');
     upstream.text('/a', text);
     t.after(() => upstream.json('/a', { price: 7 }));
-    const service = await startTestService(configOf(true));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true));
     for (const mode of ['auto', 'legacy']) {
       const client = await mcpClient(t, service, {}, mode);
       const { structuredContent } = await client.callTool({ name: 'api_a', arguments: {} });
@@ -205,8 +193,7 @@ export default { name: 'seen', setup: () => ({
   it('the answer is in the message letter by letter, whatever the library would make of its keys', async (t) => {
     upstream.text('/a', '{"9":"nine","10":"ten","price":1e21}');
     t.after(() => upstream.json('/a', { price: 7 }));
-    const service = await startTestService(configOf(true));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true));
     const { body } = await request(`${service.url}/mcp`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -243,8 +230,7 @@ export default { name: 'seen', setup: () => ({
   it('a client that leaves ends its call', async (t) => {
     upstream.on('/b', faults.hang());
     t.after(() => upstream.json('/b', { price: 7 }));
-    const service = await startTestService(configOf(true));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(true));
     const client = await mcpClient(t, service);
     const leaving = new AbortController();
     const calling = client.callTool({ name: 'api_b', arguments: {} }, { signal: leaving.signal });

@@ -1,14 +1,14 @@
 /** Agents list and call endpoints as tools, by the official clients; what they get is the signed answer. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { callOf, firstMcpClient, mcpClient, postMcp, textIn } from '../support/mcp.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const KEY = 'a-key-of-some-client';
 const encoding = { type: 'int256', path: '$.price', times: '100' };
@@ -26,16 +26,10 @@ const ENDPOINTS = {
 };
 const NAMES = Object.keys(ENDPOINTS).map((name) => `api_${name}`);
 
-describe('MCP', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 20.64 }), '/gone': faults.serverError() });
-    const settings = { mcp: { instructions: 'Prices of coins.' }, openapi: { title: 'Prices', version: '3.2.1' } };
-    service = await startTestService(oneApi(upstream.url, ENDPOINTS, { settings }));
-  });
-  after(() => stopAll(service, upstream));
+describe('MCP', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 20.64 }), '/gone': faults.serverError() });
+  const settings = { mcp: { instructions: 'Prices of coins.' }, openapi: { title: 'Prices', version: '3.2.1' } };
+  const service = await serviceFor(suite, oneApi(upstream.url, ENDPOINTS, { settings }));
 
   for (const [mode, version] of [
     ['auto', '2026-07-28'],

@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import { oneApi } from '../support/answers.ts';
 import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_KEY } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const HERE = { port: 0 };
@@ -29,8 +29,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
     oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });
 
   const start = async (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) => {
-    const service = await startTestService(configOf(metrics), { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(metrics), { files });
     return service;
   };
 

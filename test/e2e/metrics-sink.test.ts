@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const EXPORTER = `
@@ -15,17 +15,15 @@ export default {
 };`;
 
 it('a metrics sink that throws costs no slot and no answer, and is named once for each instrument', async (t) => {
-  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
   const { files, plugins } = pluginFiles({ exporter: EXPORTER });
   const encoding = { type: 'uint256', path: '$.price' };
   const parameters = [{ name: 'q' }];
   const endpoints = { plain: { encoding, parameters }, cached: { encoding, parameters, cache: { maxAge: 60_000 } } };
   const settings = { plugins, maxConcurrentApiCalls: 2 };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { api: { timeout: 2000 }, settings }), {
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { api: { timeout: 2000 }, settings }), {
     files,
   });
-  t.after(() => service.stop());
   for (let q = 0; q < 4; q++) {
     await verifyEncoded(await service.post('api/plain', { q }), service.signer.address);
     const asked = [1, 2].map(() => service.post('api/cached', { q }));

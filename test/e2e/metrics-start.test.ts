@@ -7,15 +7,14 @@ import { stringify } from 'yaml';
 import { packageVersion } from '../../cli/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 const UPSTREAM = 'http://127.0.0.1:9';
 const configOf = (endpoints: Readonly<Record<string, Readonly<Record<string, unknown>>>>) =>
   oneApi(UPSTREAM, endpoints, { settings: { metrics: { port: 0 } } });
 
 async function start(t: TestContext, endpoints: Readonly<Record<string, Readonly<Record<string, unknown>>>>) {
-  const service = await startTestService(configOf(endpoints));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, configOf(endpoints));
   const reload = async (text: string) => {
     await writeFile(join(service.folder, 'config.yaml'), text);
     return service.reload(() => ({}));

@@ -1,26 +1,34 @@
 /** Metrics count what happened, and hold nothing that a client chose. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { endpointUrl, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { metricsUrl, type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { openRaw } from '../support/raw-http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const settings = { metrics: { port: 0 } };
 const ENDPOINTS = '/endpoints/:endpointId';
 
-describe('metrics', { concurrency: 4 }, () => {
-  let upstream: Upstream;
+/** Requests that name what no metric may have. */
+const HIDDEN = [
+  ['GET', '/HIDDEN?HIDDEN=HIDDEN'],
+  ['PURGE', '/HIDDEN'],
+  ['POST', '/endpoints/HIDDEN'],
+  ['POST', `/endpoints/0x${'77'.repeat(32)}`],
+  ['GET', '/requests/HIDDEN'],
+  ['GET', '/health?HIDDEN'],
+  ['OPTIONS', '/health'],
+  ['PUT', '/health'],
+] as const;
 
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
-  });
-  after(() => upstream.close());
+describe('metrics', { concurrency: 4 }, async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
 
   const withService = async (
     config: Readonly<Record<string, unknown>>,
@@ -44,94 +52,79 @@ describe('metrics', { concurrency: 4 }, () => {
   /** A counter's or a histogram's series out of the part of a scrape that follows from the requests alone. */
   const counts = (found: Scrape, name: string) => found.table(`${name}_count`);
 
-  it('count what happened, to the last request', async () => {
-    const { files, plugins } = pluginFiles({
-      picky: pluginFile(
-        'picky',
-        `onAfterApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`,
-      ),
+  describe('count what happened, to the last request:', async () => {
+    const picky = `onAfterApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`;
+    const { files, plugins } = pluginFiles({ picky: pluginFile('picky', picky) });
+    const endpoints = { plain: {}, cached: { cache: { maxAge: 600_000 } }, dropped: {}, broken: {} };
+    const config = oneApi(upstream.url, endpoints, { settings: { ...settings, plugins } });
+    const server = { rateLimit: { max: 7, window: 1_000_000_000 } };
+    const service = await serviceFor(suite, { server, ...config }, { files });
+    const names = ['plain', 'plain', 'plain', 'cached', 'cached', 'dropped', 'broken', 'plain'];
+    const statuses: number[] = [];
+    for (const name of names) statuses.push(await ask(service, `api/${name}`));
+    const found = await scrapeAfter(service, 8);
+
+    it('requests and how they ended', () => {
+      assert.deepEqual(statuses, [200, 200, 200, 200, 200, 403, 502, 429]);
+      assert.deepEqual(found.happened('requests_total'), {
+        [`${ENDPOINTS} api plain sync 200`]: 3,
+        [`${ENDPOINTS} api cached sync 200`]: 2,
+        [`${ENDPOINTS} api dropped sync 403`]: 1,
+        [`${ENDPOINTS} api broken sync 502`]: 1,
+        [`${ENDPOINTS}    429`]: 1,
+      });
+      const plain = { route: ENDPOINTS, api: 'api', endpoint: 'plain', mode: 'sync', status: '200' };
+      assert.equal(found.value('requests_total', plain), 3);
+      assert.deepEqual(counts(found, 'request_duration_seconds'), {
+        'api plain sync': 3,
+        'api cached sync': 2,
+        'api dropped sync': 1,
+        'api broken sync': 1,
+      });
+      assert.deepEqual(found.happened('outcomes_total'), {
+        'api plain sync signed': 3,
+        'api cached sync signed': 2,
+        'api dropped sync refused': 1,
+        'api broken sync refused': 1,
+      });
     });
-    const config = {
-      server: { rateLimit: { max: 7, window: 1_000_000_000 } },
-      ...oneApi(
-        upstream.url,
-        { plain: {}, cached: { cache: { maxAge: 600_000 } }, dropped: {}, broken: {} },
-        { settings: { ...settings, plugins } },
-      ),
-    };
-    await withService(
-      config,
-      async (service) => {
-        const names = ['plain', 'plain', 'plain', 'cached', 'cached', 'dropped', 'broken', 'plain'];
-        const statuses = [];
-        for (const name of names) statuses.push(await ask(service, `api/${name}`));
-        assert.deepEqual(statuses, [200, 200, 200, 200, 200, 403, 502, 429]);
-        const found = await scrapeAfter(service, 8);
-        assert.deepEqual(found.happened('requests_total'), {
-          [`${ENDPOINTS} api plain sync 200`]: 3,
-          [`${ENDPOINTS} api cached sync 200`]: 2,
-          [`${ENDPOINTS} api dropped sync 403`]: 1,
-          [`${ENDPOINTS} api broken sync 502`]: 1,
-          [`${ENDPOINTS}    429`]: 1,
-        });
-        assert.equal(
-          found.value('requests_total', {
-            route: ENDPOINTS,
-            api: 'api',
-            endpoint: 'plain',
-            mode: 'sync',
-            status: '200',
-          }),
-          3,
-        );
-        assert.deepEqual(counts(found, 'request_duration_seconds'), {
-          'api plain sync': 3,
-          'api cached sync': 2,
-          'api dropped sync': 1,
-          'api broken sync': 1,
-        });
-        assert.deepEqual(found.happened('outcomes_total'), {
-          'api plain sync signed': 3,
-          'api cached sync signed': 2,
-          'api dropped sync refused': 1,
-          'api broken sync refused': 1,
-        });
-        assert.deepEqual(counts(found, 'upstream_call_seconds'), {
-          'api plain ok ': 3,
-          'api cached ok ': 1,
-          'api dropped ok ': 1,
-          'api broken failed status_5xx': 1,
-        });
-        assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, hit: 1 });
-        assert.deepEqual([found.value('cache_entries'), found.value('rate_limited_total')], [1, 1]);
-        assert.deepEqual(found.happened('plugin_calls_total'), {
-          'picky onAfterApiCall done': 4,
-          'picky onAfterApiCall failed': 1,
-        });
-        assert.deepEqual(counts(found, 'plugin_budget_used_ratio'), { 'picky onAfterApiCall': 5 });
-        assert.deepEqual(Object.keys(found.table('plugin_seconds_total')), ['picky onAfterApiCall']);
-        const stages = counts(found, 'stage_duration_seconds');
-        assert.deepEqual(
-          Object.entries(stages).filter(([stage]) =>
-            /^(admit|callApi|onAfterApiCall|sign|answer|present) /.test(stage),
-          ),
-          [
-            ['admit silent', 7],
-            ['callApi answered', 5],
-            ['onAfterApiCall answered', 4],
-            ['sign answered', 4],
-            ['answer answered', 5],
-            ['present answered', 5],
-            ['onAfterApiCall refused', 1],
-            ['answer refused', 2],
-            ['present refused', 2],
-            ['callApi refused', 1],
-            ['admit refused', 1],
-          ],
-        );
-      },
-      files,
-    );
+
+    it('calls of the upstream, the cache and limits', () => {
+      assert.deepEqual(counts(found, 'upstream_call_seconds'), {
+        'api plain ok ': 3,
+        'api cached ok ': 1,
+        'api dropped ok ': 1,
+        'api broken failed status_5xx': 1,
+      });
+      assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, hit: 1 });
+      assert.deepEqual([found.value('cache_entries'), found.value('rate_limited_total')], [1, 1]);
+    });
+
+    it('calls of plugins and runs of stages', () => {
+      assert.deepEqual(found.happened('plugin_calls_total'), {
+        'picky onAfterApiCall done': 4,
+        'picky onAfterApiCall failed': 1,
+      });
+      assert.deepEqual(counts(found, 'plugin_budget_used_ratio'), { 'picky onAfterApiCall': 5 });
+      assert.deepEqual(Object.keys(found.table('plugin_seconds_total')), ['picky onAfterApiCall']);
+      const stages = Object.entries(counts(found, 'stage_duration_seconds'));
+      assert.deepEqual(
+        stages.filter(([stage]) => /^(admit|callApi|onAfterApiCall|sign|answer|present) /.test(stage)),
+        [
+          ['admit silent', 7],
+          ['callApi answered', 5],
+          ['onAfterApiCall answered', 4],
+          ['sign answered', 4],
+          ['answer answered', 5],
+          ['present answered', 5],
+          ['onAfterApiCall refused', 1],
+          ['answer refused', 2],
+          ['present refused', 2],
+          ['callApi refused', 1],
+          ['admit refused', 1],
+        ],
+      );
+    });
   });
 
   it('count a payload of async mode when it ends, and a stream', async () => {
@@ -244,20 +237,12 @@ describe('metrics', { concurrency: 4 }, () => {
       ),
     };
     await withService(config, async (service) => {
-      const { url } = service;
       const headers = { 'X-Forwarded-For': '203.0.113.77', 'X-HIDDEN': 'HIDDEN', 'User-Agent': 'HIDDEN' };
-      const requests: [string, RequestInit][] = [
-        ['/HIDDEN?HIDDEN=HIDDEN', { headers }],
-        ['/HIDDEN', { method: 'PURGE', headers }],
-        ['/endpoints/HIDDEN', { method: 'POST', headers }],
-        [`/endpoints/0x${'77'.repeat(32)}`, { method: 'POST', headers }],
-        ['/requests/HIDDEN', { headers }],
-        ['/health?HIDDEN', { headers }],
-        ['/health', { method: 'OPTIONS', headers }],
-        ['/health', { method: 'PUT', headers }],
-      ];
       const ids = [];
-      for (const [path, init] of requests) ids.push((await fetch(url + path, init)).headers.get('x-request-id'));
+      for (const [method, path] of HIDDEN) {
+        const response = await fetch(service.url + path, { method, headers });
+        ids.push(response.headers.get('x-request-id'));
+      }
       const keys = { ...headers, 'X-Api-Key': 'HIDDEN-key-of-a-client' };
       assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, keys)).status, 200);
       assert.equal((await service.post('api/plain', { p: 'HIDDEN' }, headers)).status, 401);
@@ -269,12 +254,11 @@ describe('metrics', { concurrency: 4 }, () => {
         '127.0.0.1',
         TEST_KEY,
         upstream.url,
-        url,
+        service.url,
         '77'.repeat(16),
-        ...ids,
       ];
       assert.deepEqual(
-        secrets.filter((secret) => secret === null || found.text.includes(secret)),
+        [...secrets, ...ids].filter((secret) => secret === null || found.text.includes(secret)),
         [],
       );
       assert.deepEqual(found.happened('requests_total'), {

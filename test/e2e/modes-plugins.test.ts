@@ -1,13 +1,13 @@
 /** A mode of a plugin decides when the rest of the pipeline runs. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Refusal, type Run, type SignedResponse } from '../../plugins-sdk/index.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
@@ -48,8 +48,6 @@ export default {
 const HASTY = 150;
 const EXHAUSTED = 'Plugin "hasty" budget exhausted';
 
-let upstream: Upstream;
-let service: RunningService;
 const held: ServerResponse[] = [];
 
 /** What the mode of the name does with the rest of the pipeline. */
@@ -65,26 +63,25 @@ const rejected = (error: unknown) => notes.add('rejected', error instanceof Erro
 const settled = () => fetch(`${service.url}/health`).then((response) => response.text());
 const arrived = () => eventually(() => held.pop(), 'an upstream call');
 
-before(async () => {
-  upstream = await startUpstream({ '/held': (_, response) => void held.push(response) });
-  upstream.json('/price', { price: 7 });
-  upstream.json('/down', {}, 500);
-  const { files, plugins } = pluginFiles({
-    hasty: modeFile('hasty', HASTY),
-    patient: modeFile('patient', 20_000),
-    unbounded: modeFile('unbounded', 'none'),
-    watch: watcher,
-  });
-  const encoding = { type: 'uint256', path: '$.price' };
-  const modes = ['hasty', 'patient', 'unbounded'];
-  const endpoints = modes.flatMap((mode) =>
-    ['price', 'down', 'held'].map((path) => ({ name: `${mode}-${path}`, path: `/${path}?${mode}`, mode, encoding })),
-  );
-  service = await startTestService(
-    { settings: { plugins }, apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }] },
-    { files },
-  );
+const upstream = await startUpstream({ '/held': (_, response) => void held.push(response) });
+upstream.json('/price', { price: 7 });
+upstream.json('/down', {}, 500);
+const { files, plugins } = pluginFiles({
+  hasty: modeFile('hasty', HASTY),
+  patient: modeFile('patient', 20_000),
+  unbounded: modeFile('unbounded', 'none'),
+  watch: watcher,
 });
+const encoding = { type: 'uint256', path: '$.price' };
+const modes = ['hasty', 'patient', 'unbounded'];
+const endpoints = modes.flatMap((mode) =>
+  ['price', 'down', 'held'].map((path) => ({ name: `${mode}-${path}`, path: `/${path}?${mode}`, mode, encoding })),
+);
+const service = await startTestService(
+  { settings: { plugins }, apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }] },
+  { files },
+);
+
 tidy(() => ({ service, upstream }));
 
 describe('the rest of the pipeline does not run for a request that has ended', () => {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const cases: readonly [modes: string, status: number, calls: number][] = [
   ['{ twice: { repeats: true } }', 200, 2],
@@ -14,15 +14,13 @@ const cases: readonly [modes: string, status: number, calls: number][] = [
 
 for (const [modes, status, calls] of cases) {
   it(`a mode declared as ${modes} runs the rest of the pipeline again: ${status}`, async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/e', { a: 1 });
     const twice = `export default { name: 'twice', modes: ${modes}, setup: () => ({ hooks: { present: {
       twice: async (run) => { await run(); return { status: 200, body: await run() }; } } } }) };`;
     const { files, plugins } = pluginFiles({ twice });
     const config = oneApi(upstream.url, { e: { mode: 'twice' } }, { settings: { plugins } });
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     const response = await service.post('api/e');
     await response.text();
     assert.deepEqual([response.status, upstream.requests.length], [status, calls]);

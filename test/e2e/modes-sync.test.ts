@@ -1,45 +1,40 @@
 /** Sync mode answers with what was signed, in the response. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRouteHeaders } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('sync mode (specification, Signed response; pipeline rows 12 and 13)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/encoded', { price: 3.7 });
-    upstream.text('/raw', '{"b": {"z": 1, "a": [true, null, "\\u00fc", 1e21]}, "a": -0.0}');
-    upstream.json('/object', {});
-    upstream.on('/empty', faults.empty(204));
-    const encoding = { type: 'int256', path: '$.price' };
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          encoded: { encoding, mode: 'sync' },
-          raw: {},
-          object: {},
-          empty: {},
-          matched: {
-            path: '/encoded?m',
-            encoding,
-            responseMatches: [{ type: 'regex', value: '"price":(?<price>[0-9.]+)' }],
-          },
+describe('sync mode (specification, Signed response; pipeline rows 12 and 13)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/encoded', { price: 3.7 });
+  upstream.text('/raw', '{"b": {"z": 1, "a": [true, null, "\\u00fc", 1e21]}, "a": -0.0}');
+  upstream.json('/object', {});
+  upstream.on('/empty', faults.empty(204));
+  const encoding = { type: 'int256', path: '$.price' };
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      upstream.url,
+      {
+        encoded: { encoding, mode: 'sync' },
+        raw: {},
+        object: {},
+        empty: {},
+        matched: {
+          path: '/encoded?m',
+          encoding,
+          responseMatches: [{ type: 'regex', value: '"price":(?<price>[0-9.]+)' }],
         },
-        // Nobody listens there: every proof fails.
-        { settings: { proof: { type: 'reclaim', gatewayUrl: 'http://127.0.0.1:1' } } },
-      ),
-    );
-  });
-  after(() => stopAll(service, upstream));
+      },
+      // Nobody listens there: every proof fails.
+      { settings: { proof: { type: 'reclaim', gatewayUrl: 'http://127.0.0.1:1' } } },
+    ),
+  );
 
   it('an encoded answer has just its members, and verifies', async () => {
     const before = Math.floor(Date.now() / 1000);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 const deliveries = {
   answers: '() => ({ status: 200, headers: { "Content-Type": "text/plain" }, body: "mine" })',
@@ -17,8 +17,7 @@ for (const [how, present] of Object.entries(deliveries)) {
       present: { idle: ${present} }, concluded: ({ kind }) => globalThis.testNote('${how}', kind) } }) };`;
     const { files, plugins } = pluginFiles({ idle });
     const config = oneApi('http://a.invalid', { e: { mode: 'idle' } }, { settings: { plugins } });
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     for (const kinds of [['refused'], ['refused', 'refused']]) {
       const response = await service.post('api/e');
       assert.deepEqual([response.status, await response.text()], [200, 'mine']);

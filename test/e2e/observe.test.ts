@@ -1,14 +1,14 @@
 /** Observers of a full plugin are told what becomes of each request. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
 
 /** Notes every event; `throws` makes it throw instead. */
 const watcher = (name: string, throws = false) => `${pluginTools}
@@ -28,29 +28,25 @@ export default {
 };
 `;
 
-let upstream: Upstream;
-let service: RunningService;
-
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  upstream.json('/broken', { price: 7 }, 500);
-  upstream.on('/hang', faults.hang());
-  const { files, plugins } = pluginFiles({
-    loud: watcher('loud', true),
-    watch: watcher('watch'),
-    puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
-  });
-  const encoding = { type: 'uint256', path: '$.price' };
-  service = await startTestService(
-    oneApi(
-      upstream.url,
-      { price: { encoding }, broken: { encoding }, hang: { encoding } },
-      { api: { name: 'x' }, settings: { plugins } },
-    ),
-    { files },
-  );
+const upstream = await startUpstream();
+upstream.json('/price', { price: 7 });
+upstream.json('/broken', { price: 7 }, 500);
+upstream.on('/hang', faults.hang());
+const { files, plugins } = pluginFiles({
+  loud: watcher('loud', true),
+  watch: watcher('watch'),
+  puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
 });
+const encoding = { type: 'uint256', path: '$.price' };
+const service = await startTestService(
+  oneApi(
+    upstream.url,
+    { price: { encoding }, broken: { encoding }, hang: { encoding } },
+    { api: { name: 'x' }, settings: { plugins } },
+  ),
+  { files },
+);
+
 tidy(() => ({ service, upstream }));
 
 const texts = (topic: string, ...members: string[]) =>
@@ -184,8 +180,7 @@ describe('an observer that is asynchronous', () => {
     const { files, plugins } = pluginFiles({ late, puppet: puppetFile('puppet', ['onHttpRequest']) });
     const endpoints = [{ name: 'price', path: '/price' }];
     const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-    const other = await startTestService({ settings: { plugins }, apis }, { files });
-    t.after(() => other.stop());
+    const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
     const response = await other.post('x/price');
     assert.equal(response.status, 200);
     await response.text();
@@ -217,8 +212,7 @@ describe('routes of plugins', () => {
     const { files, plugins } = pluginFiles(sources);
     const endpoints = [{ name: 'price', path: '/price' }];
     const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-    const other = await startTestService({ settings: { plugins }, apis }, { files });
-    t.after(() => other.stop());
+    const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
     const paths = ['fine', 'refused', 'failed', 'odd'].flatMap((word) => [`short/${word}`, `free/${word}`]);
     const statuses = [];
     for (const path of [...paths, 'short/hanging']) statuses.push((await fetch(`${other.url}/${path}`)).status);
@@ -249,8 +243,7 @@ it('observers do not get the id of an async record, with which anybody could rea
   const { files, plugins } = pluginFiles({ spy });
   const endpoints = [{ name: 'price', path: '/price', mode: 'async' }];
   const apis = [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }];
-  const other = await startTestService({ settings: { plugins }, apis }, { files });
-  t.after(() => other.stop());
+  const other = await serviceFor(t, { settings: { plugins }, apis }, { files });
   const submission = await submitted(await other.post('x/price'));
   assert.equal((await finished(other, submission)).status, 'complete');
   const seen = await notes.until('spy /requests/:requestId', 3);

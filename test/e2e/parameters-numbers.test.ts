@@ -1,15 +1,15 @@
 /** A number reaches the upstream with each of its digits, or is refused. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const places = ['query', 'path', 'header', 'cookie', 'body'] as const;
@@ -75,17 +75,12 @@ function normalForm(literal: string): string {
   return `${sign}${trimmed.replace(/0+$/, '')}e${magnitude}`;
 }
 
-describe('numbers in requests (decisions, Since the first release: Numbers in requests)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('numbers in requests (decisions, Since the first release: Numbers in requests)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ one: 1 }));
+  const { files, plugins } = pluginFiles({ changer });
+  const service = await serviceFor(suite, { ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ one: 1 }));
-    const { files, plugins } = pluginFiles({ changer });
-    service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -1,11 +1,11 @@
 /** Each parameter goes to its place in the request, encoded for that place. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 
 const path = (name: string) => ({ name, in: 'path', required: true });
 const endpoints = {
@@ -64,16 +64,11 @@ function sent({ rawHeaders }: RecordedRequest): string[] {
   return lines.filter((line) => !/^(host|connection|accept|user-agent|accept-encoding|content-length): /i.test(line));
 }
 
-describe('parameter placement (specification: Parameter definition, rules 4 to 6)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('parameter placement (specification: Parameter definition, rules 4 to 6)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    service = await startTestService(oneApi(upstream.url, endpoints));
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

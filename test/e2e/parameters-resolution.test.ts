@@ -1,12 +1,12 @@
 /** A parameter is fixed, sent, or its default; a required one that is missing is 400. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 
 /** Notes the parameters that hooks get; answers what the test left for `onBeforeApiCall`. */
 const spy = pluginFile(
@@ -84,19 +84,15 @@ const endpoints = {
   },
 };
 
-describe('parameter resolution (specification: Parameter definition, rules 1 and 7; pipeline row 4)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('parameter resolution (specification: Parameter definition, rules 1 and 7; pipeline row 4)', async () => {
   const last = (): RecordedRequest => upstream.requests.at(-1) ?? assert.fail('the upstream was not asked');
   const untouched = () => assert.equal(upstream.requests.length, 0);
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    const { files, plugins } = pluginFiles({ spy });
-    service = await startTestService({ settings: { plugins }, ...oneApi(upstream.url, endpoints) }, { files });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const { files, plugins } = pluginFiles({ spy });
+  const service = await serviceFor(suite, { settings: { plugins }, ...oneApi(upstream.url, endpoints) }, { files });
+
   beforeEach(() => {
     upstream.requests.length = 0;
     notes.clear();

@@ -6,9 +6,9 @@ import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });

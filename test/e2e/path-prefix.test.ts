@@ -11,9 +11,9 @@ import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const PREFIX = '/api/items/';

@@ -1,29 +1,23 @@
 /** Each payment is a line in the log and a count, whatever becomes of it. */
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { it } from 'node:test';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
-import { type Account, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const MESSAGES = /^(?:a payment|payment|it is not known)/;
 
-let shop: Shop;
-let service: RunningService;
-let alice: Account;
-
-before(async () => {
-  shop = await openShop();
-  alice = await shop.market.wallet(1_000_000n);
-  const native = { auth: termsOn(shop.chain, PRICE) };
-  service = await startTestService(
-    shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } }),
-  );
-});
-after(() => stopAll(service, shop));
+const shop = await shopFor(suite);
+const alice = await shop.market.wallet(1_000_000n);
+const native = { auth: termsOn(shop.chain, PRICE) };
+const service = await serviceFor(
+  suite,
+  shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } }),
+);
 
 /** The lines about payments since then, as `[level, message, fields]`. */
 const linesFrom = (from: number) =>

@@ -2,28 +2,24 @@
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { hexlify, randomBytes } from 'ethers';
 import { runCli } from '../cli/run.ts';
 import { eventually } from '../state/redis-server.ts';
+import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
-import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { type Block, shopFor } from '../support/x402-shop.ts';
 
 const LINES = /^(?:a payment was released|the chain says)/;
 
-describe('payments show, release and reconcile', () => {
-  let shop: Shop;
-  let alice: Account;
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(() => shop?.close());
+describe('payments show, release and reconcile', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
 
   const bob = () => payer(shop.chain, 2);
   const config = (settings: Block = {}) =>
@@ -44,8 +40,7 @@ describe('payments show, release and reconcile', () => {
     service.logs.flatMap(({ level, message, fields }) => (LINES.test(message) ? [[level, message, fields]] : []));
   const started = async (t: TestContext, settings?: Block) => {
     test = t;
-    const service = await startTestService(config(settings));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config(settings));
     return service;
   };
   const native = (transaction: string, requestId: string | null) => ({
@@ -138,9 +133,9 @@ describe('payments show, release and reconcile', () => {
     );
   });
 
-  it('ask the chain about settlements whose end is not known', async (t) => {
+  /** A service that does not know of two settlements whether they happened: the money of one is taken. */
+  async function withUnknown(t: TestContext) {
     const service = await started(t, { state: { type: 'file', path: 'state' } });
-    assert.equal((await stat(join(service.folder, 'state.control'))).mode & 0o777, 0o600);
     const buy = async () => {
       const payload = await payloadFor(service, 'a/exact', alice);
       const response = await service.post('a/exact', {}, paidBy(payload));
@@ -153,7 +148,6 @@ describe('payments show, release and reconcile', () => {
         ...{ payer: alice.address, nonce },
       };
     };
-    t.after(() => shop.facilitator.reset());
     // The facilitator takes the money, and its answer is lost.
     shop.facilitator.on('/settle', async (_req, res, { body }) => {
       await shop.facilitator.settle(JSON.parse(body));
@@ -162,7 +156,25 @@ describe('payments show, release and reconcile', () => {
     const taken = await buy();
     shop.facilitator.on('/settle', faults.serverError());
     const lost = await buy();
+    shop.facilitator.reset();
+    const [used] = await shop.chain.provider.getLogs({
+      ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
+      topics: ['0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5', null, taken.nonce],
+    });
+    const transaction = used?.transactionHash;
+    const settled = { ...taken, transaction, fate: 'settled' };
+    const byNonce = (...results: Block[]) => results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
+    const reconcile = async (...more: string[]) => {
+      const rpc = `${shop.market.network}=${shop.chain.url}`;
+      const { stdout, ...rest } = await cli(service, 'reconcile', '--rpc', rpc, ...more);
+      return { ...rest, stdout: byNonce(...stdout) };
+    };
+    return { service, taken, lost, settled, reconcile, byNonce };
+  }
 
+  it('say of a settlement whose end is not known that its money may have been taken', async (t) => {
+    const { service, taken } = await withUnknown(t);
+    assert.equal((await stat(join(service.folder, 'state.control'))).mode & 0o777, 0o600);
     const cure = 'the chain knows: payments reconcile';
     const mark = 'free: it can be used, unless it is too old';
     assert.deepEqual(
@@ -176,31 +188,25 @@ describe('payments show, release and reconcile', () => {
         'its money may have been taken: ask the chain with "payments reconcile" first',
       ),
     );
-    const [used] = await shop.chain.provider.getLogs({
-      ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
-      topics: ['0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5', null, taken.nonce],
-    });
-    const settled = { ...taken, transaction: used?.transactionHash, fate: 'settled' };
+  });
+
+  it('ask the chain, which knows what it has settled', async (t) => {
+    const { service, taken, lost, settled, reconcile, byNonce } = await withUnknown(t);
     const open = {
       ...lost,
       fate: 'unknown',
       result: 'still unknown: it can be taken yet: ask again 15 minutes after its end',
     };
-    const byNonce = (...results: (typeof open | Block)[]) =>
-      results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
-    const reconcile = (...more: string[]) =>
-      cli(service, 'reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`, ...more);
-    const sorted = ({ stdout, ...rest }: Awaited<ReturnType<typeof cli>>) => ({ ...rest, stdout: byNonce(...stdout) });
     assert.deepEqual(
-      sorted(await reconcile('--dry-run')),
+      await reconcile('--dry-run'),
       noError(byNonce({ ...settled, result: 'the money was taken; nothing was changed' }, open)),
     );
     assert.deepEqual(lines(service), []);
     const other = await cli(service, 'reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
     assert.deepEqual(other, noError([]));
-    assert.deepEqual(sorted(await reconcile()), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
+    assert.deepEqual(await reconcile(), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
     const { type: _, ...fields } = taken;
-    const transaction = used?.transactionHash;
+    const { transaction } = settled;
     assert.deepEqual(lines(service), [
       ['info', 'the chain says that a payment was settled', { ...fields, transaction }],
     ]);
@@ -211,14 +217,16 @@ describe('payments show, release and reconcile', () => {
         `its money was taken (transaction ${transaction}), and the chain takes an authorisation once: send the money back instead`,
       ),
     );
+  });
 
-    // Nobody has taken the other one, and nobody can any more.
+  it('ask the chain, which knows that nobody can take what has ended', async (t) => {
+    const { lost, settled, reconcile, byNonce } = await withUnknown(t);
     await shop.chain.provider.send('evm_increaseTime', [300 + 900 + 60]);
     await shop.chain.provider.send('evm_mine', []);
     const ended = { ...lost, fate: 'not settled' };
     const result = 'the money was not taken: the authorisation has ended';
-    assert.deepEqual(await reconcile(), noError([{ ...ended, result }]));
+    const money = { ...settled, result: 'the money was taken' };
+    assert.deepEqual(await reconcile(), noError(byNonce(money, { ...ended, result })));
     assert.deepEqual(await reconcile(), noError([]));
-    await service.stop;
   });
 });

@@ -7,8 +7,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { configKey, Type } from '../../plugins-sdk/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 // A plugin may use the names that members had before for one release, and is told the present ones.
 
@@ -25,14 +25,12 @@ function deprecations(t: TestContext): string[] {
 }
 
 async function serve(t: TestContext, plugin: string, more: object = {}) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/e', { a: 1 });
   const { files, plugins } = pluginFiles({ old: plugin });
-  const service = await startTestService(oneApi(upstream.url, { e: {} }, { settings: { plugins, ...more } }), {
+  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { settings: { plugins, ...more } }), {
     files,
   });
-  t.after(() => service.stop());
   return service;
 }
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 // A plugin may use the names that stages had before for one release, and is told the present ones.
 
@@ -38,13 +38,11 @@ async function refusal(t: TestContext, plugin: string, entry: object = {}): Prom
 
 describe('a plugin with the former names of stages', () => {
   it('is asked at the stages of today, and the log names these', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/e', { a: 1 });
     const { files, plugins } = pluginFiles({ old });
     const config = oneApi(upstream.url, { e: { mode: 'mine' } }, { settings: { plugins } });
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     const response = await service.post('api/e');
     const { rawData, proof } = (await response.json()) as { rawData: unknown; proof: unknown };
     assert.deepEqual([response.status, rawData, proof], [200, { a: 1 }, { by: 'old' }]);

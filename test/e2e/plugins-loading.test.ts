@@ -1,11 +1,11 @@
 /** Plugins are files that the config names, and a bad one stops the start. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { loadObject } from '../support/config.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { notes, pluginFile, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startTestService } from '../support/service.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
@@ -18,10 +18,7 @@ const apis = (url: string) => [
   { name: 'x', url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/raw', parameters: [{ name: 'q' }] }] },
 ];
 
-describe('plugins are files that settings.plugins names (startup step 5; decisions, Plugins: "Shape")', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
+describe('plugins are files that settings.plugins names (startup step 5; decisions, Plugins: "Shape")', async () => {
   const files = {
     'object.mjs': pluginFile('object', `onHttpRequest({ parameters }) { note('ran', 'object'); }`),
     'factory.js': `${pluginTools}
@@ -73,24 +70,23 @@ describe('plugins are files that settings.plugins names (startup step 5; decisio
       });`,
   };
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/raw', { a: 1 });
-    const plugins = [
-      { source: './object.mjs' },
-      { source: './factory.js', config: { name: 'made' } },
-      { source: './later.mjs', config: { nested: [{ key: 'value' }], from: `\${GREETING}, world` } },
-      { source: './typed.mts', config: { deny: ['bad', `\${DENIED}`] } },
-      { source: './parsed.ts', config: { level: 21 } },
-      { source: './full.mjs' },
-      { source: './by-name.ts' },
-      { source: './plain.mjs' },
-    ];
-    service = await startTestService(
-      { settings: { plugins }, apis: apis(upstream.url) },
-      { files, env: { GREETING: 'hello', DENIED: 'worse' } },
-    );
-  });
+  const upstream = await startUpstream();
+  upstream.json('/raw', { a: 1 });
+  const plugins = [
+    { source: './object.mjs' },
+    { source: './factory.js', config: { name: 'made' } },
+    { source: './later.mjs', config: { nested: [{ key: 'value' }], from: `\${GREETING}, world` } },
+    { source: './typed.mts', config: { deny: ['bad', `\${DENIED}`] } },
+    { source: './parsed.ts', config: { level: 21 } },
+    { source: './full.mjs' },
+    { source: './by-name.ts' },
+    { source: './plain.mjs' },
+  ];
+  const service = await startTestService(
+    { settings: { plugins }, apis: apis(upstream.url) },
+    { files, env: { GREETING: 'hello', DENIED: 'worse' } },
+  );
+
   after(async () => {
     await service.stop();
     assert.deepEqual(notes.of('full'), ['start', 'stop true']);

@@ -4,16 +4,15 @@ import { afterEach, describe, it, type TestContext, test } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { notes, pluginFile, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 type Sources = Readonly<Record<string, string>>;
 
 /** A service whose endpoints `price` (encoded) and `raw` answer 7, with plugins by name. */
 async function startWith(t: TestContext, sources: Sources, isolate: boolean, upstream = {}) {
-  const api = await startUpstream(upstream);
+  const api = await upstreamFor(t, upstream);
   for (const path of ['/raw', '/kept']) api.json(path, { price: 7 });
   if (!('/price' in upstream)) api.json('/price', { price: 7 });
   const more = Object.fromEntries(Object.keys(sources).map((name) => [name, { isolate, timeout: 5000 }]));
@@ -24,8 +23,7 @@ async function startWith(t: TestContext, sources: Sources, isolate: boolean, ups
     raw: {},
     kept: { cache: { maxAge: 60_000 } },
   };
-  const service = await startTestService(oneApi(api.url, endpoints, { settings: { plugins } }), { files });
-  t.after(() => stopAll(service, api));
+  const service = await serviceFor(t, oneApi(api.url, endpoints, { settings: { plugins } }), { files });
   return service;
 }
 

@@ -1,46 +1,42 @@
 /** What a hook returns takes effect as documented, and anything else drops the request. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const DROPPED = [403, { error: 'Request dropped by plugin "puppet"' }];
 const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
 type Mutation = (typeof MUTATIONS)[number];
 
-let upstream: Upstream;
-let service: RunningService;
+const upstream = await startUpstream();
+upstream.json('/price', { price: 7 });
+// Checking some of the results takes long where others have the processor.
+const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
+const parameters = [
+  { name: 'q', in: 'query', required: true },
+  { name: 'note', in: 'body' },
+];
+const service = await startTestService(
+  {
+    settings: { plugins },
+    apis: [
+      {
+        name: 'x',
+        url: upstream.url,
+        auth: { type: 'apiKey', keys: ['k'] },
+        endpoints: [
+          { name: 'encoded', path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
+          { name: 'raw', path: '/price', parameters: [] },
+        ],
+      },
+    ],
+  },
+  { files },
+);
 
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  // Checking some of the results takes long where others have the processor.
-  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
-  const parameters = [
-    { name: 'q', in: 'query', required: true },
-    { name: 'note', in: 'body' },
-  ];
-  service = await startTestService(
-    {
-      settings: { plugins },
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          auth: { type: 'apiKey', keys: ['k'] },
-          endpoints: [
-            { name: 'encoded', path: '/price', parameters, encoding: { type: 'uint256', path: '$.price' } },
-            { name: 'raw', path: '/price', parameters: [] },
-          ],
-        },
-      ],
-    },
-    { files },
-  );
-});
 tidy(() => ({ service, upstream }));
 
 const encoded = (parameters: unknown = { q: 'a' }) => service.post('x/encoded', parameters, { 'X-Api-Key': 'k' });

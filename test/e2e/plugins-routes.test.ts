@@ -1,13 +1,13 @@
 /** Plugins serve routes, and one that cannot be served stops the start. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { RegistrationError } from '../../kernel/registry.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const everything = `
 const text = (word) => ({ status: 200, headers: { 'Content-Type': 'text/plain' }, body: word });
@@ -39,19 +39,14 @@ export default {
 };
 `;
 
-describe('routes of plugins', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('routes of plugins', async () => {
   const get = (path: string, init: RequestInit = {}) => fetch(service.url + path, init);
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-    const { files, plugins } = pluginFiles({ everything, framing });
-    const endpoints = { price: {}, later: { path: '/price', mode: 'async', parameters: [{ name: 'a' }] } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
+  const { files, plugins } = pluginFiles({ everything, framing });
+  const endpoints = { price: {}, later: { path: '/price', mode: 'async', parameters: [{ name: 'a' }] } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   it('one for any path serves what nobody else does', async () => {
     assert.deepEqual(await (await get('/health')).json(), { status: 'ok', node: TEST_ADDRESS });

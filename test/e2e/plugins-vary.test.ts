@@ -4,8 +4,8 @@ import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 /** Hands a header of the client on, which no parameter says. */
 const LANGUAGES = `export default { name: 'languages', setup: () => ({
@@ -16,17 +16,15 @@ const LANGUAGES = `export default { name: 'languages', setup: () => ({
 const SIZES = `export default { name: 'sizes', setup: () => ({ vary: ({ headers }) => headers['x-size'] }) };`;
 
 it('what a plugin varies by is part of every key: in the cache, and among those who ask at the same time', async (t) => {
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(t, {
     '/e': (_, response, { headers }) =>
       void response
         .setHeader('Content-Type', 'application/json')
         .end(JSON.stringify({ language: headers['accept-language'] })),
   });
-  t.after(() => upstream.close());
   const { files, plugins } = pluginFiles({ languages: LANGUAGES, sizes: SIZES });
   const endpoints = { e: { cache: { maxAge: 60_000 } } };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
   const ask = async (language: string, size: string) => {
     const response = await service.post('api/e', {}, { 'X-Language': language, 'X-Size': size });
     assert.equal(response.status, 200);
@@ -45,8 +43,7 @@ it('what a plugin varies by is part of every key: in the cache, and among those 
 it('a variation that fails refuses the request, and names the plugin', async (t) => {
   const failing = `export default { name: 'failing', setup: () => ({ vary: () => 7 }) };`;
   const { files, plugins } = pluginFiles({ failing });
-  const service = await startTestService(oneApi('http://a.invalid', { e: {} }, { settings: { plugins } }), { files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi('http://a.invalid', { e: {} }, { settings: { plugins } }), { files });
   await assertRefused(await service.post('api/e'), 500, 'Internal server error');
   const said = service.logs.map(({ fields }) => String(fields.reason)).find((reason) => reason.includes('"failing"'));
   assert.match(said ?? '', /: a variation must be a text$/m);

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 describe('what an inner function of a plugin returns wrongly is a 500, and the log names the member', () => {
   const shape = (why: string) => `returned something of the wrong shape: ${why}`;
@@ -23,8 +23,7 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
 
   for (const [hook, returned, why] of cases) {
     it(`${hook}: ${why}`, async (t) => {
-      const upstream = await startUpstream();
-      t.after(() => upstream.close());
+      const upstream = await upstreamFor(t);
       upstream.json('/e', { a: 1 });
       const isTable = hook === 'authenticate' || hook === 'present';
       const made = isTable ? returned : `() => (${returned})`;
@@ -36,10 +35,9 @@ describe('what an inner function of a plugin returns wrongly is a 500, and the l
         ...(hook === 'present' && { mode: 'mine' }),
         ...(hook === 'encode' && { encoding: { type: 'int256', path: '$.a' } }),
       };
-      const service = await startTestService(oneApi(upstream.url, { e: endpoint }, { settings: { plugins } }), {
+      const service = await serviceFor(t, oneApi(upstream.url, { e: endpoint }, { settings: { plugins } }), {
         files,
       });
-      t.after(() => service.stop());
       await assertRefused(await service.post('api/e'), 500, 'Internal server error');
       const line = service.logs.find(({ fields }) => fields.reason !== undefined);
       assert.equal(String(line?.fields.reason).split('\n')[0], `plugin "odd": Error: ${why}`);

@@ -1,10 +1,11 @@
 /** Responses say which limit applies, and what is left of it. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { describeServers, RedisServer } from '../state/redis-server.ts';
 import { errorsOf } from '../support/config.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);
 const ADA_NEW = 'b'.repeat(32);
@@ -13,14 +14,10 @@ const HOUR = 60 * MINUTE;
 /** Nobody is limited by address, and no header tells of it. */
 const OPEN = { rateLimit: { trustForwardedFor: true } };
 
-describe('limits and what responses say of them', () => {
-  let upstream: Upstream;
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', { price: 1 });
-    upstream.json('/failing', {}, 500);
-  });
-  after(() => upstream.close());
+describe('limits and what responses say of them', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { price: 1 });
+  upstream.json('/failing', {}, 500);
 
   const configOf = (rateLimit: object | undefined, { server = OPEN, settings = {} }: Config = {}) => ({
     server,
@@ -55,8 +52,7 @@ describe('limits and what responses say of them', () => {
   }
 
   async function start(t: TestContext, ...config: Parameters<typeof configOf>): Promise<RunningService> {
-    const service = await startTestService(configOf(...config));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(...config));
     return service;
   }
 

@@ -5,7 +5,7 @@ import { assertRefused, assertRouteHeaders, endpointUrl, eventually, JSON_HEADER
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;
 const spy = pluginFile(
@@ -13,14 +13,12 @@ const spy = pluginFile(
   `onHttpRequest({ ip }) { note('ip', ip); }, onError({ status }) { note('error', status); }`,
 );
 
-describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many Requests)', () => {
-  let upstream: Upstream;
+describe('rate limit (limits: "token bucket per client IP"; error 429 Too Many Requests)', async () => {
   const services: RunningService[] = [];
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-  });
+  const upstream = await startUpstream();
+  upstream.json('/p', 1);
+
   after(async () => {
     for (const service of services) await service.stop();
     await upstream.close();

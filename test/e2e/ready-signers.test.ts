@@ -7,10 +7,9 @@ import { getBytes, keccak256, Wallet } from 'ethers';
 import pkcs11 from 'pkcs11js';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { createSoftHsm } from '../support/softhsm.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 /** x and y, as web3signer names keys. */
@@ -27,8 +26,7 @@ type MakeVault<V extends Vault = Vault> = (t: TestContext) => Promise<V>;
 
 /** A signer behind HTTP, away while its server answers with 503. */
 async function httpVault(t: TestContext, handlers: Record<string, Handler>, config: (url: string) => object) {
-  const server = await startUpstream(handlers);
-  t.after(() => server.close());
+  const server = await upstreamFor(t, handlers);
   const setAll = (handler?: Handler) => {
     for (const [path, own] of Object.entries(handlers)) server.on(path, handler ?? own);
   };
@@ -126,12 +124,11 @@ const READY = '200 {"status":"ready"}';
 
 describe('GET /ready while a signer outside the process fails', () => {
   async function start(t: TestContext, signer: object, endpoints: Record<string, object> = { e: {} }) {
-    const upstream: Upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
+    const upstream: Upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
     const blocks = Object.entries(endpoints).map(([name, more]) => ({ name, path: `/${name}`, ...more }));
     const apis = [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: blocks }];
     const config = { settings: { signer, metrics: { port: 0 } }, apis };
-    const service = await startTestService(config);
-    t.after(() => stopAll(service, upstream));
+    const service = await serviceFor(t, config);
     return { service, config };
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 const URL = 'https://api.example.com';
 const config = (endpoint: object, api: Readonly<Record<string, unknown>> = {}) =>
@@ -54,8 +54,7 @@ describe('the key `receipt`', () => {
   });
 
   it('is not warned of, nor recommended, by a start', async (t) => {
-    const service = await startTestService(config({ parameters: [{ name: 'q' }] }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config({ parameters: [{ name: 'q' }] }));
     assert.deepEqual(
       service.logs.filter(({ level, message }) => level !== 'info' || /receipt/.test(message)),
       [],

@@ -1,6 +1,6 @@
 /** The example contract accepts the answers to one request only. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import {
   type BaseContract,
   ContractFactory,
@@ -15,12 +15,12 @@ import {
 } from 'ethers';
 import { requestHashOf } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, answerBy, verifyReceipt } from '../support/receipts.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { compile } from '../support/solidity.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 const BTC = { symbol: 'BTCUSD' };
@@ -66,31 +66,23 @@ async function revertOf(call: Promise<unknown>): Promise<string> {
   return error.data ?? '0x';
 }
 
-describe('the example consumer of one request, and answers of a running service', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let service: RunningService;
-  let deliverer: JsonRpcSigner;
-  let verifier: BaseContract;
+describe('the example consumer of one request, and answers of a running service', async () => {
   let consumer: BaseContract;
-  let endpointId: string;
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res) => {
-      const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? '';
-      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price: PRICES[symbol] }));
-    });
-    const encoding = { type: 'int256', path: '$.price' };
-    const parameters = [{ name: 'symbol', required: true }];
-    const endpoints = { price: { encoding, parameters }, twin: { encoding, parameters } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { api: { receipt: true } }));
-    endpointId = service.ids['api/price'] ?? '';
-    chain = await startChain();
-    deliverer = await chain.provider.getSigner(1);
-    verifier = await deploy('SignedDataVerifier', deliverer);
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (req, res) => {
+    const symbol = new URL(req.url ?? '', 'http://x').searchParams.get('symbol') ?? '';
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ price: PRICES[symbol] }));
   });
-  after(() => stopAll(chain, service, upstream));
+  const encoding = { type: 'int256', path: '$.price' };
+  const parameters = [{ name: 'symbol', required: true }];
+  const endpoints = { price: { encoding, parameters }, twin: { encoding, parameters } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { receipt: true } }));
+  const endpointId = service.ids['api/price'] ?? '';
+  const chain = await chainFor(suite);
+  const deliverer = await chain.provider.getSigner(1);
+  const verifier = await deploy('SignedDataVerifier', deliverer);
+
   beforeEach(async () => {
     const pinned = [verifier, TEST_ADDRESS, endpointId, requestHashOf(BTC)];
     consumer = await deploy('PinnedPriceConsumer', deliverer, ...pinned);

@@ -1,16 +1,16 @@
 /** A receipt tells what was asked, and is signed with the answer. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, endpointUrl, postText } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { type AnswerWithReceipt, type Asked, requestHash, verifyReceipt } from '../support/receipts.ts';
 import { honest } from '../support/reclaim.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const NEXT_KEY = `0x${'22'.repeat(32)}`;
 const next = new Wallet(NEXT_KEY);
@@ -51,25 +51,20 @@ const endpoints = {
   without: { encoding, parameters: symbol, receipt: false },
 };
 
-describe('receipts: an answer tells what was asked', () => {
-  let upstream: Upstream;
-  let gateway: Upstream;
-  let service: RunningService;
+describe('receipts: an answer tells what was asked', async () => {
   let asked = 0;
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res, recorded) => faults.json({ n: ++asked, v: 'ü' })(req, res, recorded));
-    upstream.on('/empty', faults.empty(204));
-    gateway = await startUpstream({ '*': honest });
-    const settings = {
-      proof: { type: 'reclaim', gatewayUrl: `${gateway.url}/` },
-      signer: { type: 'environment', next: { type: 'environment' } },
-    };
-    const config = oneApi(upstream.url, endpoints, { settings, api: { receipt: true } });
-    service = await startTestService(config, { env: { SERVICE_NEXT_PRIVATE_KEY: NEXT_KEY } });
-  });
-  after(() => stopAll(service, upstream, gateway));
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (req, res, recorded) => faults.json({ n: ++asked, v: 'ü' })(req, res, recorded));
+  upstream.on('/empty', faults.empty(204));
+  const gateway = await upstreamFor(suite, { '*': honest });
+  const settings = {
+    proof: { type: 'reclaim', gatewayUrl: `${gateway.url}/` },
+    signer: { type: 'environment', next: { type: 'environment' } },
+  };
+  const config = oneApi(upstream.url, endpoints, { settings, api: { receipt: true } });
+  const service = await serviceFor(suite, config, { env: { SERVICE_NEXT_PRIVATE_KEY: NEXT_KEY } });
+
   beforeEach(() => {
     upstream.requests.length = 0;
   });

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
+import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const HOUR = 3_600_000;
@@ -26,7 +27,6 @@ const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.m
 type Block = Readonly<Record<string, unknown>>;
 type Config = Parameters<typeof startTestService>[0];
 
-let upstream: Upstream;
 /** Answers that the upstream owes. */
 const held: ServerResponse[] = [];
 const arrived = (count: number) => eventually(() => held.length === count || undefined, `${count} upstream calls`);
@@ -34,10 +34,8 @@ const release = () => {
   for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
 };
 
-before(async () => {
-  upstream = await startUpstream({ '/held': (_req, res) => void held.push(res) });
-});
-after(() => upstream.close());
+const upstream = await upstreamFor(suite, { '/held': (_req, res) => void held.push(res) });
+
 beforeEach(() => {
   let price = 0;
   upstream.on('/price', (_req, res) => {
@@ -48,8 +46,7 @@ beforeEach(() => {
 const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner };
 
 async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
-  const service = await startTestService(config, { env, files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config, { env, files });
   return service;
 }
 

@@ -1,13 +1,12 @@
 /** Payments outlive a reload: none is redeemed twice. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
-import { type Chain, startChain } from '../support/chain.ts';
+import { describe, it, type TestContext } from 'node:test';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../support/x402.ts';
 
@@ -15,18 +14,11 @@ const PRICE = 1_000_000n;
 const HOUR = 3_600_000;
 const USED = 'Payment already used';
 
-describe('payments outlive a reload: none is redeemed twice', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let alice: HDNodeWallet;
-
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-    upstream = await startUpstream();
-    upstream.json('/p', { price: 7 });
-  });
-  after(() => stopAll(upstream, chain));
+describe('payments outlive a reload: none is redeemed twice', async () => {
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { price: 7 });
 
   type Block = Readonly<Record<string, unknown>>;
   const encoding = { type: 'uint256', path: '$.price' };
@@ -41,8 +33,7 @@ describe('payments outlive a reload: none is redeemed twice', () => {
   const free = (more: Block = {}) => config({ type: 'free' }, more);
 
   async function start(t: TestContext, first: Parameters<typeof startTestService>[0]) {
-    const service = await startTestService(first);
-    t.after(() => service.stop());
+    const service = await serviceFor(t, first);
     return service;
   }
   const send = async (service: RunningService, txHash: string) => {

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginTools } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
 import { idOf, postTo, reload, rewrite } from '../support/reload.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const IN_FORCE = 'error the config was not reloaded: the one before stays in force';
@@ -38,7 +39,6 @@ const withTag = (tag: string, more: object = {}) => ({
 });
 const WARNING = 'warn tagged: onAfterApiCall';
 
-let upstream: Upstream;
 /** Answers that the upstream owes. */
 const held: ServerResponse[] = [];
 const arrived = (count: number) => eventually(() => held.length === count || undefined, `${count} upstream calls`);
@@ -46,18 +46,15 @@ const release = () => {
   for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
 };
 
-before(async () => {
-  upstream = await startUpstream({ '/held': (_req, res) => void held.push(res) });
-  upstream.json('/a', { from: 'a' });
-  upstream.json('/b', { from: 'b' });
-  upstream.json('/c', { from: 'c' });
-});
-after(() => upstream.close());
+const upstream = await upstreamFor(suite, { '/held': (_req, res) => void held.push(res) });
+upstream.json('/a', { from: 'a' });
+upstream.json('/b', { from: 'b' });
+upstream.json('/c', { from: 'c' });
+
 beforeEach(() => notes.clear());
 
 async function start(t: TestContext, config: Parameters<typeof startTestService>[0], files = {}) {
-  const service = await startTestService(config, { files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config, { files });
   return service;
 }
 

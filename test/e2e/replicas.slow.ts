@@ -8,8 +8,8 @@ import { describeServers, eventually, RedisServer } from '../state/redis-server.
 import { finished, submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';

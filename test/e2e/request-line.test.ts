@@ -1,58 +1,54 @@
 /** The line of a request has documented fields, and nothing that a client has sent. */
 import assert from 'node:assert/strict';
-import { before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';
 import { eventually } from '../support/http.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream } from '../support/upstream.ts';
 
 const JSON_LOG = { env: { LOG_FORMAT: 'json' } };
 const CLIENT_KEY = 'partner-key-0001';
 const HOUR = 3_600_000;
 const CHARS_OF_DETAIL = 300;
 
-let upstream: Upstream;
-let service: RunningService;
+const upstream = await startUpstream();
+upstream.json('/price', { price: 7 });
+upstream.on('/hang', faults.hang());
+upstream.on('/down', (_, response) => void response.writeHead(500).end());
+const encoding = { type: 'uint256', path: '$.price' };
+const named = { type: 'apiKey', keys: [{ key: CLIENT_KEY, name: 'partner', rateLimit: { max: 1, window: HOUR } }] };
+const service = await startTestService(
+  {
+    server: { rateLimit: { max: 1000, trustForwardedFor: 1 } },
+    apis: [
+      {
+        name: 'a',
+        url: upstream.url,
+        auth: { type: 'free' },
+        endpoints: [
+          { name: 'kept', path: '/price', encoding, cache: { maxAge: HOUR } },
+          { name: 'raw', path: '/price?raw' },
+          { name: 'mine', path: '/price?mine', auth: named },
+          { name: 'down', path: '/down' },
+          { name: 'shape', path: '/price?shape', encoding: { type: 'uint256', path: '$.none' } },
+          { name: 'later', path: '/price?later', mode: 'async' },
+        ],
+      },
+      {
+        name: 'b',
+        url: upstream.url,
+        timeout: 100,
+        auth: { type: 'free' },
+        endpoints: [{ name: 'hangs', path: '/hang' }],
+      },
+    ],
+  },
+  JSON_LOG,
+);
 
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  upstream.on('/hang', faults.hang());
-  upstream.on('/down', (_, response) => void response.writeHead(500).end());
-  const encoding = { type: 'uint256', path: '$.price' };
-  const named = { type: 'apiKey', keys: [{ key: CLIENT_KEY, name: 'partner', rateLimit: { max: 1, window: HOUR } }] };
-  service = await startTestService(
-    {
-      server: { rateLimit: { max: 1000, trustForwardedFor: 1 } },
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          auth: { type: 'free' },
-          endpoints: [
-            { name: 'kept', path: '/price', encoding, cache: { maxAge: HOUR } },
-            { name: 'raw', path: '/price?raw' },
-            { name: 'mine', path: '/price?mine', auth: named },
-            { name: 'down', path: '/down' },
-            { name: 'shape', path: '/price?shape', encoding: { type: 'uint256', path: '$.none' } },
-            { name: 'later', path: '/price?later', mode: 'async' },
-          ],
-        },
-        {
-          name: 'b',
-          url: upstream.url,
-          timeout: 100,
-          auth: { type: 'free' },
-          endpoints: [{ name: 'hangs', path: '/hang' }],
-        },
-      ],
-    },
-    JSON_LOG,
-  );
-});
 tidy(() => ({ service, upstream }));
 
 const lineOf = (of: RunningService, response: Response) => {
@@ -126,10 +122,47 @@ describe('the line of a request as JSON', () => {
     });
   });
 
+  const secret = 'patient-4711';
+  const chosen = { _type: 'int256', _path: '$.price', _times: '1' };
+  /** Of an endpoint, what a client sends, what it is told, and what the line says. */
+  const told = [
+    [
+      'chosen',
+      { ...chosen, _path: `$.${secret}` },
+      `No value found at path: $.${secret}`,
+      'the path that the client has chosen finds nothing',
+    ],
+    [
+      'chosen',
+      { ...chosen, _path: `$.${secret}[` },
+      'Invalid `_path` request parameter',
+      'expected a name, an index or "*" at character 16',
+    ],
+    [
+      'chosen',
+      { ...chosen, _type: secret },
+      'Invalid `_type` request parameter',
+      'a member is no type that clients may choose',
+    ],
+    [
+      'chosen',
+      { ...chosen, _times: secret },
+      'Invalid `_times` request parameter',
+      'times is not a decimal number such as 100, 0.5 or 1e18',
+    ],
+    ['strict', { [secret]: 1 }, `Unknown parameter: ${secret}`, 'a parameter that the endpoint does not take'],
+    [
+      'body',
+      { who: { [secret]: 1 } },
+      `Invalid parameter: who (/${secret} must be string)`,
+      'parameter "who" does not fit its schema',
+    ],
+  ] as const;
+
   it('quotes nothing that a client has sent, though the client is told', async (t) => {
-    const secret = 'patient-4711';
     const schema = { type: 'object', additionalProperties: { type: 'string' } };
-    const own = await startTestService(
+    const own = await serviceFor(
+      t,
       {
         apis: [
           {
@@ -149,41 +182,7 @@ describe('the line of a request as JSON', () => {
       },
       JSON_LOG,
     );
-    t.after(() => own.stop());
-    const chosen = { _type: 'int256', _path: '$.price', _times: '1' };
-    for (const [name, parameters, error, detail] of [
-      [
-        'chosen',
-        { ...chosen, _path: `$.${secret}` },
-        `No value found at path: $.${secret}`,
-        'the path that the client has chosen finds nothing',
-      ],
-      [
-        'chosen',
-        { ...chosen, _path: `$.${secret}[` },
-        'Invalid `_path` request parameter',
-        'expected a name, an index or "*" at character 16',
-      ],
-      [
-        'chosen',
-        { ...chosen, _type: secret },
-        'Invalid `_type` request parameter',
-        'a member is no type that clients may choose',
-      ],
-      [
-        'chosen',
-        { ...chosen, _times: secret },
-        'Invalid `_times` request parameter',
-        'times is not a decimal number such as 100, 0.5 or 1e18',
-      ],
-      ['strict', { [secret]: 1 }, `Unknown parameter: ${secret}`, 'a parameter that the endpoint does not take'],
-      [
-        'body',
-        { who: { [secret]: 1 } },
-        `Invalid parameter: who (/${secret} must be string)`,
-        'parameter "who" does not fit its schema',
-      ],
-    ] as const) {
+    for (const [name, parameters, error, detail] of told) {
       const response = await own.post(`a/${name}`, parameters);
       assert.deepEqual(await response.json(), { error });
       assert.equal((await fieldsOf(response, own)).detail, detail);
@@ -267,14 +266,14 @@ export default definePlugin({ name: 'tier', setup: () => ({ hooks: { admit(excha
   if (exchange.headers['x-long'] !== undefined) throw new Refusal(403, 'No', { reason: 'y'.repeat(301) });
 } } }) });`,
     };
-    const own = await startTestService(
+    const own = await serviceFor(
+      t,
       {
         settings: { plugins: [{ source: './tier.mjs', timeout: 1000 }] },
         apis: [{ name: 'a', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'raw', path: '/price' }] }],
       },
       { files, ...JSON_LOG },
     );
-    t.after(() => own.stop());
     const { tier, status } = await fieldsOf(await own.post('a/raw'), own);
     assert.deepEqual([tier, status], ['gold', 200]);
     const { detail } = await fieldsOf(await own.post('a/raw', {}, { 'X-Long': '1' }), own);
@@ -284,7 +283,7 @@ export default definePlugin({ name: 'tier', setup: () => ({ hooks: { admit(excha
 
 describe('the line of a request as text', () => {
   const start = async (t: TestContext, settings: object = {}, rateLimit = 1000) => {
-    const running = await startTestService({
+    const running = await serviceFor(t, {
       server: { rateLimit: { max: rateLimit, window: HOUR } },
       settings,
       apis: [
@@ -296,7 +295,6 @@ describe('the line of a request as text', () => {
         },
       ],
     });
-    t.after(() => running.stop());
     return running;
   };
   const textLine = async (of: RunningService, response: Response) => {
@@ -345,8 +343,7 @@ describe('settings.log.slow', () => {
   const slowLines = (of: RunningService) => of.logs.filter(({ message }) => message === 'slow request');
 
   it('warns of requests that took longer, with where the time went; a reload changes it', async (t) => {
-    const of = await startTestService(config('20ms'), { files });
-    t.after(() => of.stop());
+    const of = await serviceFor(t, config('20ms'), { files });
     const requestId = (await of.post('a/raw')).headers.get('x-request-id');
     const [line, ...others] = await eventually(
       () => (slowLines(of).length > 0 ? slowLines(of) : undefined),

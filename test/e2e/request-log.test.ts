@@ -1,11 +1,11 @@
 /** The log of a request tells which plugin was slow, dropped it or failed. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { NATIVE, RECIPIENT } from '../support/x402.ts';
 
 /** Milliseconds, with room for a busy machine. */
@@ -19,27 +19,23 @@ function block(ms: number): void {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-let upstream: Upstream;
-let service: RunningService;
+const upstream = await startUpstream();
+upstream.json('/price', { price: 7 });
+const { files, plugins } = pluginFiles(
+  { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
+  { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
+);
+const encoding = { type: 'uint256', path: '$.price' };
+const service = await startTestService(
+  {
+    settings: { plugins },
+    apis: [
+      { name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'p', path: '/price', encoding }] },
+    ],
+  },
+  { files },
+);
 
-before(async () => {
-  upstream = await startUpstream();
-  upstream.json('/price', { price: 7 });
-  const { files, plugins } = pluginFiles(
-    { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
-    { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
-  );
-  const encoding = { type: 'uint256', path: '$.price' };
-  service = await startTestService(
-    {
-      settings: { plugins },
-      apis: [
-        { name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints: [{ name: 'p', path: '/price', encoding }] },
-      ],
-    },
-    { files },
-  );
-});
 tidy(() => ({ service, upstream }));
 
 /** Lines about plugins, of one request, once its own line is out. */
@@ -164,10 +160,9 @@ describe('a plugin whose hook is dropped', () => {
 it('a stage that refuses is no failure of its plugin: the challenge of x402, a wrong proof', async (t) => {
   const terms = { network: 1, rpc: 'http://127.0.0.1:9', token: NATIVE, amount: '1', recipient: RECIPIENT };
   const auth = { type: 'x402', ...terms };
-  const paid = await startTestService({
+  const paid = await serviceFor(t, {
     apis: [{ name: 'x', url: upstream.url, auth, endpoints: [{ name: 'p', path: '/price' }] }],
   });
-  t.after(() => paid.stop());
   assert.equal((await paid.post('x/p')).status, 402);
   assert.equal((await paid.post('x/p', {}, { 'X-Payment-Proof': 'rubbish' })).status, 401);
   const ended = () => paid.logs.filter(({ message }) => / 40[12] [\d.]+ms$/.test(message)).length === 2 || undefined;
@@ -210,11 +205,7 @@ describe('LOG_LEVEL=debug', () => {
       ],
     };
     const { files, plugins } = pluginFiles({ one: puppetFile('one') });
-    const tracing = await startTestService(
-      { ...config, settings: { plugins } },
-      { files, env: { LOG_LEVEL: 'debug' } },
-    );
-    t.after(() => tracing.stop());
+    const tracing = await serviceFor(t, { ...config, settings: { plugins } }, { files, env: { LOG_LEVEL: 'debug' } });
     const timelineOf = async (response: Response) => {
       const requestId = response.headers.get('x-request-id');
       const lines = () => tracing.logs.filter(({ fields }) => fields.requestId === requestId);

@@ -1,12 +1,13 @@
 /** The handler of a route gets the request as it was sent, within bounds. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { RegistrationError } from '../../kernel/registry.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 
 /** The eight bytes that every PNG file begins with: no UTF-8, no text. */
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -33,8 +34,7 @@ export default {
   }),
 };`;
 
-describe('what the handler of a route gets', () => {
-  let service: RunningService;
+describe('what the handler of a route gets', async () => {
   const get = (path: string) => fetch(service.url + path);
   const post = (path: string, body: string | Uint8Array<ArrayBuffer>) =>
     fetch(service.url + path, { method: 'POST', body });
@@ -42,11 +42,10 @@ describe('what the handler of a route gets', () => {
   /** Of the last refusal that was the plugin's fault. */
   const reason = () => String(service.logs.findLast(({ level }) => level === 'warn')?.fields.reason).split('\n', 1)[0];
 
-  before(async () => {
-    const { files, plugins } = pluginFiles({ routes }, { routes: { timeout: 500 } });
-    service = await startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), { files });
+  const { files, plugins } = pluginFiles({ routes }, { routes: { timeout: 500 } });
+  const service = await serviceFor(suite, oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), {
+    files,
   });
-  after(() => service.stop());
 
   it('the body exactly as it was sent, whatever it is', async () => {
     assert.deepEqual(await read(await post('/bytes', Uint8Array.from(PNG))), [true, ...PNG]);

@@ -1,11 +1,11 @@
 /** Plugins ask endpoints of their own service by `services.ask`, and never without end. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** `GET /ask/<what>` asks with one of these, and tells what came of it. */
 const asker = `${pluginTools}
@@ -31,21 +31,16 @@ export default {
   }),
 };`;
 
-describe('services.ask', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('services.ask', async () => {
   const ask = async (endpoint: string, what: string) => {
     const response = await fetch(`${service.url}/ask/${endpoint}/${what}`, { headers: { 'X-Mine': 'yes' } });
     return JSON.parse(await response.text());
   };
 
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json(7) });
-    const { files, plugins } = pluginFiles({ asker });
-    const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '*': faults.json(7) });
+  const { files, plugins } = pluginFiles({ asker });
+  const endpoints = { sync: { cache: { maxAge: 60_000 } }, stream: { mode: 'stream' } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   for (const [what, message] of Object.entries({
     nothing: 'parameters: "parameters" is no object',
@@ -178,8 +173,7 @@ export default {
     });
     const endpoint = { mode: 'stream', auth: { type: 'apiKey', keys: ['right'] } };
     const config = oneApi(upstream.url, { e: endpoint }, { settings: { plugins: files.plugins } });
-    const told = await startTestService(config, { files: files.files });
-    t.after(() => told.stop());
+    const told = await serviceFor(t, config, { files: files.files });
     const headers = { 'X-Mine': 'yes', 'X-Gone': 'yes', 'X-Kept': 'yes' };
     const asked = await fetch(`${told.url}/tell/otherwise`, { headers });
     assert.deepEqual([asked.status, JSON.parse(await asked.text()).rawData], [200, 7]);
@@ -206,8 +200,7 @@ export default {
 };`,
     });
     const more = { settings: { plugins: files.plugins }, server: { rateLimit: { max: 2, window: 600_000 } } };
-    const door = await startTestService(oneApi(upstream.url, { e: {} }, more), { files: files.files });
-    t.after(() => door.stop());
+    const door = await serviceFor(t, oneApi(upstream.url, { e: {} }, more), { files: files.files });
     const statuses: number[] = [];
     for (const what of ['open', 'ask', 'open', 'admit', 'admit', 'open'])
       statuses.push((await fetch(`${door.url}/door/${what}`)).status);

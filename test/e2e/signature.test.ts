@@ -5,27 +5,26 @@ import canonicalize from 'canonicalize';
 import { getBytes, keccak256, recoverAddress, solidityPackedKeccak256, toUtf8Bytes, verifyMessage } from 'ethers';
 import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-describe('signed answers (specification: Signed response, Signature)', () => {
+describe('signed answers (specification: Signed response, Signature)', async () => {
   let upstream: Upstream;
-  let service: RunningService;
   let answer = '{"v":1}';
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
-    upstream.on('/empty', faults.empty(204));
-    service = await startTestService(
-      oneApi(upstream.url, { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} }),
-    );
-  });
-  after(() => stopAll(service, upstream));
+  upstream = await startUpstream();
+  upstream.on('*', (req, res, recorded) => faults.text(answer)(req, res, recorded));
+  upstream.on('/empty', faults.empty(204));
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, { encoded: { encoding: { type: 'string', path: '$.v' } }, raw: {}, empty: {} }),
+  );
+
+  after(() => stopAll(upstream));
 
   const bodyOf = async (endpoint: string, text: string) => {
     answer = text;

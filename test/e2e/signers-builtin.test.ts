@@ -1,25 +1,20 @@
 /** Signers outside the process sign answers with a real node and a real token. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
-import { type Chain, startChain } from '../support/chain.ts';
+import { startChain } from '../support/chain.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { createSoftHsm, type SoftHsm } from '../support/softhsm.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { createSoftHsm } from '../support/softhsm.ts';
+import { startUpstream } from '../support/upstream.ts';
 
-describe('settings.signer with a real node and a real token', () => {
-  let chain: Chain;
-  let hsm: SoftHsm;
-  let addresses: Readonly<Record<string, string>>;
-  let upstream: Upstream;
-  before(async () => {
-    chain = await startChain();
-    hsm = createSoftHsm();
-    addresses = hsm.initToken('vault', [{ label: 'answers' }]);
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-  });
+describe('settings.signer with a real node and a real token', async () => {
+  const chain = await startChain();
+  const hsm = createSoftHsm();
+  const addresses = hsm.initToken('vault', [{ label: 'answers' }]);
+  const upstream = await startUpstream();
+  upstream.json('/price', { price: 7 });
+
   after(async () => {
     await chain.stop();
     await upstream.close();

@@ -4,9 +4,9 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { requestHash } from '../support/receipts.ts';
-import { startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, THIRD } from '../support/signer-plugin.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 /** A plugin that provides `sign` in place of the built-in one. @param result what it returns of `by`, a wallet, and `digest`. */
 function signing(result: string): string {
@@ -40,8 +40,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, () => {
       ],
     };
     const files = { 'own.mjs': signing(result) };
-    const service = await startTestService(config, { files, env: { SERVICE_PRIVATE_KEY: '' } });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files, env: { SERVICE_PRIVATE_KEY: '' } });
     const response = await service.post('prices/eth');
     const line = service.logs.find(({ fields }) => fields.stage === 'sign');
     return { status: response.status, body: JSON.parse(await response.text()), reason: line?.fields.reason };
@@ -148,8 +147,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, () => {
 });
 
 it('a key that a plugin keeps in the process is not taken at its word either', async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 7 });
   const near = `import { Wallet, hexlify } from ${JSON.stringify(import.meta.resolve('ethers'))};
     const [own, other] = [new Wallet(${JSON.stringify(SECOND.privateKey)}), new Wallet(${JSON.stringify(TEST_KEY)})];
@@ -163,8 +161,7 @@ it('a key that a plugin keeps in the process is not taken at its word either', a
     settings: { plugins: [{ source: './near.mjs' }], signer: { type: 'near' } },
     apis: [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }],
   };
-  const service = await startTestService(config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config, { files: { 'near.mjs': near }, env: { SERVICE_PRIVATE_KEY: '' } });
   const response = await service.post('prices/eth');
   assert.deepEqual([response.status, await response.json()], [502, { error: 'Signing failed' }]);
 });

@@ -7,7 +7,7 @@ import { Wallet } from 'ethers';
 import { stringify } from 'yaml';
 import { verifyResponse } from '../../verify/index.ts';
 import { eventually } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -50,8 +50,7 @@ describe('a reload that changes the signer', { concurrency: 4 }, () => {
       ],
     });
     const files = { 'signer.mjs': signerPlugin(name), 'rival.mjs': RIVAL };
-    const service = await startTestService(configOf(signer), { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, configOf(signer), { files });
     const change = async (
       next: object | undefined,
       env: Readonly<Record<string, string>> = {},

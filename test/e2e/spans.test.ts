@@ -1,12 +1,13 @@
 /** Spans of requests go to a collector, and cost no answer when it is away. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
 import { Interface } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type CollectedSpan, startCollector } from '../support/collector.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const OTHER = '0af7651916cd43dd8448eb211c80319c';
@@ -39,37 +40,31 @@ export default {
   }),
 };`;
 
-describe('spans of requests go to a collector', () => {
-  let collector: Collector;
-  let upstream: Upstream;
-  let service: RunningService;
+describe('spans of requests go to a collector', async () => {
   let traces = 0;
 
-  before(async () => {
-    collector = await startCollector();
-    const { url } = collector;
-    const more = {
-      OTEL_BSP_SCHEDULE_DELAY: '20',
-      OTEL_SERVICE_NAME: 'prices',
-      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%3Db',
-    };
-    Object.assign(process.env, {
-      OTEL_EXPORTER_OTLP_ENDPOINT: url,
-      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,team=data',
-      ...more,
-    });
-    upstream = await startUpstream({ '*': faults.json({ value: 7 }), '/failing': faults.serverError() });
-    service = await startTestService(
-      oneApi(upstream.url, endpoints, {
-        settings: { ccipRead: true, plugins: [{ source: './retry.mjs', timeout: 5000 }] },
-      }),
-      { files: { 'retry.mjs': RETRY } },
-    );
+  const collector = await startCollector();
+  const { url } = collector;
+  const more = {
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+    OTEL_SERVICE_NAME: 'prices',
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%3Db',
+  };
+  Object.assign(process.env, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,team=data',
+    ...more,
   });
-  after(async () => {
-    await service.stop();
-    await Promise.all([upstream.close(), collector.close()]);
-  });
+  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }), '/failing': faults.serverError() });
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, endpoints, {
+      settings: { ccipRead: true, plugins: [{ source: './retry.mjs', timeout: 5000 }] },
+    }),
+    { files: { 'retry.mjs': RETRY } },
+  );
+
+  after(() => stopAll(collector));
   beforeEach(() => {
     upstream.requests.length = 0;
   });

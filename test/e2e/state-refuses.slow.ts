@@ -5,9 +5,9 @@ import { describeServers, eventually, RedisServer } from '../state/redis-server.
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 

@@ -7,8 +7,8 @@ import { packageVersion } from '../../cli/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
 import { metricsUrl } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const KEYS = Array.from({ length: 12 }, (_, i) => ({ name: `client-${i}`, key: `${i}`.padStart(32, 'k') }));
@@ -30,8 +30,7 @@ describe('the status of a service', { concurrency: 4 }, () => {
   ) => oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 }, ...settings }, ...more });
 
   async function start(t: TestContext, config: object, files: Readonly<Record<string, string>> = {}) {
-    const service = await startTestService({ ...config }, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { ...config }, { files });
     return service;
   }
 
@@ -145,8 +144,7 @@ describe('the status of a service', { concurrency: 4 }, () => {
         await requireHelp();
         return { name: 'fragile', hooks: { onBeforeApiCall: requireHelp } };
       };`;
-    const helper = await startUpstream({ '/': faults.json({}) });
-    t.after(() => helper.close());
+    const helper = await upstreamFor(t, { '/': faults.json({}) });
     const plugins = [{ source: './p.mjs', isolate: true, timeout: 10_000, config: { url: helper.url } }];
     const service = await start(t, configOf({ plugins }), { 'p.mjs': source });
     await ask(service, 'plain', 200);

@@ -1,38 +1,33 @@
 /** Stream mode answers with one event, signed as in sync mode. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
-describe('stream mode (specification, SSE frame; Endpoints, stream)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/encoded', { price: '12.5', text: 'a' });
-    // Line ends within the data would end the event.
-    upstream.json('/raw', { text: 'one\ntwo\r\nthree\r\u2028data: {}\n\n', b: 1, a: [null] });
-    upstream.on('/empty', faults.empty(204));
-    upstream.on('/down', faults.serverError());
-    const mode = 'stream';
-    service = await startTestService(
-      oneApi(upstream.url, {
-        encoded: { mode, encoding: { type: 'int256', path: '$.price', times: '1e2' } },
-        raw: { mode, parameters: [{ name: 'q', required: true }] },
-        empty: { mode },
-        down: { mode },
-        none: { mode, path: '/encoded?n', encoding: { type: 'int256', path: '$.none' } },
-        keyed: { mode, path: '/encoded?k', auth: { type: 'apiKey', keys: ['k'] } },
-      }),
-    );
-  });
-  after(() => stopAll(service, upstream));
+describe('stream mode (specification, SSE frame; Endpoints, stream)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/encoded', { price: '12.5', text: 'a' });
+  // Line ends within the data would end the event.
+  upstream.json('/raw', { text: 'one\ntwo\r\nthree\r\u2028data: {}\n\n', b: 1, a: [null] });
+  upstream.on('/empty', faults.empty(204));
+  upstream.on('/down', faults.serverError());
+  const mode = 'stream';
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, {
+      encoded: { mode, encoding: { type: 'int256', path: '$.price', times: '1e2' } },
+      raw: { mode, parameters: [{ name: 'q', required: true }] },
+      empty: { mode },
+      down: { mode },
+      none: { mode, path: '/encoded?n', encoding: { type: 'int256', path: '$.none' } },
+      keyed: { mode, path: '/encoded?k', auth: { type: 'apiKey', keys: ['k'] } },
+    }),
+  );
 
   /** The one event of a response. */
   async function frame(response: Response): Promise<Record<string, unknown>> {

@@ -1,13 +1,13 @@
 /** A body that streams goes out as its client reads it. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { exchangeRaw, openRaw, parseResponse } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { startTestService } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** `GET /<name>` streams with one of these, and notes what is asked of the body. */
 const streams = `${pluginTools}
@@ -74,9 +74,7 @@ export default {
 };
 `;
 
-describe('a body that streams', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('a body that streams', async () => {
   const get = (path: string, version = '1.1') => `GET /${path} HTTP/${version}\r\nHost: a\r\n\r\n`;
   const failures = () =>
     service.logs.flatMap(({ level, message, fields }) =>
@@ -89,11 +87,10 @@ describe('a body that streams', () => {
     return startTestService(oneApi(upstream.url, { parts: { mode: 'parts' } }, { settings: { plugins } }), { files });
   };
 
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json(7) });
-    service = await start();
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '*': faults.json(7) });
+  const service = await start();
+
+  after(() => stopAll(service));
 
   it('is sent in chunks, texts and bytes, and its connection goes on', async () => {
     const client = openRaw(service.url);

@@ -1,16 +1,16 @@
 /** A TLS proof of the upstream's answer goes out with it, where one is asked for. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { verifyMessage } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type Asked, attestor, honest, type TestProof } from '../support/reclaim.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -40,59 +40,54 @@ function assertProof(proof: unknown): TestProof {
   return { claim, signatures };
 }
 
-describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs and FHE)', () => {
-  let upstream: Upstream;
-  let gateway: Upstream;
-  let service: RunningService;
-
+describe('TLS proofs (specification: pipeline row 13, `proof`; decisions, Proofs and FHE)', async () => {
   const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 10_000 } });
 
-  before(async () => {
-    upstream = await startUpstream();
-    gateway = await startUpstream();
-    const parameters = [
-      { name: 'ids' },
-      { name: 'tier', in: 'header' },
-      { name: 'session', in: 'cookie', secret: true, fixed: 'cookie-secret' },
-      { name: 'X-Key', in: 'header', secret: true, fixed: 'parameter-secret' },
-    ];
-    const body = [...parameters, { name: 'q', in: 'body' }, { name: 'list', in: 'body', default: 'x' }];
-    const place = [{ name: 'id', in: 'path', required: true }];
-    service = await startTestService(
-      oneApi(
-        `${upstream.url}/v1`,
-        {
-          raw: { parameters, responseMatches },
-          encoded: { encoding, parameters, responseMatches },
-          stream: { encoding, mode: 'stream', responseMatches },
-          async: { encoding, mode: 'async', responseMatches },
-          cached: { encoding, cache: { maxAge: 600_000 }, responseMatches },
-          path: { path: "/of/{id}?a='b'", parameters: [...place, ...parameters], responseMatches },
-          post: { method: 'POST', parameters: body, responseMatches },
-          put: { method: 'PUT', parameters: body, responseMatches },
-          patch: { method: 'PATCH', parameters: body, responseMatches },
-          bodiless: { method: 'POST', responseMatches },
-          delete: { method: 'DELETE', responseMatches },
-          plain: { encoding },
-          none: { encoding, responseMatches: [] },
-          failing: { responseMatches },
-        },
-        {
-          api: { headers: { Authorization: 'Bearer api-secret', 'Accept-Language': 'en' } },
-          settings: {
-            plugins,
-            proof: {
-              type: 'reclaim',
-              gatewayUrl: `${gateway.url}/prove?key=gateway-secret`,
-              attestors: [attestor.address.toLowerCase()],
-            },
+  const upstream = await upstreamFor(suite);
+  const gateway = await upstreamFor(suite);
+  const parameters = [
+    { name: 'ids' },
+    { name: 'tier', in: 'header' },
+    { name: 'session', in: 'cookie', secret: true, fixed: 'cookie-secret' },
+    { name: 'X-Key', in: 'header', secret: true, fixed: 'parameter-secret' },
+  ];
+  const body = [...parameters, { name: 'q', in: 'body' }, { name: 'list', in: 'body', default: 'x' }];
+  const place = [{ name: 'id', in: 'path', required: true }];
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      `${upstream.url}/v1`,
+      {
+        raw: { parameters, responseMatches },
+        encoded: { encoding, parameters, responseMatches },
+        stream: { encoding, mode: 'stream', responseMatches },
+        async: { encoding, mode: 'async', responseMatches },
+        cached: { encoding, cache: { maxAge: 600_000 }, responseMatches },
+        path: { path: "/of/{id}?a='b'", parameters: [...place, ...parameters], responseMatches },
+        post: { method: 'POST', parameters: body, responseMatches },
+        put: { method: 'PUT', parameters: body, responseMatches },
+        patch: { method: 'PATCH', parameters: body, responseMatches },
+        bodiless: { method: 'POST', responseMatches },
+        delete: { method: 'DELETE', responseMatches },
+        plain: { encoding },
+        none: { encoding, responseMatches: [] },
+        failing: { responseMatches },
+      },
+      {
+        api: { headers: { Authorization: 'Bearer api-secret', 'Accept-Language': 'en' } },
+        settings: {
+          plugins,
+          proof: {
+            type: 'reclaim',
+            gatewayUrl: `${gateway.url}/prove?key=gateway-secret`,
+            attestors: [attestor.address.toLowerCase()],
           },
         },
-      ),
-      { files },
-    );
-  });
-  after(() => stopAll(service, upstream, gateway));
+      },
+    ),
+    { files },
+  );
+
   beforeEach(() => {
     upstream.on('*', faults.json({ price: 3 }));
     gateway.on('/prove', honest);

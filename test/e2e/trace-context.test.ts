@@ -1,11 +1,12 @@
 /** The trace of a client goes upstream where it is well formed. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
+import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
@@ -29,24 +30,14 @@ function traceOf({ requests }: Upstream, index = -1): Readonly<Record<string, un
   return Object.fromEntries(names.flatMap((name) => (name in headers ? [[name, headers[name]]] : [])));
 }
 
-describe('the trace of a client goes upstream (W3C Trace Context)', () => {
-  let upstream: Upstream;
-  let gateway: Upstream;
-  let service: RunningService;
-  let own: RunningService;
+describe('the trace of a client goes upstream (W3C Trace Context)', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
+  const gateway = await upstreamFor(suite, { '*': honest });
+  const proof = { type: 'reclaim', gatewayUrl: `${gateway.url}/prove` };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { proof } }));
+  const headers = { TraceParent: OTHER, 'X-Client-Request-ID': 'the-operators' };
+  const own = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { headers } }));
 
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ value: 7 }) });
-    gateway = await startUpstream({ '*': honest });
-    const proof = { type: 'reclaim', gatewayUrl: `${gateway.url}/prove` };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { proof } }));
-    const headers = { TraceParent: OTHER, 'X-Client-Request-ID': 'the-operators' };
-    own = await startTestService(oneApi(upstream.url, endpoints, { api: { headers } }));
-  });
-  after(async () => {
-    await Promise.all([service.stop(), own.stop()]);
-    await Promise.all([upstream.close(), gateway.close()]);
-  });
   beforeEach(() => {
     upstream.requests.length = 0;
     gateway.requests.length = 0;

@@ -1,13 +1,14 @@
 /** `apis[].breaker` asks a host no more for a while that has failed often. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { startTestService, TEST_KEY } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_KEY } from '../support/service.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 const OPEN_FOR = 60_000;
 
@@ -18,22 +19,18 @@ function later(t: TestContext): void {
   t.mock.method(performance, 'now', () => now + OPEN_FOR + Number(process.hrtime.bigint() - since) / 1e6);
 }
 
-describe('breaker', () => {
-  let upstream: Upstream;
-  before(async () => {
-    upstream = await startUpstream();
-  });
-  after(() => upstream.close());
+describe('breaker', async () => {
+  const upstream = await upstreamFor(suite);
 
   /** One with a breaker of its own: it belongs to the process of a service. */
   const start = async (t: TestContext, ...handlers: Handler[]) => {
     upstream.requests.splice(0);
     upstream.on('*', inTurn(...handlers));
     const api = { breaker: { failures: 2, openFor: OPEN_FOR }, timeout: handlers.length > 1 ? 10_000 : 300 };
-    const service = await startTestService(
+    const service = await serviceFor(
+      t,
       oneApi(upstream.url, { e: {}, other: {} }, { api, settings: { metrics: { port: 0 } } }),
     );
-    t.after(() => service.stop());
     const ask = async (name = 'e') => (await service.post(`api/${name}`)).status;
     return { service, ask };
   };
@@ -115,12 +112,10 @@ describe('breaker', () => {
   });
 
   it('spares a retry its calls, and has a mirror asked at once', async (t) => {
-    const down = await startUpstream({ '*': faults.serverError() });
-    t.after(() => down.close());
+    const down = await upstreamFor(t, { '*': faults.serverError() });
     upstream.on('*', faults.json(7));
     const api = { breaker: { failures: 1, openFor: '1m' }, mirrors: [upstream.url], retry: { attempts: 3 } };
-    const service = await startTestService(oneApi(down.url, { e: {} }, { api }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(down.url, { e: {} }, { api }));
     for (const _ of [1, 2, 3]) assert.equal((await service.post('api/e')).status, 200);
     assert.equal(down.requests.length, 1);
   });
@@ -131,10 +126,9 @@ describe('breaker', () => {
     const api = { breaker: { failures: 2, openFor: '1m' }, retry: { attempts: 3 } };
     const { apis } = oneApi(upstream.url, { e: {} }, { api });
     const { apis: others } = oneApi(upstream.url, { e: {} }, { api: { ...api, name: 'other', headers: { x: 'y' } } });
-    const service = await startTestService({
+    const service = await serviceFor(t, {
       apis: [...apis, ...others.map((each) => ({ ...each, endpoints: [{ name: 'f', path: '/f' }] }))],
     });
-    t.after(() => service.stop());
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
     assert.equal(upstream.requests.length, 3);
     // The second failure opens it; what the upstream was asked before tells more than that it is asked no more.

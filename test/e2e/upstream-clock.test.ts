@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { UpstreamClocks } from '../../builtins/call-api/clock.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { type Handler, startUpstream } from '../support/upstream.ts';
 
 const OFF = 'this clock differs from those of the upstreams: timestamps may be wrong';
@@ -40,8 +40,7 @@ async function start(t: TestContext, names: readonly string[]) {
     }),
   );
   const config = { settings: { metrics: { port: 0 } }, apis };
-  const service = await startTestService(config);
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config);
   const ask = async (name: string) => assert.equal((await service.post(`${name}/e`)).status, 200);
   return {
     service,

@@ -1,36 +1,32 @@
 /** Connections that upstreams close cost no request that may be repeated. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-describe('connections that upstreams close', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('connections that upstreams close', async () => {
   /** Of the requests that have arrived, in their order. */
   const sockets: Socket[] = [];
 
-  before(async () => {
-    upstream = await startUpstream({
-      '*': (req, res, recorded) => {
-        sockets.push(req.socket);
-        return faults.json({ value: 1 })(req, res, recorded);
-      },
-    });
-    const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet', ['onBeforeApiCall']) });
-    const endpoints = Object.fromEntries(METHODS.map((method) => [method, { method }]));
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+  const upstream = await upstreamFor(suite, {
+    '*': (req, res, recorded) => {
+      sockets.push(req.socket);
+      return faults.json({ value: 1 })(req, res, recorded);
+    },
   });
-  after(() => stopAll(service, upstream));
+  const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet', ['onBeforeApiCall']) });
+  const endpoints = Object.fromEntries(METHODS.map((method) => [method, { method }]));
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
+
   beforeEach(() => {
     acts.clear();
     sockets.length = 0;
@@ -64,7 +60,7 @@ it('a POST does not go out on a connection that has been idle for as long as the
   const [kept, underway] = [60, 60];
   const closed = new WeakSet<Socket>();
   const timers = new WeakMap<Socket, NodeJS.Timeout>();
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(t, {
     '*': (req, res, recorded) => {
       const { socket } = req;
       // What arrives at a socket that its owner has closed gets lost.
@@ -78,9 +74,7 @@ it('a POST does not go out on a connection that has been idle for as long as the
       return faults.json({ value: 1 })(req, res, recorded);
     },
   });
-  t.after(() => upstream.close());
-  const service = await startTestService(oneApi(upstream.url, { e: { method: 'POST' } }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, { e: { method: 'POST' } }));
   const statuses: number[] = [];
   for (let turn = 0; turn < 10; turn++) {
     const { status } = await service.post('api/e');

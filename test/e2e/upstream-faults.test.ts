@@ -7,8 +7,8 @@ import { gzipSync } from 'node:zlib';
 import { urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { stopAll } from '../support/lifetime.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults, type Handler, jsonOfSize, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
@@ -116,8 +116,7 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   await once(server, 'listening');
   t.after(() => server.close());
   const url = urlOf(server).replace('http:', 'https:');
-  const service = await startTestService(oneApi(url, { e: {} }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(url, { e: {} }));
   await assertRefused(await service.post('api/e'), 502, 'API call failed');
   const details = service.logs.flatMap(({ fields: { stage, detail, reason } }) =>
     stage === 'callApi' ? [detail ?? reason] : [],

@@ -4,8 +4,8 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const NOBODY = 'http://127.0.0.1:1';
 
@@ -102,21 +102,15 @@ describe('mirrors', () => {
 });
 
 it('a POST that nobody has heard is sent to the next', async (t) => {
-  const upstream = await startUpstream({ '/e': faults.json(7) });
-  t.after(() => upstream.close());
-  const service = await startTestService(
-    oneApi(NOBODY, { e: { method: 'POST' } }, { api: { mirrors: [upstream.url] } }),
-  );
-  t.after(() => service.stop());
+  const upstream = await upstreamFor(t, { '/e': faults.json(7) });
+  const service = await serviceFor(t, oneApi(NOBODY, { e: { method: 'POST' } }, { api: { mirrors: [upstream.url] } }));
   assert.equal((await service.post('api/e')).status, 200);
 });
 
 it('each attempt of a retry asks the mirrors, within one timeout', async (t) => {
-  const hanging = await startUpstream({ '*': faults.hang() });
-  t.after(() => hanging.close());
+  const hanging = await upstreamFor(t, { '*': faults.hang() });
   const api = { mirrors: [`${hanging.url}/b`], retry: { attempts: 2 }, timeout: 800 };
-  const service = await startTestService(oneApi(`${hanging.url}/a`, { e: {} }, { api }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(`${hanging.url}/a`, { e: {} }, { api }));
   await assertRefused(await service.post('api/e'), 502, 'API call failed');
   assert.deepEqual(hanging.requests.map(({ path }) => path).sort(), ['/a/e', '/a/e', '/b/e', '/b/e']);
 });
@@ -182,12 +176,10 @@ for (const [what, url, mirrors, problem] of [
   });
 
 it('a POST goes to the mirror while the breaker of the host is open', async (t) => {
-  const down = await startUpstream({ '*': faults.serverError() });
-  const up = await startUpstream({ '*': faults.json(7) });
-  t.after(() => Promise.all([down.close(), up.close()]));
+  const down = await upstreamFor(t, { '*': faults.serverError() });
+  const up = await upstreamFor(t, { '*': faults.json(7) });
   const api = { mirrors: [up.url], breaker: { failures: 1, openFor: '1m' } };
-  const service = await startTestService(oneApi(down.url, { e: { method: 'POST' } }, { api }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(down.url, { e: { method: 'POST' } }, { api }));
   assert.deepEqual([(await service.post('api/e')).status, (await service.post('api/e')).status], [502, 200]);
   assert.deepEqual([down.requests.length, up.requests.length], [1, 1]);
 });

@@ -1,28 +1,25 @@
 /** `apis[].oauth2` calls the upstream with a token that it gets by client credentials (RFC 6749, section 4.4). */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, type Handler, startUpstream } from '../support/upstream.ts';
 
 const ID = 'me:too';
 const SECRET = 's3cret & more';
 
-describe('oauth2', () => {
-  let upstream: Upstream;
-  let login: Upstream;
+describe('oauth2', async () => {
   let service: RunningService | undefined;
 
-  before(async () => {
-    [upstream, login] = [await startUpstream(), await startUpstream()];
-  });
+  const [upstream, login] = [await startUpstream(), await startUpstream()];
+
   /** Without a token that was fetched before. */
   const start = async (api: object = {}, settings: object = {}, rest: object = {}, files = {}) => {
     await service?.stop();

@@ -1,12 +1,14 @@
 /** The upstream receives the configured request, and nothing else of the client. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
+
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, type RecordedRequest, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, type RecordedRequest, upstreamFor } from '../support/upstream.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -37,27 +39,19 @@ const endpoints = {
   'only-query': { path: '?a=1', parameters: [{ name: 'q' }] },
 };
 
-describe('what the upstream receives (specification: API and endpoint definition; pipeline row 7)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let slashed: RunningService;
+describe('what the upstream receives (specification: API and endpoint definition; pipeline row 7)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const headers = { Authorization: 'Bearer ${TOKEN}', 'x-tier': 'gold' };
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    const headers = { Authorization: 'Bearer ${TOKEN}', 'x-tier': 'gold' };
+  const service = await serviceFor(suite, oneApi(`${upstream.url}/v1/base`, endpoints, { api: { headers } }), {
+    env: { TOKEN: 'Zm9v' },
+  });
+  const slashed = await serviceFor(
+    suite,
+    oneApi(`${upstream.url}/v1/`, { e: {}, none: { path: '' }, bare: { path: 'bare' } }),
+  );
 
-    service = await startTestService(oneApi(`${upstream.url}/v1/base`, endpoints, { api: { headers } }), {
-      env: { TOKEN: 'Zm9v' },
-    });
-    slashed = await startTestService(
-      oneApi(`${upstream.url}/v1/`, { e: {}, none: { path: '' }, bare: { path: 'bare' } }),
-    );
-  });
-  after(async () => {
-    await Promise.all([service.stop(), slashed.stop()]);
-    await upstream.close();
-  });
   beforeEach(() => {
     upstream.requests.length = 0;
   });

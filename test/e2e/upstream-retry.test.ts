@@ -1,33 +1,28 @@
 /** `apis[].retry` calls an upstream again after failures that may pass, within the API's timeout. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const TIMEOUT = 3000;
 
-describe('retry', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('retry', async () => {
+  const upstream = await upstreamFor(suite);
+  const retry = { attempts: 3 };
+  const endpoints = {
+    e: {},
+    posted: { method: 'POST' },
+    allowed: { method: 'POST', retry: { ...retry, methods: ['POST'] } },
+    timeouts: { retry: { ...retry, on: ['timeout'] } },
+  };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { api: { retry, timeout: TIMEOUT } }));
 
-  before(async () => {
-    upstream = await startUpstream();
-    const retry = { attempts: 3 };
-    const endpoints = {
-      e: {},
-      posted: { method: 'POST' },
-      allowed: { method: 'POST', retry: { ...retry, methods: ['POST'] } },
-      timeouts: { retry: { ...retry, on: ['timeout'] } },
-    };
-    service = await startTestService(oneApi(upstream.url, endpoints, { api: { retry, timeout: TIMEOUT } }));
-  });
   beforeEach(() => upstream.requests.splice(0));
-  after(() => stopAll(service, upstream));
 
   const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
   const asked = () => upstream.requests.length;
@@ -128,13 +123,9 @@ describe('retry', () => {
 });
 
 it('retries are counted by API and failure', async (t) => {
-  const upstream = await startUpstream({ '*': inTurn(faults.serverError(), faults.empty(429), faults.json(7)) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': inTurn(faults.serverError(), faults.empty(429), faults.json(7)) });
   const settings = { metrics: { port: 0 } };
-  const service = await startTestService(
-    oneApi(upstream.url, { e: {} }, { api: { retry: { attempts: 3 } }, settings }),
-  );
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { api: { retry: { attempts: 3 } }, settings }));
   await (await service.post('api/e')).text();
   const found = await scrape(service);
   assert.deepEqual(found.table('upstream_retries_total'), {
@@ -149,8 +140,7 @@ it('a refused connection is tried again, as often as the config says', async (t)
   const gone = await startUpstream();
   await gone.close();
   const api = { retry: { attempts: 3 } };
-  const service = await startTestService(oneApi(gone.url, { e: {} }, { api, settings: { metrics: { port: 0 } } }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(gone.url, { e: {} }, { api, settings: { metrics: { port: 0 } } }));
   await assertRefused(await service.post('api/e'), 502, 'API call failed');
   const found = await scrape(service);
   assert.deepEqual(found.happened('upstream_retries_total'), { 'api connect': 2 });
@@ -172,10 +162,10 @@ it('retries are refused that no config can mean', async () => {
 });
 
 it('a warning says where a retry never repeats a call', async (t) => {
-  const service = await startTestService(
+  const service = await serviceFor(
+    t,
     oneApi('http://127.0.0.1:1', { e: {}, posted: { method: 'POST' } }, { api: { retry: { attempts: 2 } } }),
   );
-  t.after(() => service.stop());
   const warnings = service.logs.flatMap(({ level, message }) =>
     level === 'warn' && message.includes('retry') ? [message] : [],
   );

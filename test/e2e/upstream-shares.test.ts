@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { eventually } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 interface Api {
@@ -26,13 +26,11 @@ const list = (url: string, apis: readonly Api[]) =>
 /** APIs of one upstream that answers only when it is told to, but for `/quick`. */
 async function start(t: TestContext, slots: number, apis: readonly Api[]) {
   const held: ServerResponse[] = [];
-  const upstream = await startUpstream({ '*': (_, res) => void held.push(res) });
+  const upstream = await upstreamFor(t, { '*': (_, res) => void held.push(res) });
   upstream.json('/quick', { value: 1 });
-  t.after(() => upstream.close());
   const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onBeforeApiCall']) });
   const config = { settings: { maxConcurrentApiCalls: slots, plugins }, apis: list(upstream.url, apis) };
-  const service = await startTestService(config, { files });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config, { files });
   let arrived = 0;
   acts.set('arrivals onBeforeApiCall', () => {
     arrived += 1;

@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
 import { assertRefused } from '../support/http.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 
 /** PEM texts of an authority, and of a certificate of it with its key. */
 async function made(t: TestContext, days = 1) {
@@ -43,8 +43,7 @@ describe('tls', { skip: withoutOpenssl }, () => {
     const { url, paths } = await startServer(t, server, client.ca);
     const tls = { cert: client.cert, key: client.key, ca: server.ca };
     const oauth2 = { tokenUrl: `${url}/token`, clientId: 'me', clientSecret: 's' };
-    const service = await startTestService(oneApi(url, { e: {} }, { api: { tls, oauth2 } }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi(url, { e: {} }, { api: { tls, oauth2 } }));
     assert.equal((await service.post('api/e')).status, 200);
     assert.equal(paths.at(-1), '/e Bearer t1');
     assert.ok(!JSON.stringify(service.logs).includes('PRIVATE KEY'));

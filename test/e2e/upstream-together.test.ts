@@ -11,7 +11,7 @@ import { folderWith, runCli } from '../cli/run.ts';
 import { oneApi } from '../support/answers.ts';
 import { certificatesOf, withoutOpenssl } from '../support/certificates.ts';
 import { scrape } from '../support/metrics.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 const MAX_AGE = 1;
 
@@ -74,8 +74,7 @@ it('all of them together', { skip: withoutOpenssl }, async (t) => {
     api: { ...upkeep, tls, oauth2, timeout: 10_000 },
     settings: { metrics: { port: 0 } },
   });
-  const service = await startTestService(config);
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config);
   const ask = async (name = 'e') => {
     const response = await service.post(`api/${name}`);
     const { rawData, error } = JSON.parse(await response.text());

@@ -1,6 +1,6 @@
 /** The verifier contract accepts what the service signs, and nothing that was changed. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import {
   type BaseContract,
   ContractFactory,
@@ -17,11 +17,11 @@ import {
   ZeroAddress,
 } from 'ethers';
 import { oneApi } from '../support/answers.ts';
-import { type Chain, startChain } from '../support/chain.ts';
-import { type RunningService, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { type Compiled, compile } from '../support/solidity.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { type SignedBody, stable } from '../support/verify.ts';
 
 const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
@@ -129,36 +129,26 @@ function rawAnswer({ node, endpointId, timestamp, rawData, signature }: SignedBo
   return { node, endpointId, timestamp, data: keccak256(toUtf8Bytes(stable(rawData))), signature };
 }
 
-describe('the verifier contract and answers of a running service', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let service: RunningService;
-  let deliverer: JsonRpcSigner;
-  let verifier: BaseContract;
-  let recorder: BaseContract;
-  let recording: Target;
-
-  before(async () => {
-    [chain, upstream] = await Promise.all([startChain(), startUpstream()]);
-    upstream.json('/price', { price: '3.141592653589793238' });
-    upstream.json('/other', { price: '3.141592653589793238' });
-    upstream.json('/cached', { price: '3.141592653589793238' });
-    upstream.json('/raw', { b: [1.5, null, 'ü'], a: { d: true, c: -1 } });
-    const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-    service = await startTestService(
-      oneApi(upstream.url, {
-        price: { encoding },
-        other: { encoding },
-        cached: { encoding, cache: { maxAge: 600_000 } },
-        raw: {},
-      }),
-    );
-    deliverer = await chain.provider.getSigner(1);
-    verifier = await deploy('SignedDataVerifier', deliverer);
-    recorder = await deploy('Recorder', deliverer);
-    recording = await target(recorder, 'receiveAnswer');
-  });
-  after(() => stopAll(service, upstream, chain));
+describe('the verifier contract and answers of a running service', async () => {
+  const [chain, upstream] = await Promise.all([chainFor(suite), upstreamFor(suite)]);
+  upstream.json('/price', { price: '3.141592653589793238' });
+  upstream.json('/other', { price: '3.141592653589793238' });
+  upstream.json('/cached', { price: '3.141592653589793238' });
+  upstream.json('/raw', { b: [1.5, null, 'ü'], a: { d: true, c: -1 } });
+  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, {
+      price: { encoding },
+      other: { encoding },
+      cached: { encoding, cache: { maxAge: 600_000 } },
+      raw: {},
+    }),
+  );
+  const deliverer = await chain.provider.getSigner(1);
+  const verifier = await deploy('SignedDataVerifier', deliverer);
+  const recorder = await deploy('Recorder', deliverer);
+  const recording = await target(recorder, 'receiveAnswer');
 
   const price = async (endpoint = 'price') => encodedAnswer(await bodyOf(await service.post(`api/${endpoint}`)));
 
@@ -467,22 +457,16 @@ describe('the verifier contract and answers of a running service', () => {
   });
 });
 
-describe('the example consumer', () => {
+describe('the example consumer', async () => {
   const endpointId = keccak256(toUtf8Bytes('an endpoint'));
   const data = `0x${PRICE.toString(16).padStart(64, '0')}`;
-  let chain: Chain;
-  let deliverer: JsonRpcSigner;
-  let verifier: BaseContract;
   let consumer: BaseContract;
   let to: Target;
   let now: number;
 
-  before(async () => {
-    chain = await startChain();
-    deliverer = await chain.provider.getSigner(1);
-    verifier = await deploy('SignedDataVerifier', deliverer);
-  });
-  after(() => chain?.stop());
+  const chain = await chainFor(suite);
+  const deliverer = await chain.provider.getSigner(1);
+  const verifier = await deploy('SignedDataVerifier', deliverer);
 
   /** Mines a block of a time that no block had. */
   const atTime = async (time: number) => {

@@ -5,7 +5,7 @@ import { assertRefused, assertRouteHeaders, endpointUrl, JSON_HEADERS, postText 
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../support/raw-http.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream } from '../support/upstream.ts';
 
 const TOKEN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -23,12 +23,8 @@ const spy = pluginFile(
 const soon = () => Math.floor(Date.now() / 1000) + 300;
 const goodProof = () => ({ txHash: `0x${'ab'.repeat(32)}`, expiresAt: soon(), signature: `0x${'cd'.repeat(65)}` });
 
-describe('x402: the challenge and the shape of the proof (specification: Authentication 4; decisions, Access)', () => {
-  let upstream: Upstream;
-  /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
-  let rpc: Upstream;
+describe('x402: the challenge and the shape of the proof (specification: Authentication 4; decisions, Access)', async () => {
   const services: RunningService[] = [];
-  let service: RunningService;
 
   const terms = () => ({
     type: 'x402',
@@ -69,12 +65,12 @@ describe('x402: the challenge and the shape of the proof (specification: Authent
     return started;
   };
 
-  before(async () => {
-    upstream = await startUpstream();
-    rpc = await startUpstream();
-    upstream.json('/p', 1);
-    service = await start({ max: 1_000_000 });
-  });
+  const upstream = await startUpstream();
+  /** Stands where the RPC is configured: what is refused here is refused before it is asked. */
+  const rpc = await startUpstream();
+  upstream.json('/p', 1);
+  const service = await start({ max: 1_000_000 });
+
   after(async () => {
     for (const started of services) await started.stop();
     assert.deepEqual(rpc.requests, []);

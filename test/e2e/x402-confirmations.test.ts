@@ -1,14 +1,13 @@
 /** A payment counts only with its confirmations, and not where the chain was reorganised. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { payer, payNative, proofHeader, type Question, relay, termsOn } from '../support/x402.ts';
 
@@ -17,26 +16,18 @@ const NOT_FOUND = 'Payment not found';
 /** What is asked of every mined payment. */
 const METHODS = ['eth_chainId', 'eth_getTransactionByHash', 'eth_getTransactionReceipt', 'eth_getBlockByNumber'];
 
-describe('x402: `confirmations`, against reorganisations of the chain', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let rpc: Upstream;
-  let service: RunningService;
-  let alice: HDNodeWallet;
+describe('x402: `confirmations`, against reorganisations of the chain', async () => {
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', 1);
+  const rpc = await upstreamFor(suite);
+  const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
+  const auths = { none: auth, one: { ...auth, confirmations: 1 }, three: { ...auth, confirmations: 3 } };
+  const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/p?${name}`, auth }));
+  const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
+  const service = await serviceFor(suite, { server, apis: [{ name: 'a', url: upstream.url, endpoints }] });
 
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-    upstream = await startUpstream();
-    upstream.json('/p', 1);
-    rpc = await startUpstream();
-    const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
-    const auths = { none: auth, one: { ...auth, confirmations: 1 }, three: { ...auth, confirmations: 3 } };
-    const endpoints = Object.entries(auths).map(([name, auth]) => ({ name, path: `/p?${name}`, auth }));
-    const server = { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } };
-    service = await startTestService({ server, apis: [{ name: 'a', url: upstream.url, endpoints }] });
-  });
-  after(() => stopAll(service, upstream, rpc, chain));
   beforeEach(() => {
     rpc.on('*', relay(chain.url));
     rpc.requests.length = 0;

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { afterEach, describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { suite } from '../support/lifetime.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { type Block, shopFor } from '../support/x402-shop.ts';
 
 const ENGINE = 'engine of x402-exact-approve';
 /** What holds up the engine's swaps that renew a reservation; of the area of payments alone. */
@@ -34,15 +35,10 @@ const engineFile = `const open = () => ({ start: async () => undefined, doubts: 
 const releasing = (name: string, body: string) =>
   `export default { name: '${name}', setup: () => ({ hooks: { approve: async (_, exchange) => { ${body} } } }) };`;
 
-describe('x402-exact: what comes between a signed answer and its settlement', () => {
-  let shop: Shop;
-  let alice: Account;
+describe('x402-exact: what comes between a signed answer and its settlement', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
 
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(() => shop?.close());
   afterEach(() => {
     holdUp = undefined;
     shop.facilitator.reset();
@@ -50,8 +46,7 @@ describe('x402-exact: what comes between a signed answer and its settlement', ()
 
   async function start(t: TestContext, settings: Block, files: Readonly<Record<string, string>>) {
     payments = new MemoryArea();
-    const service = await startTestService(shop.config({ sync: {} }, { settings }), { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, shop.config({ sync: {} }, { settings }), { files });
     const had = await shop.market.balance(alice.address);
     const asked = shop.facilitator.asked('/settle');
     const assertCostNothing = async () => {

@@ -1,37 +1,29 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { PaymentPayload } from '@x402/core/types';
+import { describe, it } from 'node:test';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import fc from 'fast-check';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
 import { inSeconds, RECIPIENT } from '../support/x402.ts';
-import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, exactTerms, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const VALUE = 'invalid_exact_evm_payload_authorization_value';
 const AFTER = 'invalid_exact_evm_payload_authorization_valid_after';
 const BEFORE = 'invalid_exact_evm_payload_authorization_valid_before';
 
-describe('x402-exact: what is asked for, and what is refused before anybody is asked', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-  let good: PaymentPayload;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const named = { ...exactTerms(shop.market, shop.facilitator.url), publicUrl: 'https://api.example.com/v1/' };
-    service = await startTestService(
-      shop.config({ sync: {}, stream: { mode: 'stream', description: 'Prices', auth: named } }),
-    );
-    good = await payloadFor(service, 'a/sync', alice);
-    await shop.facilitator.untilRequested('/supported');
-    shop.facilitator.requests.length = 0;
-  });
-  after(() => stopAll(service, shop));
+describe('x402-exact: what is asked for, and what is refused before anybody is asked', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const named = { ...exactTerms(shop.market, shop.facilitator.url), publicUrl: 'https://api.example.com/v1/' };
+  const service = await serviceFor(
+    suite,
+    shop.config({ sync: {}, stream: { mode: 'stream', description: 'Prices', auth: named } }),
+  );
+  const good = await payloadFor(service, 'a/sync', alice);
+  await shop.facilitator.untilRequested('/supported');
+  shop.facilitator.requests.length = 0;
 
   /** What the service asks when it starts may come late. */
   const asked = () => shop.facilitator.requests.filter(({ path }) => path !== '/supported');
@@ -146,8 +138,7 @@ describe('x402-exact: what is asked for, and what is refused before anybody is a
 
   it('a client that tries too often is refused before its payment is read', async (t) => {
     const limited = shop.config({ sync: {} }, { server: { rateLimit: { x402Exact: { max: 2, window: 3_600_000 } } } });
-    const other = await startTestService(limited);
-    t.after(() => other.stop());
+    const other = await serviceFor(t, limited);
     const statuses = [];
     for (let i = 0; i < 2; i++) statuses.push((await other.post('a/sync', {}, { 'PAYMENT-SIGNATURE': 'x' })).status);
     assert.deepEqual(statuses, [402, 402]);

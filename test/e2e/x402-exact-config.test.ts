@@ -7,7 +7,7 @@ import { errorsOf, warningsOf } from '../support/config.ts';
 import { leaveOut } from '../support/hide.ts';
 import { eventually } from '../support/http.ts';
 import { startTestService, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -134,8 +134,7 @@ describe('x402-exact in the config', () => {
 
 describe('x402-exact at the start', () => {
   it('warns of a facilitator that does not support what is accepted, or is away', async (t) => {
-    const facilitator = await startUpstream();
-    t.after(() => facilitator.close());
+    const facilitator = await upstreamFor(t);
     const kind = { x402Version: 2, scheme: 'exact', network: 'eip155:1' };
     const cases: [Parameters<typeof facilitator.on>[1], RegExp][] = [
       [faults.json({ kinds: [kind] }), /does not say that it settles exact payments on eip155:8453$/],

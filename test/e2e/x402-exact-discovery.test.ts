@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { validatePaymentRequiredDetailed } from '@agentcash/discovery';
 import {
   bazaarResourceServerExtension,
@@ -10,37 +10,30 @@ import {
   validateDiscoveryExtensionSpec,
 } from '@x402/extensions/bazaar';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { type Account, askedFor, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { askedFor, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const PUBLIC = 'https://answers.example.com';
 
-describe('x402-exact: what catalogues are told of what is sold', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const symbol = { name: 'symbol', required: true, schema: { type: 'string', enum: ['ETH', 'BTC'] } };
-    const endpoints = {
-      e: { description: 'A price', parameters: [symbol, { name: 'days', default: 3 }] },
-      raw: { encoding: undefined },
-      chosen: { encoding: { type: '*', path: '*' } },
-      stream: { mode: 'stream' },
-      async: { mode: 'async' },
-      odd: { parameters: [{ name: 'id', required: true, schema: { type: 'string', pattern: '^[A-Z]{9}$' } }] },
-      wide: {
-        parameters: [{ name: 'w', schema: { type: 'string', enum: Array.from({ length: 900 }, (_, i) => `w${i}`) } }],
-      },
-    };
-    const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
-    service = await startTestService(shop.config(endpoints, { settings }, { tags: ['price', 'oracle'] }));
-  });
-  after(() => stopAll(service, shop));
+describe('x402-exact: what catalogues are told of what is sold', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const symbol = { name: 'symbol', required: true, schema: { type: 'string', enum: ['ETH', 'BTC'] } };
+  const endpoints = {
+    e: { description: 'A price', parameters: [symbol, { name: 'days', default: 3 }] },
+    raw: { encoding: undefined },
+    chosen: { encoding: { type: '*', path: '*' } },
+    stream: { mode: 'stream' },
+    async: { mode: 'async' },
+    odd: { parameters: [{ name: 'id', required: true, schema: { type: 'string', pattern: '^[A-Z]{9}$' } }] },
+    wide: {
+      parameters: [{ name: 'w', schema: { type: 'string', enum: Array.from({ length: 900 }, (_, i) => `w${i}`) } }],
+    },
+  };
+  const settings = { openapi: { title: 'Prices', servers: [PUBLIC] } };
+  const service = await serviceFor(suite, shop.config(endpoints, { settings }, { tags: ['price', 'oracle'] }));
 
   const bazaarOf = async (endpoint: string) => (await askedFor(await service.post(endpoint))).extensions?.bazaar;
   const asked = (path: string) =>

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { jwtVerify } from 'jose';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, type Handler, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const UNAVAILABLE = 'Payment verification unavailable';
 const KEY_ID = '9d1a1b1e-key';
@@ -32,24 +33,17 @@ const cdpKeys = (): Readonly<Record<string, readonly [secret: string, alg: strin
   };
 };
 
-describe('x402-exact: facilitators', () => {
-  let shop: Shop;
-  let first: Upstream;
-  let alice: Account;
+describe('x402-exact: facilitators', async () => {
   const running: RunningService[] = [];
 
-  before(async () => {
-    [shop, first] = await Promise.all([openShop(), startUpstream()]);
-    alice = await shop.market.wallet(1_000_000n);
-  });
+  const [shop, first] = await Promise.all([shopFor(suite), upstreamFor(suite)]);
+  const alice = await shop.market.wallet(1_000_000n);
+
   afterEach(async () => {
     for (const service of running.splice(0)) await service.stop();
     shop.facilitator.reset();
     shop.facilitator.requests.splice(0);
     first.requests.splice(0);
-  });
-  after(async () => {
-    await Promise.all([shop?.close(), first?.close()]);
   });
 
   const start = async (facilitator: unknown, budget = 600_000) => {

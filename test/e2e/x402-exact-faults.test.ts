@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const UNAVAILABLE = 'Payment verification unavailable';
 const BUDGET = 1200;
@@ -17,27 +18,16 @@ const LONG = 'x'.repeat(300_000);
 
 type Cases = Readonly<Record<string, readonly [Handler, (what: string, time: number) => string]>>;
 
-describe('x402-exact: a facilitator that is away, slow or lies, and a client that leaves', () => {
-  let shop: Shop;
-  let service: RunningService;
+describe('x402-exact: a facilitator that is away, slow or lies, and a client that leaves', async () => {
+  const [shop, elsewhere] = await Promise.all([shopFor(suite), upstreamFor(suite)]);
+  const alice = await shop.market.wallet(1_000_000n);
+  const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: BUDGET }] };
+  const endpoints = { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } };
+  const auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
+  const service = await serviceFor(suite, shop.config(endpoints, {}, { auth }));
   /** One with less patience. */
-  let hasty: RunningService;
-  let elsewhere: Upstream;
-  let alice: Account;
+  const hasty = await serviceFor(suite, shop.config(endpoints, { settings }, { auth }));
 
-  before(async () => {
-    [shop, elsewhere] = await Promise.all([openShop(), startUpstream()]);
-    alice = await shop.market.wallet(1_000_000n);
-    const settings = { plugins: [{ source: 'builtin:auth-x402-exact', timeout: BUDGET }] };
-    const endpoints = { sync: {}, cached: { cache: { maxAge: 600_000 } }, held: { path: '/held' } };
-    const auth = { ...shop.auth, headers: { 'X-Facilitator-Key': 'geheim' } };
-    service = await startTestService(shop.config(endpoints, {}, { auth }));
-    hasty = await startTestService(shop.config(endpoints, { settings }, { auth }));
-  });
-  after(async () => {
-    await Promise.all([service?.stop(), hasty?.stop()]);
-    await Promise.all([shop?.close(), elsewhere?.close()]);
-  });
   afterEach(() => shop.facilitator.reset());
 
   const balance = () => shop.market.balance(alice.address);

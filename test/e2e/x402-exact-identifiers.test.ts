@@ -1,31 +1,25 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import {
   appendPaymentIdentifierToExtensions,
   declarePaymentIdentifierExtension,
   generatePaymentId,
 } from '@x402/extensions/payment-identifier';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
-describe('x402-exact: payments with an identifier', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
+describe('x402-exact: payments with an identifier', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const parameters = [{ name: 'x' }];
+  const endpoints = { e: { parameters }, other: {}, long: { path: '/long', encoding: undefined } };
+  const service = await serviceFor(suite, shop.config(endpoints));
 
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const parameters = [{ name: 'x' }];
-    const endpoints = { e: { parameters }, other: {}, long: { path: '/long', encoding: undefined } };
-    service = await startTestService(shop.config(endpoints));
-  });
-  after(() => stopAll(service, shop));
   afterEach(() => {
     shop.facilitator.reset();
     shop.upstream.json('/p', { price: 7 });

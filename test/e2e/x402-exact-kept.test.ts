@@ -1,17 +1,18 @@
 /** Answers that are kept never stand in the way of who has paid. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { Wallet } from 'ethers';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { suite } from '../support/lifetime.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const ORIGIN = 'https://shop.example';
 const ENGINE = 'engine of x402-exact-kept';
@@ -32,15 +33,9 @@ const engineFile = `const open = () => ({ start: async () => undefined, doubts: 
   const schema = { type: 'object', properties: {} };
   export default { name: 'odd-engine', engines: { odd: { schema, processes: 'one', timeout: 'none', open } }, setup: () => ({}) };`;
 
-describe('x402-exact: answers that are kept for their payers', () => {
-  let shop: Shop;
-  let alice: Account;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(() => shop?.close());
+describe('x402-exact: answers that are kept for their payers', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
 
   const identified = async (service: RunningService, id: string) => {
     const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id } };
@@ -57,8 +52,7 @@ describe('x402-exact: answers that are kept for their payers', () => {
     await verifyEncoded(await buy(former, 'before-the-rotation'), TEST_ADDRESS);
     await former.stop();
     const { address, privateKey } = Wallet.createRandom();
-    const service = await startTestService(config, { env: { SERVICE_PRIVATE_KEY: privateKey } });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { env: { SERVICE_PRIVATE_KEY: privateKey } });
     const had = await shop.market.balance(alice.address);
     const again = await buy(service, 'before-the-rotation');
     await assertRefused(again, 409, 'The answer is of a former signer and is not given again');
@@ -74,10 +68,9 @@ describe('x402-exact: answers that are kept for their payers', () => {
   const odd = async (t: TestContext) => {
     engine = {};
     const settings = { plugins: [{ source: './engine.mjs' }], state: { type: 'odd' } };
-    const service = await startTestService(shop.config({ e: {} }, { settings }), {
+    const service = await serviceFor(t, shop.config({ e: {} }, { settings }), {
       files: { 'engine.mjs': engineFile },
     });
-    t.after(() => service.stop());
     return service;
   };
 

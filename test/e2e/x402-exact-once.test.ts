@@ -1,37 +1,30 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { afterEach, describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const USED = 'invalid_exact_evm_nonce_already_used';
 const BUSY = 'Payment is being settled, try again';
 
-describe('x402-exact: one authorisation buys one answer, and nothing else costs anything', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-  let config: Block;
-
-  before(async () => {
-    shop = await openShop();
-    config = shop.config({
-      sync: {},
-      cached: { cache: { maxAge: 600_000 } },
-      async: { mode: 'async' },
-      shared: { cache: { maxAge: 600_000 } },
-    });
-    service = await startTestService(config);
-    alice = await shop.market.wallet(1_000_000n);
+describe('x402-exact: one authorisation buys one answer, and nothing else costs anything', async () => {
+  const shop = await shopFor(suite);
+  const config = shop.config({
+    sync: {},
+    cached: { cache: { maxAge: 600_000 } },
+    async: { mode: 'async' },
+    shared: { cache: { maxAge: 600_000 } },
   });
-  after(() => stopAll(service, shop));
+  const service = await serviceFor(suite, config);
+  const alice = await shop.market.wallet(1_000_000n);
+
   afterEach(() => {
     shop.upstream.json('/p', { price: 7 });
     shop.facilitator.reset();

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
-import { type Account, PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 /** Gives two answers that are made at once, and then a third. */
 const PAIR = `export default { name: 'pair', modes: { pair: { repeats: true } }, setup: () => ({ hooks: { present: {
@@ -24,26 +24,19 @@ const STUBBORN = `export default { name: 'stubborn', modes: { stubborn: { repeat
     return { status: 200, body: (await run()).json };
   } } } }) };`;
 
-describe('x402-exact: what the public client library buys', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const endpoints = {
-      sync: {},
-      stream: { mode: 'stream' },
-      async: { mode: 'async' },
-      pair: { mode: 'pair' },
-      stubborn: { path: '/fails', mode: 'stubborn' },
-      cached: { cache: { maxAge: 600_000 } },
-    };
-    const { files, plugins } = pluginFiles({ pair: PAIR, stubborn: STUBBORN });
-    service = await startTestService(shop.config(endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, shop));
+describe('x402-exact: what the public client library buys', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const endpoints = {
+    sync: {},
+    stream: { mode: 'stream' },
+    async: { mode: 'async' },
+    pair: { mode: 'pair' },
+    stubborn: { path: '/fails', mode: 'stubborn' },
+    cached: { cache: { maxAge: 600_000 } },
+  };
+  const { files, plugins } = pluginFiles({ pair: PAIR, stubborn: STUBBORN });
+  const service = await serviceFor(suite, shop.config(endpoints, { settings: { plugins } }), { files });
 
   const balances = async () =>
     [await shop.market.balance(alice.address), await shop.market.balance(RECIPIENT)] as const;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { testPlugin } from '../../plugins-sdk/testing/index.ts';
 import { readPage, textsOf } from '../support/docs.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 /** Says what it is told to. */
 const PRICER = `import { Refusal } from 'signed-data-proxy/plugins-sdk';
@@ -30,35 +30,28 @@ const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
   validate: (given) => (given.to ? { ...given, n: given.to } : undefined),
 } }) };`;
 
-describe('x402-exact: prices by a plugin', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
-    const made = pluginFiles({ pricer: PRICER, changes: CHANGES });
-    const plugins = [...made.plugins, { source: './by-volume.ts' }];
-    const shown = textsOf(await readPage('docs/auth-x402-exact.md'), 'ts').find((text) => text.includes('by-volume'));
-    const files = { ...made.files, 'by-volume.ts': shown ?? '' };
-    const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
-    const byFilled = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'filled', max: '50000' } });
-    const endpoints = {
-      e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] },
-      shown: { auth: byVolume },
-      filled: {
-        auth: byFilled,
-        parameters: [
-          { name: 'rows', default: 100 },
-          { name: 'tier', fixed: 'pro' },
-        ],
-      },
-    };
-    service = await startTestService(shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
-  });
-  after(() => stopAll(service, shop));
+describe('x402-exact: prices by a plugin', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
+  const made = pluginFiles({ pricer: PRICER, changes: CHANGES });
+  const plugins = [...made.plugins, { source: './by-volume.ts' }];
+  const shown = textsOf(await readPage('docs/auth-x402-exact.md'), 'ts').find((text) => text.includes('by-volume'));
+  const files = { ...made.files, 'by-volume.ts': shown ?? '' };
+  const byVolume = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'volume', max: '50000' } });
+  const byFilled = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'filled', max: '50000' } });
+  const endpoints = {
+    e: { auth, parameters: [{ name: 'n' }, { name: 'as' }] },
+    shown: { auth: byVolume },
+    filled: {
+      auth: byFilled,
+      parameters: [
+        { name: 'rows', default: 100 },
+        { name: 'tier', fixed: 'pro' },
+      ],
+    },
+  };
+  const service = await serviceFor(suite, shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
 
   const costs = async (amount: bigint, work: () => Promise<unknown>) => {
     const before = await shop.market.balance(alice.address);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { discoverOriginSchema, getWarningsForL2 } from '@agentcash/discovery';
 import fc from 'fast-check';
 import { errorsOf, warningsOf } from '../support/config.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { RECIPIENT } from '../support/x402.ts';
 import { askedFor } from '../support/x402-exact.ts';
 
@@ -140,8 +140,7 @@ describe('x402-exact: prices by parameter in the config', () => {
     const other = selling(per({ days: '10' }), [days], OTHER);
     const endpoints = [...(apis[0]?.endpoints ?? []), { ...other.apis[0]?.endpoints[0], name: 'other', path: '/o' }];
     const settings = { openapi: { title: 'Prices' }, mcp: true };
-    const service = await startTestService({ settings, apis: [{ ...apis[0], endpoints }] });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { settings, apis: [{ ...apis[0], endpoints }] });
     const found = await discoverOriginSchema({ target: service.url });
     assert.ok(found.found);
     const sold = found.endpoints.filter(({ authMode }) => authMode === 'paid');
@@ -164,8 +163,7 @@ describe('x402-exact: prices by parameter in the config', () => {
     const max = 10n ** 76n;
     const amount = { base: '5', per: rules, max: String(max) };
     const names = ['days', 'symbols', 'tier'].map((name) => ({ name, default: name === 'tier' ? 'a' : 1 }));
-    const service = await startTestService(selling(amount, names));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, selling(amount, names));
     const whole = fc.oneof(fc.nat().map(String), fc.bigInt(0n, 10n ** 60n).map(String), fc.nat());
     const odd = fc.oneof(
       fc.double(),

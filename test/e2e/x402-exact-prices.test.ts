@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { callOf, postMcp } from '../support/mcp.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import {
-  type Account,
-  askedFor,
-  exactTerms,
-  paidBy,
-  payingFetch,
-  payloadFor,
-  settledAs,
-} from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, exactTerms, paidBy, payingFetch, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 /** Has upper-case tiers asked for as lower-case ones, once who is asking is known. */
 const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
@@ -33,35 +25,28 @@ const AMOUNT = {
   max: '6000',
 };
 
-describe('x402-exact: prices by parameter', () => {
-  let shop: Shop;
-  let service: RunningService;
-  let alice: Account;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const priced = (amount: unknown) => exactTerms(shop.market, shop.facilitator.url, { amount });
-    const auth = priced(AMOUNT);
-    const sold = { auth, parameters: PARAMETERS };
-    const tiers = { base: '0', per: { tier: { values: { basic: '0', pro: '3000' } } }, max: '3000' };
-    const endpoints = {
-      sync: sold,
-      async: { ...sold, mode: 'async' },
-      stream: { ...sold, mode: 'stream' },
-      cached: { ...sold, cache: { maxAge: 600_000 } },
-      keyed: { ...sold, auth: [{ type: 'apiKey', keys: ['0123456789abcdef'] }, auth] },
-      listed: {
-        ...{ method: 'POST', parameters: [{ name: 'symbols', in: 'body', required: true }] },
-        auth: priced({ base: '0', per: { symbols: { each: '500' } }, max: '1000' }),
-      },
-      tiers: { auth: priced(tiers), parameters: [{ name: 'tier', required: true }] },
-    };
-    const plugins = [{ source: './changes.mjs' }];
-    const config = shop.config(endpoints, { settings: { mcp: true, plugins } });
-    service = await startTestService(config, { files: { 'changes.mjs': CHANGES } });
-  });
-  after(() => stopAll(service, shop));
+describe('x402-exact: prices by parameter', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const priced = (amount: unknown) => exactTerms(shop.market, shop.facilitator.url, { amount });
+  const auth = priced(AMOUNT);
+  const sold = { auth, parameters: PARAMETERS };
+  const tiers = { base: '0', per: { tier: { values: { basic: '0', pro: '3000' } } }, max: '3000' };
+  const endpoints = {
+    sync: sold,
+    async: { ...sold, mode: 'async' },
+    stream: { ...sold, mode: 'stream' },
+    cached: { ...sold, cache: { maxAge: 600_000 } },
+    keyed: { ...sold, auth: [{ type: 'apiKey', keys: ['0123456789abcdef'] }, auth] },
+    listed: {
+      ...{ method: 'POST', parameters: [{ name: 'symbols', in: 'body', required: true }] },
+      auth: priced({ base: '0', per: { symbols: { each: '500' } }, max: '1000' }),
+    },
+    tiers: { auth: priced(tiers), parameters: [{ name: 'tier', required: true }] },
+  };
+  const plugins = [{ source: './changes.mjs' }];
+  const config = shop.config(endpoints, { settings: { mcp: true, plugins } });
+  const service = await serviceFor(suite, config, { files: { 'changes.mjs': CHANGES } });
 
   const asks = async (endpoint: string, parameters?: object) =>
     (await askedFor(await service.post(endpoint, parameters))).accepts[0]?.amount;

@@ -9,10 +9,10 @@ import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { type Block, openShop, type Shop, shopFor } from '../support/x402-shop.ts';
 
 const ORIGIN = 'https://shop.example';
 const USED = 'invalid_exact_evm_nonce_already_used';
@@ -136,8 +136,7 @@ describeServers('x402-exact: services that share their state', (program) => {
 });
 
 it('x402-exact: what was bought is remembered in a file over a restart', async (t) => {
-  const shop = await openShop();
-  t.after(() => shop.close());
+  const shop = await shopFor(t);
   const account = await shop.market.wallet(PRICE * 2n);
   const config = shop.config(
     { sync: {} },
@@ -147,8 +146,7 @@ it('x402-exact: what was bought is remembered in a file over a restart', async (
   const payload = await payloadFor(first, 'a/sync', account);
   await verifyEncoded(await first.post('a/sync', {}, paidBy(payload)), TEST_ADDRESS);
   await first.stop();
-  const second = await startTestService(config);
-  t.after(() => second.stop());
+  const second = await serviceFor(t, config);
   const verified = shop.facilitator.asked('/verify');
   const response = await second.post('a/sync', {}, paidBy(payload));
   assert.equal(((await response.json()) as { error: string }).error, USED);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, afterEach, before, describe, it } from 'node:test';
+import { afterEach, before, describe, it } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import {
   createSIWxClientExtension,
@@ -21,36 +21,31 @@ import { Wallet } from 'ethers';
 import { finished, submitted } from '../support/async.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const ORIGIN = 'https://shop.example';
 const HEADER = 'SIGN-IN-WITH-X';
 const NOT_BOUGHT = 'This wallet has bought no answer to this request within an hour';
 const CONTRACT = 'Sign in with an account of its own key: wallets that are contracts cannot sign in';
 
-describe('x402-exact: payers who sign in', () => {
-  let shop: Shop;
-  let service: RunningService;
+describe('x402-exact: payers who sign in', async () => {
+  const shop = await shopFor(suite);
+  const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
+  const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
+  const endpoints = {
+    'two methods': { auth: [auth, nowhere] },
+    e: { parameters: [{ name: 'x' }] },
+    other: {},
+    async: { mode: 'async', path: '/later' },
+    streamed: { mode: 'stream' },
+  };
+  const service = await serviceFor(suite, shop.config(endpoints, {}, { auth }));
 
-  before(async () => {
-    shop = await openShop();
-    const auth = { ...shop.auth, publicUrl: ORIGIN, signIn: true };
-    const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
-    const endpoints = {
-      'two methods': { auth: [auth, nowhere] },
-      e: { parameters: [{ name: 'x' }] },
-      other: {},
-      async: { mode: 'async', path: '/later' },
-      streamed: { mode: 'stream' },
-    };
-    service = await startTestService(shop.config(endpoints, {}, { auth }));
-  });
-  after(() => stopAll(service, shop));
   afterEach(() => {
     shop.facilitator.reset();
     shop.upstream.json('/p', { price: 7 });
@@ -344,8 +339,7 @@ describe('x402-exact: payers who sign in', () => {
   });
 
   it('are not known where the config does not say so', async (t) => {
-    const plain = await startTestService(shop.config({ e: {} }, {}, { auth: { ...shop.auth, publicUrl: ORIGIN } }));
-    t.after(() => plain.stop());
+    const plain = await serviceFor(t, shop.config({ e: {} }, {}, { auth: { ...shop.auth, publicUrl: ORIGIN } }));
     const response = await plain.post('a/e', {}, { [HEADER]: 'x' });
     const { error, extensions } = await askedFor(response);
     assert.equal(error, 'PAYMENT-SIGNATURE header is required');

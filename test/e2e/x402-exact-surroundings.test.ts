@@ -1,46 +1,38 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { assertValid, Described } from '../openapi/document.ts';
 import { loadObject } from '../support/config.ts';
 import { JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop } from '../support/x402-shop.ts';
+import { askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const KEY = '0123456789abcdef';
 const apiKey = { type: 'apiKey', keys: [KEY] };
 
-describe('x402-exact beside other features', () => {
-  let shop: Shop;
-  let alice: Account;
-  let service: RunningService;
-  let endpoints: Readonly<Record<string, Block>>;
-
-  before(async () => {
-    shop = await openShop();
-    alice = await shop.market.wallet(1_000_000n);
-    const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
-    endpoints = {
-      paid: {},
-      either: { auth: [apiKey, shop.auth] },
-      'two facilitators': { auth: [shop.auth, nowhere] },
-      'two facilitators, the other way': { auth: [nowhere, shop.auth] },
-      free: { auth: { type: 'free' } },
-    };
-    const plugins = [{ source: './asking.mjs' }];
-    const asking = `export default { name: 'asking', setup: ({ endpoints, ask }) => ({ routes: [{
+describe('x402-exact beside other features', async () => {
+  const shop = await shopFor(suite);
+  const alice = await shop.market.wallet(1_000_000n);
+  const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
+  const endpoints = {
+    paid: {},
+    either: { auth: [apiKey, shop.auth] },
+    'two facilitators': { auth: [shop.auth, nowhere] },
+    'two facilitators, the other way': { auth: [nowhere, shop.auth] },
+    free: { auth: { type: 'free' } },
+  };
+  const plugins = [{ source: './asking.mjs' }];
+  const asking = `export default { name: 'asking', setup: ({ endpoints, ask }) => ({ routes: [{
       method: 'GET', path: '/asked', admit: true,
       handle: async (_, exchange) => ask(endpoints[0].id, {}, { as: exchange }),
     }] }) };`;
-    const settings = { plugins, metrics: { port: 0 } };
-    service = await startTestService(shop.config(endpoints, { settings }), { files: { 'asking.mjs': asking } });
-  });
-  after(() => stopAll(service, shop));
+  const settings = { plugins, metrics: { port: 0 } };
+  const service = await serviceFor(suite, shop.config(endpoints, { settings }), { files: { 'asking.mjs': asking } });
 
   const errorOf = async (response: Response) => ((await response.json()) as { error: string }).error;
   const bought = async (response: Response) => {
@@ -109,10 +101,7 @@ describe('x402-exact beside other features', () => {
   it('every payment is counted once', async (t) => {
     const settings = { metrics: { port: 0 } };
     const server = { rateLimit: { max: 1_000_000, x402Exact: { max: 7, window: 3_600_000 } } };
-    const counted = await startTestService(
-      shop.config({ paid: {}, refused: { path: '/nothing' } }, { settings, server }),
-    );
-    t.after(() => counted.stop());
+    const counted = await serviceFor(t, shop.config({ paid: {}, refused: { path: '/nothing' } }, { settings, server }));
     t.after(() => shop.facilitator.reset());
     const send = async (endpoint = 'a/paid') => {
       const payload = await payloadFor(counted, endpoint, alice);

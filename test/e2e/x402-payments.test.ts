@@ -1,12 +1,12 @@
 /** A payment on chain buys one answer, and nothing else does. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { type HDNodeWallet, Signature, solidityPackedKeccak256 } from 'ethers';
-import { type Chain, startChain } from '../support/chain.ts';
+import { describe, it } from 'node:test';
+import { Signature, solidityPackedKeccak256 } from 'ethers';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import {
   deployToken,
@@ -17,7 +17,6 @@ import {
   prove,
   RECIPIENT,
   relay,
-  type Token,
   withResult,
 } from '../support/x402.ts';
 
@@ -29,60 +28,50 @@ const USED = 'Payment already used';
 /** The chain that is behind the times by 12 minutes. */
 const LAG = 720;
 
-describe('x402: payments on a real chain (specification: Authentication 4; decisions, Access)', () => {
-  let chain: Chain;
-  let late: Chain;
-  let upstream: Upstream;
-  let rpc: Upstream;
-  let token: Token;
-  let other: Token;
-  let service: RunningService;
-  let alice: HDNodeWallet;
-  let bob: HDNodeWallet;
-
-  before(async () => {
-    [chain, late] = await Promise.all([startChain(), startChain(31338, ['--timestamp', String(inSeconds(-LAG))])]);
-    upstream = await startUpstream();
-    upstream.json('/p', { price: 7 });
-    rpc = await startUpstream({ '/': relay(chain.url) });
-    alice = payer(chain, 2);
-    bob = payer(chain, 3);
-    token = await deployToken(alice);
-    other = await deployToken(alice);
-    const terms = {
-      type: 'x402',
-      network: 31337,
-      rpc: chain.url,
-      token: NATIVE,
-      amount: String(PRICE),
-      recipient: RECIPIENT,
-    };
-    const auths: Record<string, object> = {
-      native: terms,
-      token: { ...terms, token: token.address.toLowerCase() },
-      contract: { ...terms, recipient: token.address },
-      either: [{ ...terms, token: token.address }, terms],
-      chains: [{ ...terms, rpc: late.url, network: 31338 }, terms],
-      relayed: { ...terms, rpc: rpc.url },
-      'relayed token': { ...terms, rpc: rpc.url, token: token.address },
-      late: { ...terms, rpc: late.url, network: 31338 },
-      hasty: { ...terms, rpc: late.url, network: 31338, expiry: 60_000 },
-    };
-    service = await startTestService({
-      server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
-      apis: [
-        {
-          name: 'a',
-          url: upstream.url,
-          endpoints: Object.entries(auths).map(([name, auth]) => {
-            const encoding = { type: 'uint256', path: '$.price' };
-            return { name, path: `/p?${encodeURIComponent(name)}`, auth, encoding };
-          }),
-        },
-      ],
-    });
+describe('x402: payments on a real chain (specification: Authentication 4; decisions, Access)', async () => {
+  const [chain, late] = await Promise.all([
+    chainFor(suite),
+    chainFor(suite, 31338, ['--timestamp', String(inSeconds(-LAG))]),
+  ]);
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { price: 7 });
+  const rpc = await upstreamFor(suite, { '/': relay(chain.url) });
+  const alice = payer(chain, 2);
+  const bob = payer(chain, 3);
+  const token = await deployToken(alice);
+  const other = await deployToken(alice);
+  const terms = {
+    type: 'x402',
+    network: 31337,
+    rpc: chain.url,
+    token: NATIVE,
+    amount: String(PRICE),
+    recipient: RECIPIENT,
+  };
+  const auths: Record<string, object> = {
+    native: terms,
+    token: { ...terms, token: token.address.toLowerCase() },
+    contract: { ...terms, recipient: token.address },
+    either: [{ ...terms, token: token.address }, terms],
+    chains: [{ ...terms, rpc: late.url, network: 31338 }, terms],
+    relayed: { ...terms, rpc: rpc.url },
+    'relayed token': { ...terms, rpc: rpc.url, token: token.address },
+    late: { ...terms, rpc: late.url, network: 31338 },
+    hasty: { ...terms, rpc: late.url, network: 31338, expiry: 60_000 },
+  };
+  const service = await serviceFor(suite, {
+    server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
+    apis: [
+      {
+        name: 'a',
+        url: upstream.url,
+        endpoints: Object.entries(auths).map(([name, auth]) => {
+          const encoding = { type: 'uint256', path: '$.price' };
+          return { name, path: `/p?${encodeURIComponent(name)}`, auth, encoding };
+        }),
+      },
+    ],
   });
-  after(() => stopAll(service, upstream, rpc, chain, late));
 
   const send = (endpoint: string, proof: object) =>
     service.post(`a/${endpoint}`, {}, { 'X-Payment-Proof': JSON.stringify(proof) });

@@ -1,14 +1,13 @@
 /** A client never pays for nothing, and no failing request is free for ever. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
+import { beforeEach, describe, it } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { NATIVE, payer, payNative, proofHeader, relay, termsOn } from '../support/x402.ts';
 
@@ -17,44 +16,37 @@ const USED = 'Payment already used';
 const FAILED = 'API call failed';
 const MODES = ['sync', 'stream', 'async'] as const;
 
-describe('x402: a client never pays for nothing, and no failing request is free for ever (decisions, Access)', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let rpc: Upstream;
-  let service: RunningService;
-  let alice: HDNodeWallet;
+describe('x402: a client never pays for nothing, and no failing request is free for ever (decisions, Access)', async () => {
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
+  const upstream = await upstreamFor(suite);
+  const rpc = await upstreamFor(suite);
+  const encoding = { type: 'uint256', path: '$.price' };
+  const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
+  const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
+  const service = await serviceFor(
+    suite,
+    {
+      server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
+      settings: { plugins },
+      apis: [
+        {
+          name: 'a',
+          url: upstream.url,
+          auth,
+          timeout: 5000,
+          endpoints: [
+            ...MODES.map((mode) => ({ name: mode, path: `/p?${mode}`, mode, encoding })),
+            { name: 'strict', path: '/p?strict', encoding, parameters: [{ name: 'q', required: true }] },
+            { name: 'keyed', path: '/p?keyed', encoding, auth: [auth, { type: 'apiKey', keys: ['key'] }] },
+            { name: 'cached', path: '/p?cached', encoding, cache: { maxAge: 60_000 } },
+          ],
+        },
+      ],
+    },
+    { files },
+  );
 
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-    upstream = await startUpstream();
-    rpc = await startUpstream();
-    const encoding = { type: 'uint256', path: '$.price' };
-    const auth = termsOn({ chainId: chain.chainId, url: rpc.url }, PRICE);
-    const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
-    service = await startTestService(
-      {
-        server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },
-        settings: { plugins },
-        apis: [
-          {
-            name: 'a',
-            url: upstream.url,
-            auth,
-            timeout: 5000,
-            endpoints: [
-              ...MODES.map((mode) => ({ name: mode, path: `/p?${mode}`, mode, encoding })),
-              { name: 'strict', path: '/p?strict', encoding, parameters: [{ name: 'q', required: true }] },
-              { name: 'keyed', path: '/p?keyed', encoding, auth: [auth, { type: 'apiKey', keys: ['key'] }] },
-              { name: 'cached', path: '/p?cached', encoding, cache: { maxAge: 60_000 } },
-            ],
-          },
-        ],
-      },
-      { files },
-    );
-  });
-  after(() => stopAll(service, upstream, rpc, chain));
   beforeEach(() => {
     upstream.json('/p', { price: 7 });
     rpc.on('/', relay(chain.url));

@@ -1,15 +1,14 @@
 /** Want of room costs nobody a payment. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { after, before, describe, it, type TestContext } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
+import { describe, it, type TestContext } from 'node:test';
 import { finished, type Submitted, submitted } from '../support/async.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -28,21 +27,15 @@ const late = `import { Refusal } from '${SDK}';
     if (endpoint.name === 'late') throw new Refusal(503, 'No room');
   } } }) };`;
 
-describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)', () => {
-  let chain: Chain;
-  let upstream: Upstream;
-  let alice: HDNodeWallet;
+describe('x402: want of room (503) costs nobody a payment (decisions, Refunds)', async () => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
 
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-    upstream = await startUpstream();
-    upstream.json('/p', { price: 7 });
-    upstream.on('/held', (_req, res) => void held.push(res));
-  });
-  after(() => stopAll(upstream, chain));
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { price: 7 });
+  upstream.on('/held', (_req, res) => void held.push(res));
 
   const answerAll = async () => {
     for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');

@@ -4,8 +4,8 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { HDNodeWallet } from 'ethers';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import {

@@ -12,7 +12,7 @@ import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
@@ -117,8 +117,7 @@ describeServers('what compose.yaml runs', (program) => {
   }
 
   it('answers through the proxy, with a state that gives nothing to complain of', { skip: withoutNginx }, async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('*', { price: 7 });
     const port = await startServer(t);
     const config = parse(await readFile(join(FOLDER, 'config/config.yaml'), 'utf8'));

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { ADDRESS, configText, KEY } from '../cli/service-config.ts';
 import { all, command, copyOf, entryPoint, healthCheck, isIgnored, only, variables } from '../support/dockerfile.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'examples/deploy');
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
@@ -101,8 +101,7 @@ describe('the Dockerfile', () => {
   });
 
   it('the health check fails on an error, and on silence', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/failing', { status: 'ok' }, 503);
     upstream.on('/silent', () => undefined);
     const [failing, silent] = await Promise.all([

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { missingFrom, type Scrape, selectedBy } from '../support/metrics.ts';
+import { missingFrom, selectedBy } from '../support/metrics.ts';
 import { scrapeEverything } from '../support/metrics-service.ts';
 
 interface Position {
@@ -54,12 +54,8 @@ function overlap(a: Position, b: Position): boolean {
   return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-describe('the Grafana dashboard', () => {
-  let everything: Scrape;
-
-  before(async () => {
-    everything = await scrapeEverything();
-  });
+describe('the Grafana dashboard', async () => {
+  const everything = await scrapeEverything();
 
   it('is of the schema of Grafana 10 and 11, with the rows of an operator', () => {
     assert.equal(dashboard.schemaVersion, 39);

@@ -13,7 +13,7 @@ import { folderWith, launchCli, PACKAGE_ROOT } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { describeServers, eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { documents, FOLDER, GROUPS, object, objects, podOf } from '../support/kubernetes.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 const service = podOf('Deployment', 'signed-data-proxy');
 const valkey = podOf('StatefulSet', 'valkey');
@@ -165,8 +165,7 @@ describe('the config of kubernetes.yaml', () => {
 
   it('gives a stop the time that it may take', async (t) => {
     const { server } = parse(configText);
-    const running = await startTestService({ apis: parse(configText).apis }, { env: variables });
-    t.after(() => running.stop());
+    const running = await serviceFor(t, { apis: parse(configText).apis }, { env: variables });
     const { lifecycle } = service.container;
     const [program, seconds] = lifecycle?.preStop?.exec?.command ?? [];
     assert.equal(program, 'sleep');

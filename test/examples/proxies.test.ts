@@ -14,8 +14,8 @@ import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { eventually, freePort, startProgram } from '../state/redis-server.ts';
 import { type Certificates, certificatesFor, withoutOpenssl } from '../support/certificates.ts';
 import { startNginx, withoutNginx } from '../support/nginx.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const NAME = 'data.example.com';
 const read = (name: string) => readFileSync(join(PACKAGE_ROOT, 'examples/deploy', name), 'utf8');
@@ -118,19 +118,17 @@ const endpoint = { encoding: { type: 'int256', path: '$.price' } };
 
 /** The service with the settings of an example, and an upstream. */
 async function startBehind(t: TestContext, name: string, limit: number, timeout = 10_000) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('*', { price: 7 });
   const endpoints = [
     { ...endpoint, name: 'price', path: '/price' },
     { ...endpoint, name: 'event', path: '/event', mode: 'stream' },
   ];
   const { rateLimit, ...server } = serverOf(name);
-  const service = await startTestService({
+  const service = await serviceFor(t, {
     server: { ...server, port: 0, rateLimit: { ...Object(rateLimit), max: limit, window: 600_000 } },
     apis: [{ name: 'api', url: upstream.url, auth: { type: 'free' }, timeout, endpoints }],
   });
-  t.after(() => service.stop());
   return { service, upstream, port: Number(new URL(service.url).port) };
 }
 

@@ -7,25 +7,23 @@ import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { compileAll } from '../support/solidity.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { launch, skip, visit } from './browser.ts';
 
 const run = promisify(execFile);
 const KEY = 'k'.repeat(32);
 
 async function open(t: TestContext, openapi: unknown) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.on('*', (request, response) => {
     response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ asked: request.url }));
   });
   const auth = { type: 'apiKey', keys: [KEY] };
   const endpoints = { price: { path: '/price', parameters: [{ name: 'symbol', required: true }] } };
   const settings = { explorer: true, openapi };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { settings, api: { auth } }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings, api: { auth } }));
   const browser = await launch();
   t.after(() => browser.close());
   const { page } = await visit(browser, service.url);

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { request } from 'undici';
 import { stringify } from 'yaml';
 import { errorsOf } from '../support/config.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const TOKEN = 'operator-token-01';
 const SECRET = 'upstream-secret-1';
@@ -21,21 +22,11 @@ function configOf(url: string, endpoint: object = {}, settings: object = { explo
   return { settings, apis: [{ name: 'prices', url, headers: { 'X-Key': '$' + '{SECRET}' }, auth, endpoints: [eth] }] };
 }
 
-describe('operator mode', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let local: string;
-
-  before(async () => {
-    upstream = await startUpstream();
-    const encoding = { type: 'int256', path: '$.price', times: '1e2' };
-    service = await startTestService(configOf(upstream.url, { encoding }), { env });
-    local = new URL(service.url).host;
-  });
-  after(async () => {
-    await service.stop();
-    await upstream.close();
-  });
+describe('operator mode', async () => {
+  const upstream = await upstreamFor(suite);
+  const encoding = { type: 'int256', path: '$.price', times: '1e2' };
+  const service = await serviceFor(suite, configOf(upstream.url, { encoding }), { env });
+  const local = new URL(service.url).host;
 
   const asked = (id = service.ids['prices/eth']) => ({ endpointId: id, parameters: { symbol: 'ETH' } });
   /** Asks as a program of this machine would; `undefined` leaves a header out. */
@@ -189,8 +180,7 @@ describe('operator mode', () => {
   });
 
   it('is off without a token, which must be hard to guess', async (t) => {
-    const off = await startTestService(configOf(upstream.url, {}, { explorer: true }), { env });
-    t.after(() => off.stop());
+    const off = await serviceFor(t, configOf(upstream.url, {}, { explorer: true }), { env });
     const response = await request(`${off.url}/explorer/try`, { method: 'POST', headers: { 'x-operator-token': '' } });
     assert.equal(response.statusCode, 404);
     await response.body.dump();

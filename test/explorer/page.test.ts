@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused, assertRouteHeaders } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 
 const UPSTREAM = 'http://upstream.invalid:8123/base';
 const MARKUP = '</script><img src=x onerror=alert(1)><!--<script>$&';
@@ -57,17 +58,10 @@ function onlyText(page: string, element: 'script' | 'style'): string {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
-describe('the page of the explorer', () => {
-  let service: RunningService;
-  let response: Response;
-  let page: string;
-
-  before(async () => {
-    service = await startTestService(config);
-    response = await fetch(`${service.url}/`);
-    page = await response.text();
-  });
-  after(() => service.stop());
+describe('the page of the explorer', async () => {
+  const service = await serviceFor(suite, config);
+  const response = await fetch(`${service.url}/`);
+  const page = await response.text();
 
   it('is HTML that a browser asks for anew each time', () => {
     assert.equal(response.status, 200);

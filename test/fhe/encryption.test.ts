@@ -1,31 +1,25 @@
 /** An encrypted answer is a signed ciphertext of its value, bound to its consumer. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { submitted as accepted, finished } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
 import { verifyReceipt } from '../support/receipts.ts';
-import { type RunningService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { decrypt } from './decrypt.ts';
-import { generateToyKeys, type Keys } from './keys.ts';
-import { decodeEncrypted, handleOf, paths, type Relayer, startRelayer } from './relayer.ts';
+import { generateToyKeys } from './keys.ts';
+import { decodeEncrypted, handleOf, paths, startRelayer } from './relayer.ts';
 import { API_KEY, CONSUMER, reasons, startFheService, VERIFIER } from './service.ts';
 
-describe('an encrypted answer, with the real SDK on a lattice that is too small to protect anything', () => {
-  let keys: Keys;
-  let relayer: Relayer;
-  let upstream: Upstream;
-  let service: RunningService;
+describe('an encrypted answer, with the real SDK on a lattice that is too small to protect anything', async () => {
+  const keys = generateToyKeys();
+  const relayer = await startRelayer({ keys, signers: 3, threshold: 2 });
+  const upstream = await upstreamFor(suite);
+  const service = await startFheService(relayer, upstream);
 
-  before(async () => {
-    keys = generateToyKeys();
-    relayer = await startRelayer({ keys, signers: 3, threshold: 2 });
-    upstream = await startUpstream();
-    service = await startFheService(relayer, upstream);
-  });
-  after(() => stopAll(service, relayer, upstream));
+  after(() => stopAll(service, relayer));
 
   const submitted = () => {
     const last = relayer.submissions.at(-1);

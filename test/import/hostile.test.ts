@@ -233,7 +233,7 @@ describe('a hostile document', () => {
     assert.match((await said('other.json')) ?? '', /^error: other\.json: Unsupported OpenAPI version: 9\.0\./);
   });
 
-  it('may have parameters, paths, servers and ways in of every kind', async () => {
+  it('may have parameters and ways in of every kind', async () => {
     const parameters = [
       { name: 'Host', in: 'header', required: true },
       { name: 'Transfer-Encoding', in: 'header' },
@@ -276,20 +276,11 @@ describe('a hostile document', () => {
       'the default of parameter "ok": does not fit the schema: must be boolean',
       'the schema of parameter "look": is no pattern that can be used: has a look-around or a modifier, which are not supported',
     ]);
-    const odd = [
-      '/a b/{ü}',
-      '/{a}{b}/x',
-      '/#f',
-      '/../x',
-      '/{',
-      '/%zz',
-      '/q?a=b',
-      '/ok',
-      '/o\\k',
-      'x-vendor',
-      '/{a/b}',
-      '/\ud800',
-    ];
+  });
+
+  it('may have paths and servers of every kind', async () => {
+    const odd = ['/a b/{ü}', '/{a}{b}/x', '/#f', '/../x', '/{', '/%zz', '/q?a=b', '/ok', '/o\\k', 'x-vendor'];
+    odd.push('/{a/b}', '/\ud800');
     const paths = Object.fromEntries(odd.map((path) => [path, { get: { responses: {} } }]));
     const many = await outcome(api(paths));
     assert.deepEqual(

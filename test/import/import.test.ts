@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from '../cli/run.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const price = {
   type: 'object',
@@ -161,38 +161,39 @@ describe('import', () => {
     assert.equal((await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd })).code, 0);
   });
 
-  it('reads Swagger 2.0', async (t) => {
-    const swagger = {
-      ...{
-        swagger: '2.0',
-        info: { title: 'Old', version: 1 },
-        host: 'old.example',
-        basePath: '/v2',
-        schemes: ['http', 'https'],
-      },
-      produces: ['application/json'],
-      securityDefinitions: {
-        app: { type: 'oauth2', flow: 'application', tokenUrl: 'https://old.example/token', scopes: {} },
-        user: { type: 'basic' },
-      },
-      security: [{ app: [] }],
-      paths: {
-        '/rates': {
-          get: {
-            parameters: [
-              { name: 'from', in: 'query', type: 'string', required: true, pattern: '^[A-Z]{3}$' },
-              { name: 'to', in: 'query', type: 'array', items: { type: 'string' }, collectionFormat: 'pipes' },
-            ],
-            responses: { 200: { description: '', schema: { type: 'array', items: { type: 'number' } } } },
-          },
-          post: { parameters: [{ name: 'file', in: 'formData', type: 'file', required: true }], responses: {} },
-          put: {
-            parameters: [{ name: 'body', in: 'body', schema: { properties: { rate: { type: 'number' } } } }],
-            responses: {},
-          },
+  const swagger = {
+    ...{
+      swagger: '2.0',
+      info: { title: 'Old', version: 1 },
+      host: 'old.example',
+      basePath: '/v2',
+      schemes: ['http', 'https'],
+    },
+    produces: ['application/json'],
+    securityDefinitions: {
+      app: { type: 'oauth2', flow: 'application', tokenUrl: 'https://old.example/token', scopes: {} },
+      user: { type: 'basic' },
+    },
+    security: [{ app: [] }],
+    paths: {
+      '/rates': {
+        get: {
+          parameters: [
+            { name: 'from', in: 'query', type: 'string', required: true, pattern: '^[A-Z]{3}$' },
+            { name: 'to', in: 'query', type: 'array', items: { type: 'string' }, collectionFormat: 'pipes' },
+          ],
+          responses: { 200: { description: '', schema: { type: 'array', items: { type: 'number' } } } },
+        },
+        post: { parameters: [{ name: 'file', in: 'formData', type: 'file', required: true }], responses: {} },
+        put: {
+          parameters: [{ name: 'body', in: 'body', schema: { properties: { rate: { type: 'number' } } } }],
+          responses: {},
         },
       },
-    };
+    },
+  };
+
+  it('reads Swagger 2.0', async (t) => {
     const cwd = await folderWith(t, { 'old.json': JSON.stringify(swagger) });
     const { stdout, stderr } = await runCli(t, ['import', 'old.json'], { cwd });
     assert.deepEqual(parse(stdout), {
@@ -275,8 +276,7 @@ describe('import', () => {
   });
 
   it('is fetched, and its servers are relative to where it was', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/docs/api.json', { ...document, servers: [{ url: '../v1' }] });
     upstream.on('/moved', (_req, res) => void res.writeHead(302, { location: '/docs/api.json' }).end());
     const { stdout, stderr } = await runCli(t, ['import', `${upstream.url}/docs/api.json`, '--only', 'GET']);
@@ -296,8 +296,7 @@ describe('import', () => {
     await mkdir(join(cwd, 'api/parts'), { recursive: true });
     await writeFile(join(cwd, 'api/parts/more.yaml'), stringify({ P: at('#/Q'), Q: parameter }));
     await symlink('../../secret.yaml', join(cwd, 'api/parts/link.yaml'));
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     const paths = {
       '/a': operation('parts/more.yaml#/P'),
       '/b': operation('../secret.yaml#/P'),

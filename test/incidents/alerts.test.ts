@@ -6,7 +6,7 @@ import { assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 import { RECIPIENT } from '../support/x402.ts';
 
@@ -47,8 +47,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
   after(() => upstream.close());
 
   async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    const service = await startTestService(config);
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config);
     return service;
   }
   const post = async (service: RunningService, name: string, status: number, headers = {}) =>

@@ -9,8 +9,8 @@ import { until } from '../cli/started.ts';
 import { oneApi } from '../support/answers.ts';
 import { untilAudited } from '../support/audit.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 it('a disk that is full: the log has the file and the reason, and says how many lines are lost', {
   skip: withoutLimits,
@@ -47,11 +47,9 @@ it('a disk that is full: the log has the file and the reason, and says how many 
 });
 
 it('an answer that somebody shows: the record has its request', async (t) => {
-  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
   const settings = { audit: { path: 'audit.jsonl' } };
-  const service = await startTestService(oneApi(upstream.url, { plain: {} }, { settings }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, { plain: {} }, { settings }));
   const response = await service.post('api/plain');
   const cwd = await folderWith(t, { 'answer.json': await response.text() });
   await untilAudited(join(service.folder, 'audit.jsonl'), 1);

@@ -6,8 +6,8 @@ import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { type Scrape, scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const ALERTS = [
   'RequestsFail',
@@ -20,15 +20,13 @@ const ALERTS = [
 
 describe('failures are found by metrics alone', { skip: withoutPromtool }, () => {
   async function serviceWithFaults(t: TestContext) {
-    const upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 1 }), '/broken': faults.serverError() });
     const hook = `onBeforeApiCall: ({ endpoint }) => { if (endpoint === 'dropped') throw new Error('no'); }`;
     const late = 'onAfterApiCall: ({ endpoint }) => endpoint === "late" ? sleep(850) : undefined';
     const { files, plugins } = pluginFiles({ picky: pluginFile('picky', hook), late: pluginFile('late', late) });
     const settings = { metrics: { port: 0 }, plugins };
     const config = oneApi(upstream.url, { plain: {}, dropped: {}, broken: {}, late: {} }, { settings });
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     return service;
   }
 

@@ -1,27 +1,23 @@
 /** The log tells the cause of an incident. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli, type Running } from '../cli/run.ts';
 import { KEY } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const HOUR = 3_600_000;
 const LATE_MS = 120;
 const SLOW_MS = 100;
 
-describe('an incident', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/quick', 1);
-    upstream.on('/late', (_, response) => void setTimeout(() => response.end('1'), LATE_MS));
-  });
-  after(() => upstream.close());
+describe('an incident', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/quick', 1);
+  upstream.on('/late', (_, response) => void setTimeout(() => response.end('1'), LATE_MS));
 
   /** A service with its log as operators have it, behind a proxy that says which address asks. */
   async function start(t: TestContext, settings: object = {}) {

@@ -1,34 +1,28 @@
 /** Alerts tell when payments go wrong. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { eventually } from '../support/http.ts';
 import { foundInLog, queryOf } from '../support/incidents.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
-import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { openShop, type Shop } from '../support/x402-shop.ts';
+import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
-let shop: Shop;
-let service: RunningService;
-let alice: Account;
-before(async () => {
-  shop = await openShop();
-  alice = await shop.market.wallet(1_000_000n);
-  service = await startTestService(
-    shop.config(
-      { exact: {}, native: { auth: termsOn(shop.chain, PRICE) }, faulty: askedAt('/rpc'), long: askedAt('/long') },
-      { server: { rateLimit: { max: 1000, x402: { max: 1000 } } }, settings: { metrics: { port: 0 } } },
-    ),
-  );
-});
-after(() => stopAll(service, shop));
-
+const shop = await shopFor(suite);
+const alice = await shop.market.wallet(1_000_000n);
 /** Terms whose node does what a test has it do. */
 const askedAt = (path: string) => ({ auth: { ...termsOn(shop.chain, PRICE), rpc: shop.upstream.url + path } });
+const service = await serviceFor(
+  suite,
+  shop.config(
+    { exact: {}, native: { auth: termsOn(shop.chain, PRICE) }, faulty: askedAt('/rpc'), long: askedAt('/long') },
+    { server: { rateLimit: { max: 1000, x402: { max: 1000 } } }, settings: { metrics: { port: 0 } } },
+  ),
+);
 
 /** The log as the service's JSON log has it. */
 const logText = () =>

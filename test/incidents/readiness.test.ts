@@ -10,12 +10,11 @@ import { startInGroup, V2, withoutNamespaces } from '../support/cgroup.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape } from '../support/metrics.ts';
-import { faults, type Handler, startUpstream } from '../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 /** A service with its log as operators have it. @param settings beside those of the metrics, in YAML. */
 async function start(t: TestContext, handler: Handler, settings = '') {
-  const upstream = await startUpstream({ '*': handler });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': handler });
   const config = configText(upstream.url, `settings: { metrics: { port: 0 }${settings} }`);
   const cwd = await folderWith(t, { 'c.yaml': config });
   const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
@@ -58,8 +57,7 @@ describe('an incident', { skip: withoutPromtool }, () => {
       const result = await wallet.signMessage(getBytes(String(params[0])));
       return faults.json({ jsonrpc: '2.0', id, result })(req, res, recorded);
     };
-    const vault = await startUpstream({ '/': rpc });
-    t.after(() => vault.close());
+    const vault = await upstreamFor(t, { '/': rpc });
     const signer = `, signer: { type: json-rpc, url: '${vault.url}', address: '${wallet.address}' }`;
     const service = await start(t, faults.json({ price: 7 }), signer);
     const before = await service.scrape();

@@ -8,23 +8,21 @@ import { describeServers, freePort, RedisServer } from '../state/redis-server.ts
 import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const KEY = 'k'.repeat(32);
 
 /** What the command `status` of a row of docs/incidents.md finds, without a log and without Prometheus. */
 describeServers('an incident, by the status of the service', (program) => {
   async function start(t: TestContext) {
-    const upstream = await startUpstream({ '*': faults.json({ price: 1 }), '/broken': faults.empty(404) });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '*': faults.json({ price: 1 }), '/broken': faults.empty(404) });
     const redis = await RedisServer.start(program);
     t.after(() => redis.stop());
     const settings = { metrics: { port: await freePort() }, state: { type: 'redis', url: redis.url } };
     const api = { auth: [{ type: 'apiKey', keys: [{ name: 'ada', key: KEY }] }, { type: 'free' }] };
     const config = oneApi(upstream.url, { plain: {}, broken: {} }, { api, settings });
-    const service = await startTestService(config);
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config);
     const found = async (symptom: string) => {
       const [command = '', filter = ''] = (await queryOf(symptom)).split(/ \| jq -c /);
       const [name, ...words] = command.split(' ');

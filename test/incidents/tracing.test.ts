@@ -1,21 +1,17 @@
 /** Traces tell the cause of an incident. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
 import { until, urlOf } from '../cli/started.ts';
 import { startCollector } from '../support/collector.ts';
 import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
-describe('an incident', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  });
-  after(() => upstream.close());
+describe('an incident', async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
 
   /** A service with its log as operators have it. */
   async function start(t: TestContext, env: Readonly<Record<string, string>> = {}) {

@@ -14,14 +14,13 @@ import { JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 it('an upstream that fails: who was asked how often, what is asked no more, and which answers are old', async (t) => {
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(t, {
     '/e': inTurn(faults.serverError(), faults.json(7), faults.serverError()),
   });
-  t.after(() => upstream.close());
   const api = { retry: { attempts: 2 }, breaker: { failures: 2, openFor: '1m' } };
   const endpoints = [
     { name: 'e', path: '/e', cache: { maxAge: '1ms', staleIfError: '10m' } },
@@ -59,17 +58,15 @@ const ALERTS = ['UpstreamBreakerOpen', 'UpstreamTokensFail', 'UpstreamCertificat
 
 describe('what upstreams want is found by metrics, and their alerts fire', { skip: withoutPromtool }, () => {
   it('a token endpoint that refuses, and a host that is asked no more', async (t) => {
-    const login = await startUpstream({ '*': faults.json({ error: 'invalid_client' }, 401) });
-    const upstream = await startUpstream({ '*': faults.serverError() });
-    t.after(() => Promise.all([login.close(), upstream.close()]));
+    const login = await upstreamFor(t, { '*': faults.json({ error: 'invalid_client' }, 401) });
+    const upstream = await upstreamFor(t, { '*': faults.serverError() });
     const oauth2 = { tokenUrl: `${login.url}/token`, clientId: 'me', clientSecret: 's' };
     const own = { url: upstream.url, auth: { type: 'free' } };
     const apis = [
       { name: 'guarded', ...own, oauth2, endpoints: [{ name: 'e', path: '/e' }] },
       { name: 'down', ...own, breaker: { failures: 1 }, endpoints: [{ name: 'f', path: '/f' }] },
     ];
-    const service = await startTestService({ settings: { metrics: { port: 0 } }, apis });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { settings: { metrics: { port: 0 } }, apis });
     const before = { scrape: await scrape(service), minutes: 5 };
     assert.deepEqual([(await service.post('guarded/e')).status, (await service.post('down/f')).status], [502, 502]);
     const seen = [before, { scrape: await scrape(service), minutes: 7 }];
@@ -87,8 +84,7 @@ describe('what upstreams want is found by metrics, and their alerts fire', { ski
     const [cert, key] = await Promise.all([files.cert, files.key].map((file) => readFile(file, 'utf8')));
     const api = { tls: { cert, key } };
     const settings = { metrics: { port: 0 } };
-    const service = await startTestService(oneApi('https://127.0.0.1:1', { e: {} }, { api, settings }));
-    t.after(() => service.stop());
+    const service = await serviceFor(t, oneApi('https://127.0.0.1:1', { e: {} }, { api, settings }));
     const found = await scrape(service);
     const end = Date.parse(new X509Certificate(cert ?? '').validTo) / 1000;
     assert.deepEqual(found.table('upstream_certificate_ends_seconds'), { '': end });

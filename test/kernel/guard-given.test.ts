@@ -37,60 +37,15 @@ import {
 describe('what a hook gets', () => {
   it('cannot be written to', async () => {
     const writes: Array<readonly [StageName, (context: never) => unknown]> = [
-      [
-        'onHttpRequest',
-        (context: { ip: string }) => {
-          context.ip = '::1';
-        },
-      ],
-      [
-        'onHttpRequest',
-        (context: { added?: number }) => {
-          context.added = 1;
-        },
-      ],
-      [
-        'onHttpRequest',
-        (context: { headers: { a?: string } }) => {
-          context.headers.a = 'b';
-        },
-      ],
-      [
-        'onHttpRequest',
-        (context: { parameters: { b?: number } }) => {
-          context.parameters.b = 1;
-        },
-      ],
-      [
-        'onBeforeApiCall',
-        (context: { parameters: { a?: number } }) => {
-          delete context.parameters.a;
-        },
-      ],
-      [
-        'onAfterApiCall',
-        (context: { response: { status: number } }) => {
-          context.response.status = 500;
-        },
-      ],
-      [
-        'onAfterApiCall',
-        (context: { response: { data: unknown } }) => {
-          context.response.data = 2;
-        },
-      ],
-      [
-        'onBeforeSign',
-        (context: { data: string }) => {
-          context.data = '0x02';
-        },
-      ],
-      [
-        'onBeforeSign',
-        (context: { signal?: unknown }) => {
-          context.signal = undefined;
-        },
-      ],
+      ['onHttpRequest', (context: { ip: string }) => Object.assign(context, { ip: '::1' })],
+      ['onHttpRequest', (context: object) => Object.assign(context, { added: 1 })],
+      ['onHttpRequest', ({ headers }: { headers: object }) => Object.assign(headers, { a: 'b' })],
+      ['onHttpRequest', ({ parameters }: { parameters: object }) => Object.assign(parameters, { b: 1 })],
+      ['onBeforeApiCall', ({ parameters }: { parameters: { a?: number } }) => delete parameters.a],
+      ['onAfterApiCall', ({ response }: { response: object }) => Object.assign(response, { status: 500 })],
+      ['onAfterApiCall', ({ response }: { response: object }) => Object.assign(response, { data: 2 })],
+      ['onBeforeSign', (context: object) => Object.assign(context, { data: '0x02' })],
+      ['onBeforeSign', (context: object) => Object.assign(context, { signal: undefined })],
     ];
     for (const [stage, write] of writes) {
       const { outcome } = await run(stage, write);

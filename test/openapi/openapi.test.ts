@@ -2,7 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { AbiCoder } from 'ethers';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
@@ -11,10 +11,10 @@ import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';
 import { loadObject } from '../support/config.ts';
 import { assertRefused, JSON_HEADERS } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 import { Described } from './document.ts';
 
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -97,38 +97,33 @@ async function documentOf(config: Readonly<Record<string, unknown>>, env: Readon
   return describeService({ ...(await loadObject(config, env)), version: '1.2.3' }).document;
 }
 
-describe('the OpenAPI document of a running service', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let described: Described;
+describe('the OpenAPI document of a running service', async () => {
   const pathOf = (endpoint: string) => `/endpoints/${service.ids[endpoint]}`;
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('*', { price: 12.5 });
-    upstream.on('/gateway', honest);
-    service = await startTestService(
-      {
-        settings: {
-          openapi: true,
-          proof: { type: 'reclaim', gatewayUrl: `${upstream.url}/gateway` },
-          plugins: [{ source: './picky.mjs' }],
-        },
-        apis: apisAt(upstream.url),
+  const upstream = await upstreamFor(suite);
+  upstream.json('*', { price: 12.5 });
+  upstream.on('/gateway', honest);
+  const service = await serviceFor(
+    suite,
+    {
+      settings: {
+        openapi: true,
+        proof: { type: 'reclaim', gatewayUrl: `${upstream.url}/gateway` },
+        plugins: [{ source: './picky.mjs' }],
       },
-      {
-        files: {
-          'picky.mjs': `export default { name: '<name>', hooks: { onHttpRequest({ parameters }) {
+      apis: apisAt(upstream.url),
+    },
+    {
+      files: {
+        'picky.mjs': `export default { name: '<name>', hooks: { onHttpRequest({ parameters }) {
           if (parameters.symbol === 'DROP') throw new Error('no');
         } } };`,
-        },
       },
-    );
-    const response = await fetch(`${service.url}/openapi.json`);
-    assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json']);
-    described = new Described(await response.json());
-  });
-  after(() => stopAll(service, upstream));
+    },
+  );
+  const response = await fetch(`${service.url}/openapi.json`);
+  assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json']);
+  const described = new Described(await response.json());
 
   it('is valid OpenAPI 3.1', async () => {
     assert.equal(described.at('openapi'), '3.1.0');
@@ -332,11 +327,9 @@ describe('GET /openapi.json', () => {
 describe('the OpenAPI document of a busy service', () => {
   it('describes what a client gets that waits in vain for a slot', async (t) => {
     const held = new Held();
-    const upstream = await startUpstream({ '/keyed': held.handler });
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t, { '/keyed': held.handler });
     const settings = { openapi: true, maxConcurrentApiCalls: 1 };
-    const service = await startTestService({ settings, apis: apisAt(upstream.url, 50) });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, { settings, apis: apisAt(upstream.url, 50) });
     const described = new Described(await (await fetch(`${service.url}/openapi.json`)).json());
     const first = service.post('closed/keyed', {}, { 'X-Api-Key': 'the-key-of-a-client' });
     await upstream.untilRequested('/keyed');

@@ -1,11 +1,11 @@
 /** Plugins describe themselves in the OpenAPI document, and contradictions stop the start. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { describeService } from '../../plugins-sdk/host/openapi/document.ts';
 import { errorsOf, loadObject } from '../support/config.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { assertValid, Described } from './document.ts';
 
 const SDK = JSON.stringify(new URL('../../plugins-sdk/index.ts', import.meta.url).href);
@@ -88,37 +88,31 @@ async function documentOf(service: RunningService): Promise<Described> {
   return new Described(await (await fetch(`${service.url}/openapi.json`)).json());
 }
 
-describe('an operator’s plugin in the OpenAPI document', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let described: Described;
-  let path: string;
+describe('an operator’s plugin in the OpenAPI document', async () => {
   const post = (parameters: object, ticket?: string) =>
     service.post('a/pushed', parameters, ticket === undefined ? {} : { 'X-Ticket': ticket });
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('*', { price: 1 });
-    service = await startTestService(
-      {
-        settings,
-        apis: [
-          {
-            name: 'a',
-            url: upstream.url,
-            endpoints: [
-              { name: 'pushed', path: '/p', mode: 'push', auth: { type: 'ticket', valid: 'mine' } },
-              { name: 'usual', path: '/u' },
-            ],
-          },
-        ],
-      },
-      { files },
-    );
-    described = await documentOf(service);
-    path = `/endpoints/${service.ids['a/pushed']}`;
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.json('*', { price: 1 });
+  const service = await serviceFor(
+    suite,
+    {
+      settings,
+      apis: [
+        {
+          name: 'a',
+          url: upstream.url,
+          endpoints: [
+            { name: 'pushed', path: '/p', mode: 'push', auth: { type: 'ticket', valid: 'mine' } },
+            { name: 'usual', path: '/u' },
+          ],
+        },
+      ],
+    },
+    { files },
+  );
+  const described = await documentOf(service);
+  const path = `/endpoints/${service.ids['a/pushed']}`;
 
   it('is valid, and has its auth type, its schema and its route', async () => {
     await assertValid(described);

@@ -1,11 +1,11 @@
 /** The OpenAPI document describes receipts. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { oneApi } from '../support/answers.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { Described } from './document.ts';
 
 const parameters = [{ name: 'symbol' }, { name: 'filter', in: 'body' }, { name: 'token', in: 'body', secret: true }];
@@ -15,25 +15,17 @@ const endpoints = {
   untold: { method: 'POST', parameters },
 };
 
-describe('the OpenAPI document and receipts', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let document: Record<string, unknown>;
-  let described: Described;
-
+describe('the OpenAPI document and receipts', async () => {
   const documentOf = async (service: RunningService): Promise<Record<string, unknown>> =>
     JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text());
   const pathOf = (name: string) => `/endpoints/${service.ids[`api/${name}`]}`;
   const ok = (name: string) => Object(described.at('paths', pathOf(name), 'post', 'responses', '200'));
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (_req, res) => void res.end('{"price":1}'));
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { openapi: true } }));
-    document = await documentOf(service);
-    described = new Described(document);
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (_req, res) => void res.end('{"price":1}'));
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { openapi: true } }));
+  const document = await documentOf(service);
+  const described = new Described(document);
 
   it('is valid, and describes the member that answers have', async () => {
     const { valid, errors } = await new Validator().validate(document);
@@ -68,8 +60,7 @@ describe('the OpenAPI document and receipts', () => {
 
   it('says nothing of receipts where no endpoint makes one', async (t) => {
     const { untold } = endpoints;
-    const other = await startTestService(oneApi(upstream.url, { untold }, { settings: { openapi: true } }));
-    t.after(() => other.stop());
+    const other = await serviceFor(t, oneApi(upstream.url, { untold }, { settings: { openapi: true } }));
     assert.doesNotMatch(JSON.stringify(await documentOf(other)), /"Receipt"|with a receipt/);
   });
 });

@@ -7,8 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
 import { oneApi } from '../support/answers.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Scenarios, and the checks of them that cannot hold, with the reason. */

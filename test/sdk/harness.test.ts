@@ -1,6 +1,6 @@
 /** The harness runs the hooks of a plugin as the service does. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as viaPackage from 'signed-data-proxy/plugins-sdk';
 import * as testingViaPackage from 'signed-data-proxy/plugins-sdk/testing';
@@ -612,31 +612,32 @@ describe('a route', () => {
 });
 
 describe('observers of the plugin', () => {
+  const told: unknown[] = [];
+  const observing = definePlugin({
+    name: 'p',
+    setup: () => ({
+      observe: {
+        stage: ({ stage, outcome }) => void told.push([stage, outcome]),
+        call: ({ stage, outcome }) => void told.push([`call of ${stage}`, outcome]),
+        response: ({ route }, status) => void told.push([route, status]),
+      },
+      hooks: {
+        onHttpRequest: ({ ip }) => ({ reject: ip === '::1' }),
+        encrypt: () => undefined,
+        onResponseSent: () => undefined,
+      },
+      routes: [{ method: 'GET', path: '/r', admit: false, handle: () => ({ status: 204, body: '' }) }],
+    }),
+  });
+  beforeEach(() => told.splice(0));
+
   it('are told of stages, of calls and once of the response', async () => {
-    const told: unknown[] = [];
-    const harness = await testPlugin(
-      definePlugin({
-        name: 'p',
-        setup: () => ({
-          observe: {
-            stage: ({ stage, outcome }) => void told.push([stage, outcome]),
-            call: ({ stage, outcome }) => void told.push([`call of ${stage}`, outcome]),
-            response: ({ route }, status) => void told.push([route, status]),
-          },
-          hooks: {
-            onHttpRequest: ({ ip }) => ({ reject: ip === '::1' }),
-            encrypt: () => undefined,
-            onResponseSent: () => undefined,
-          },
-          routes: [{ method: 'GET', path: '/r', admit: false, handle: () => ({ status: 204, body: '' }) }],
-        }),
-      }),
-    );
+    const harness = await testPlugin(observing);
     const request = harness.request();
     await request.onHttpRequest();
     await request.stage('encrypt', '0x01');
     await request.onResponseSent();
-    assert.deepEqual(told.splice(0), [
+    assert.deepEqual(told, [
       ['call of onHttpRequest', 'done'],
       ['onHttpRequest', 'silent'],
       ['call of encrypt', 'done'],
@@ -645,6 +646,10 @@ describe('observers of the plugin', () => {
       ['call of onResponseSent', 'done'],
       ['onResponseSent', 'silent'],
     ]);
+  });
+
+  it('are told of a response that is a refusal, that of a route, or that nobody waits for', async () => {
+    const harness = await testPlugin(observing);
     await harness.onHttpRequest({ ip: '::1' });
     assert.deepEqual(told.splice(0).slice(1), [
       ['onHttpRequest', 'answered'],
@@ -673,8 +678,9 @@ describe('observers of the plugin', () => {
 });
 
 describe('testPlugin', () => {
-  it('refuses what the service would not start with', async () => {
-    const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
+  const faulty = (value: unknown) => testPlugin(value as Parameters<typeof testPlugin>[0]);
+
+  it('refuses a plugin that the service would not start with', async () => {
     const route = { method: 'GET', path: '/x', admit: true, handle: () => ({ status: 204, body: '' }) };
     const returning = (made: unknown) => ({ name: 'p', setup: () => made });
     const routed = (members: object) => returning({ routes: [{ ...route, ...members }] });
@@ -708,6 +714,9 @@ describe('testPlugin', () => {
       [routed({ method: 'FETCH' }), 'route FETCH /x: there is no such method'],
     ];
     for (const [plugin, message] of cases) await assert.rejects(faulty(plugin), { message });
+  });
+
+  it('refuses a factory, a budget, a config or a start that the service would not start with', async () => {
     await assert.rejects(
       faulty(() => ({ name: 'p', hooks: {} })),
       {

@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { after, afterEach, beforeEach, describe, it } from 'node:test';
 import type { Found } from '../../plugins-sdk/lib/http/host-names/dns.ts';
 import { listedAddresses, ParsedFile } from '../../plugins-sdk/lib/http/host-names/files.ts';
 import { HostNames, UnknownHost } from '../../plugins-sdk/lib/http/host-names/index.ts';
-import { type DnsServer, startDns } from '../support/dns.ts';
+import { startDns } from '../support/dns.ts';
 
 const v4 = (address: string): LookupAddress => ({ address, family: 4 });
 const v6 = (address: string): LookupAddress => ({ address, family: 6 });
@@ -142,23 +142,21 @@ describe('look-ups of host names', () => {
   });
 });
 
-describe('host names', () => {
-  let dns: DnsServer;
+describe('host names', async () => {
   let names: HostNames;
   const servers = getServers();
 
-  before(async () => {
-    dns = await startDns({
-      'four.test': { A: ['192.0.2.1', '192.0.2.2'], ttl: 7 },
-      'six.test': { AAAA: ['2001:db8::1'] },
-      'both.test': { A: ['192.0.2.1'], AAAA: ['2001:db8::1'] },
-      'half-dead.test': { A: ['192.0.2.3'], AAAA: 'silence' },
-      'empty.test': {},
-      'broken.test': 'SERVFAIL',
-      'dead.test': 'silence',
-    });
-    setServers([dns.address]);
+  const dns = await startDns({
+    'four.test': { A: ['192.0.2.1', '192.0.2.2'], ttl: 7 },
+    'six.test': { AAAA: ['2001:db8::1'] },
+    'both.test': { A: ['192.0.2.1'], AAAA: ['2001:db8::1'] },
+    'half-dead.test': { A: ['192.0.2.3'], AAAA: 'silence' },
+    'empty.test': {},
+    'broken.test': 'SERVFAIL',
+    'dead.test': 'silence',
   });
+  setServers([dns.address]);
+
   after(async () => {
     setServers(servers);
     await dns.close();

@@ -67,11 +67,17 @@ export function contract(open: () => Subject | Promise<Subject>): void {
     subject = await open();
   });
   after(() => subject.close?.());
+  const area = () => subject.area();
+  ofOneAndMany(area);
+  ofTime(area);
+  ofBuckets(area);
+}
 
+function ofOneAndMany(newArea: () => StateArea): void {
   it('does what the one in memory does', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        const area = subject.area();
+        const area = newArea();
         const model = new MemoryArea();
         for (const taken of steps) assert.deepEqual(await run(area, taken), await run(model, taken));
       }),
@@ -80,7 +86,7 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   });
 
   it('lets one of many racing swaps win', async () => {
-    const area = subject.area();
+    const area = newArea();
     for (const round of Array.from({ length: 20 }, (_, index) => `round ${index}`)) {
       const swaps = Array.from({ length: 64 }, (_, index) =>
         area.compareAndSet(round, undefined, `${index}`, { durable: true }),
@@ -95,20 +101,22 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   });
 
   it('keeps areas apart', async () => {
-    const [one, other] = [subject.area(), subject.area()];
+    const [one, other] = [newArea(), newArea()];
     assert.equal(await one.compareAndSet('a', undefined, 'b'), undefined);
     assert.equal(await other.get('a'), undefined);
   });
 
   it('keeps values and buckets of one key apart', async () => {
-    const area = subject.area();
+    const area = newArea();
     assert.equal(await area.compareAndSet('a', undefined, 'b'), undefined);
     assert.equal((await area.takeTokens('a', limit)).granted, 1);
     assert.equal(await area.get('a'), 'b');
   });
+}
 
+function ofTime(newArea: () => StateArea): void {
   it('forgets a value after its time, and lets a new one begin', async () => {
-    const area = subject.area();
+    const area = newArea();
     assert.equal(await area.compareAndSet('a', undefined, 'b', { ttl: 50 }), undefined);
     await gone(area, 'a');
     assert.equal(await area.compareAndSet('a', undefined, 'c', { ttl: HOUR }), undefined);
@@ -116,7 +124,7 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   });
 
   it('takes the time of the last swap, unless the longer one is to be kept', async () => {
-    const area = subject.area();
+    const area = newArea();
     await area.compareAndSet('short', undefined, '1', { ttl: HOUR });
     await area.compareAndSet('long', undefined, '1', { ttl: HOUR });
     await area.compareAndSet('ever', undefined, '1');
@@ -126,9 +134,11 @@ export function contract(open: () => Subject | Promise<Subject>): void {
     await gone(area, 'short');
     assert.deepEqual([await area.get('long'), await area.get('ever')], ['2', '2']);
   });
+}
 
+function ofBuckets(newArea: () => StateArea): void {
   it('fills a bucket again as time goes by', async () => {
-    const area = subject.area();
+    const area = newArea();
     const quick = { max: 2, window: 200 };
     assert.deepEqual(await area.takeTokens('a', quick, 5), { granted: 2, retryAfter: 100, left: 0 });
     for (let granted = 0; granted < 4; ) {
@@ -140,7 +150,7 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   });
 
   it('lets nothing flow into a count before its end, and keeps it a while longer', async () => {
-    const area = subject.area();
+    const area = newArea();
     for (const until of [Date.now() + HOUR, Date.now() - 1]) {
       const count = { max: 2, window: 1, until };
       const { granted, left } = await area.takeTokens(`${until}`, count, 5);
@@ -153,7 +163,7 @@ export function contract(open: () => Subject | Promise<Subject>): void {
   });
 
   it('counts a bucket of a thousand million tokens one by one', async () => {
-    const area = subject.area();
+    const area = newArea();
     const huge = { max: 1_000_000_000, window: 1000 * HOUR };
     assert.equal((await area.takeTokens('a', huge, 999_999_990)).granted, 999_999_990);
     for (let left = 9; left >= 0; left--) {

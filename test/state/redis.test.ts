@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, it } from 'node:test';
 import type { StateEngine } from '../../plugins-sdk/state/area.ts';
-import { stopAll } from '../support/stop-all.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { contract } from './contract.ts';
 import { describeServers, openEngine, RedisServer } from './redis-server.ts';
 

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type AbstractProvider, JsonRpcProvider, Network, type Subscriber, type Subscription } from 'ethers';
+import { endsWith, type Lifetime } from './lifetime.ts';
 
 /** A real EVM node on loopback, with ten rich unlocked accounts. */
 export interface Chain {
@@ -99,4 +100,9 @@ export async function startChain(chainId = 31337, options: readonly string[] = [
       await gone;
     },
   };
+}
+
+/** A chain that ends with the test or the suite. */
+export function chainFor(lifetime: Lifetime, ...given: Parameters<typeof startChain>): Promise<Chain> {
+  return endsWith(lifetime, startChain(...given));
 }

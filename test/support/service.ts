@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { type Service, startService } from '../../cli/service/index.ts';
 import type { ServiceLog } from '../../cli/service/log.ts';
 import { publicKeyWarning } from '../../cli/service/public-keys.ts';
+import { endsWith, type Lifetime } from './lifetime.ts';
 
 /** A key that is public knowledge (the first account of every local test chain), and its address. */
 export const TEST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
@@ -75,4 +76,9 @@ export async function startTestService(
       await rm(folder, { recursive: true });
     },
   };
+}
+
+/** A service that ends with the test or the suite. */
+export function serviceFor(lifetime: Lifetime, ...given: Parameters<typeof startTestService>): Promise<RunningService> {
+  return endsWith(lifetime, startTestService(...given));
 }

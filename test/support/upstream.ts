@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { endsWith, type Lifetime } from './lifetime.ts';
 
 /** Answers a request whose body has been read. Errors that it throws end the connection. */
 export type Handler = (req: IncomingMessage, res: ServerResponse, recorded: RecordedRequest) => void | Promise<void>;
@@ -138,6 +139,11 @@ export async function startUpstream(handlers: Readonly<Record<string, Handler>> 
       await closed;
     },
   };
+}
+
+/** An upstream that ends with the test or the suite. */
+export function upstreamFor(lifetime: Lifetime, handlers?: Readonly<Record<string, Handler>>): Promise<Upstream> {
+  return endsWith(lifetime, startUpstream(handlers));
 }
 
 /** How to code a body. `raw-deflate` is announced as `deflate`, as some servers do. */

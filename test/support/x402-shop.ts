@@ -1,4 +1,5 @@
 import { type Chain, startChain } from './chain.ts';
+import { endsWith, type Lifetime } from './lifetime.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 import { exactTerms, type Market, openMarket, startFacilitator, type TestFacilitator } from './x402-exact.ts';
 
@@ -49,4 +50,9 @@ export async function openShop(): Promise<Shop> {
       await chain.stop();
     },
   };
+}
+
+/** A shop that is open for the test or the suite. */
+export function shopFor(lifetime: Lifetime): Promise<Shop> {
+  return endsWith(lifetime, openShop());
 }

@@ -1,15 +1,16 @@
 /** The vectors of receipts are what all implementations make and refuse. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, describe, it } from 'node:test';
-import { ContractFactory, hashMessage, type JsonRpcSigner, keccak256, toUtf8Bytes, verifyTypedData } from 'ethers';
+import { describe, it } from 'node:test';
+import { ContractFactory, hashMessage, keccak256, toUtf8Bytes, verifyTypedData } from 'ethers';
 import { dataDigest } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isHex, toBytes, toHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { receiptStatement } from '../../plugins-sdk/lib/eth/statements.ts';
 import { jcs } from '../../plugins-sdk/lib/json/canonical-json.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { requestHashOf, verifyResponse } from '../../verify/index.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { chainFor } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import { compile } from '../support/solidity.ts';
 import { type ReceiptVectors, receiptVectors } from './receipts.ts';
 
@@ -66,28 +67,20 @@ describe('the vectors of receipts: what the verification module says', () => {
   }
 });
 
-describe('the vectors of receipts: what the example contract says', () => {
-  let chain: Chain;
-  let deliverer: JsonRpcSigner;
-  let contracts: Awaited<ReturnType<typeof compile>>;
-  let verifier: string;
-
+describe('the vectors of receipts: what the example contract says', async () => {
   const deploy = async (name: string, ...args: unknown[]) => {
     const contract = contracts[name];
     assert.ok(contract);
     return (await new ContractFactory(contract.abi, contract.bytecode, deliverer).deploy(...args)).waitForDeployment();
   };
 
-  before(async () => {
-    contracts = {
-      ...(await compile('verify/contracts/SignedDataVerifier.sol')),
-      ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
-    };
-    chain = await startChain(31337, ['--timestamp', '1767225600']);
-    deliverer = await chain.provider.getSigner(1);
-    verifier = await (await deploy('SignedDataVerifier')).getAddress();
-  });
-  after(() => chain?.stop());
+  const contracts = {
+    ...(await compile('verify/contracts/SignedDataVerifier.sol')),
+    ...(await compile('examples/contracts/PinnedPriceConsumer.sol')),
+  };
+  const chain = await chainFor(suite, 31337, ['--timestamp', '1767225600']);
+  const deliverer = await chain.provider.getSigner(1);
+  const verifier = await (await deploy('SignedDataVerifier')).getAddress();
 
   /** It keeps prices of five minutes, each of 32 bytes. */
   const priced = accepted.filter(({ response: { data, timestamp } }) => data?.length === 66 && timestamp < 2 ** 32);

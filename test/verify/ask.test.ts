@@ -1,6 +1,6 @@
 /** `ask` and `askMany` of the consumers' package, asked of operators over HTTP whose answers ethers signed. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { AbiCoder, Interface, type JsonRpcSigner } from 'ethers';
 import fc from 'fast-check';
 import {
@@ -15,9 +15,10 @@ import {
   requestHashOf,
 } from '../../verify/index.ts';
 import { type Chain, startChain } from '../support/chain.ts';
+import { suite } from '../support/lifetime.ts';
 import { answerOf, dataOf, deploy, ENDPOINT, SignedDataQuorum, settingsOf, signer } from '../support/quorum.ts';
 import { answerBy } from '../support/receipts.ts';
-import { type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const INT_MIN = -(2n ** 255n);
 const INT_MAX = 2n ** 255n - 1n;
@@ -28,11 +29,8 @@ const PARAMETERS = { symbol: 'ETH' };
 const clock = () => Math.floor(Date.now() / 1000);
 
 /** Several operators on one server, each below a path of its own. */
-let server: Upstream;
-before(async () => {
-  server = await startUpstream();
-});
-after(() => server.close());
+const server = await upstreamFor(suite);
+
 beforeEach(() => {
   server.requests.length = 0;
 });

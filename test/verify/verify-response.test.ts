@@ -1,14 +1,14 @@
 /** An answer of the service is accepted, and any change of it is refused with its reason. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { getBytes, keccak256, solidityPackedKeccak256, toUtf8Bytes, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { CLOCK_SKEW, type Reason, type Verification, type VerifyOptions, verifyResponse } from '../../verify/index.ts';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { stopAll } from '../support/stop-all.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { stable } from '../support/verify.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -41,23 +41,17 @@ function refusal(response: unknown, options: VerifyOptions = { node: null }): [R
   return [result.reason, result.message];
 }
 
-describe('verifyResponse, with what the service sends', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
-    const encoding = { type: 'int256', path: '$.price', times: '1e18' };
-    const endpoints = {
-      encoded: { encoding },
-      raw: {},
-      stream: { mode: 'stream' },
-      async: { encoding, mode: 'async' },
-    };
-    service = await startTestService(oneApi(upstream.url, endpoints));
-  });
-  after(() => stopAll(service, upstream));
+describe('verifyResponse, with what the service sends', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (_req, res) => void res.end('{"price":"1.5","b":[null,"ü"],"__proto__":1e21}'));
+  const encoding = { type: 'int256', path: '$.price', times: '1e18' };
+  const endpoints = {
+    encoded: { encoding },
+    raw: {},
+    stream: { mode: 'stream' },
+    async: { encoding, mode: 'async' },
+  };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints));
 
   const word = `0x${1_500_000_000_000_000_000n.toString(16).padStart(64, '0')}`;
   const json = '{"__proto__":1e+21,"b":[null,"ü"],"price":"1.5"}';

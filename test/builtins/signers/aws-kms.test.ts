@@ -1,15 +1,16 @@
 /** A key in AWS KMS signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1';
 import { computeAddress } from 'ethers';
 import fc from 'fast-check';
 import { signerAwsKms } from '../../../builtins/signer-aws-kms.ts';
 import { CURVE_ORDER } from '../../../plugins-sdk/lib/eth/eip191.ts';
 import { outputWithout } from '../../support/hide.ts';
+import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 
 const KEY = 'alias/answers';
 const SECRET = 'geheim';
@@ -72,18 +73,14 @@ const signing =
     return json({ KeyId: described.KeyId, Signature, SigningAlgorithm: 'ECDSA_SHA_256' })(req, res, recorded);
   };
 
-describe('the signer aws-kms', () => {
-  let server: Upstream;
+describe('the signer aws-kms', async () => {
   const openAt = (config: object = {}) => {
     const all = { keyId: KEY, region: 'eu-central-1', endpoint: server.url, ...config };
     return openSigner(signerAwsKms, all);
   };
 
-  before(async () => {
-    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKTEST', AWS_SECRET_ACCESS_KEY: SECRET });
-    server = await startUpstream({ '/': serving() });
-  });
-  after(() => server.close());
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'AKTEST', AWS_SECRET_ACCESS_KEY: SECRET });
+  const server = await upstreamFor(suite, { '/': serving() });
 
   it('takes its address from the public key, and has both kinds of statements signed', async () => {
     const signer = await openAt();

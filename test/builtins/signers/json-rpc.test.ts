@@ -1,12 +1,13 @@
 /** A node's account signs as a local key does, and each fault has its words. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { getBytes, Signature, Wallet } from 'ethers';
 import { signerJsonRpc } from '../../../builtins/signer-json-rpc.ts';
 import { CURVE_ORDER } from '../../../plugins-sdk/lib/eth/eip191.ts';
-import { type Chain, startChain } from '../../support/chain.ts';
+import { chainFor } from '../../support/chain.ts';
+import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
 const ANVIL = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
@@ -66,12 +67,8 @@ const saying =
   (req, res, recorded) =>
     faults.json({ jsonrpc: '2.0', id: JSON.parse(recorded.body).id, ...members })(req, res, recorded);
 
-describe('the signer json-rpc with a real node', () => {
-  let chain: Chain;
-  before(async () => {
-    chain = await startChain();
-  });
-  after(() => chain.stop());
+describe('the signer json-rpc with a real node', async () => {
+  const chain = await chainFor(suite);
 
   it('has both kinds of statements signed by an account of the node', async () => {
     const signer = await openSigner(signerJsonRpc, { url: chain.url, address: ANVIL.toLowerCase() });
@@ -88,15 +85,11 @@ describe('the signer json-rpc with a real node', () => {
   });
 });
 
-describe('the signer json-rpc', () => {
-  let server: Upstream;
+describe('the signer json-rpc', async () => {
   const openAt = (config: object = {}) =>
     openSigner(signerJsonRpc, { url: `${server.url}/rpc`, address: wallet.address, ...config });
 
-  before(async () => {
-    server = await startUpstream();
-  });
-  after(() => server.close());
+  const server = await upstreamFor(suite);
 
   it('takes v of 0 and 1 and a high s, as some wallets write them', async () => {
     server.on('/rpc', serving(walletMethods));

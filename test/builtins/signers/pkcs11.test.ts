@@ -1,34 +1,31 @@
 /** A key in a PKCS#11 token signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import pkcs11 from 'pkcs11js';
 import { signerPkcs11 } from '../../../builtins/signer-pkcs11/index.ts';
 import { outputWithout } from '../../support/hide.ts';
-import { CURVES, createSoftHsm, type SoftHsm } from '../../support/softhsm.ts';
+import { CURVES, createSoftHsm } from '../../support/softhsm.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
 
 const digest = new Uint8Array(32).fill(7);
 
-describe('the signer pkcs11 with SoftHSM', () => {
-  let hsm: SoftHsm;
-  let addresses: Readonly<Record<string, string>>;
+describe('the signer pkcs11 with SoftHSM', async () => {
   const openAt = (config: object = {}) => {
     const all = { module: hsm.module, token: 'vault', label: 'answers', pin: hsm.pin, ...config };
     return openSigner(signerPkcs11, all);
   };
 
-  before(() => {
-    hsm = createSoftHsm();
-    addresses = hsm.initToken('vault', [
-      ...[{ label: 'answers' }, { label: 'next' }, { label: 'lonely', lonely: true }],
-      ...[{ label: 'p256', curve: CURVES.p256 }, { label: 'twice' }, { label: 'twice' }],
-    ]);
-    hsm.initToken('same', []);
-    hsm.initToken('same', []);
-  });
+  const hsm = createSoftHsm();
+  const addresses = hsm.initToken('vault', [
+    ...[{ label: 'answers' }, { label: 'next' }, { label: 'lonely', lonely: true }],
+    ...[{ label: 'p256', curve: CURVES.p256 }, { label: 'twice' }, { label: 'twice' }],
+  ]);
+  hsm.initToken('same', []);
+  hsm.initToken('same', []);
+
   after(() => hsm.remove());
 
   it('takes its address from the public key, and has both kinds of statements signed', async () => {

@@ -1,11 +1,12 @@
 /** A key in Web3Signer signs as a local one does, and each fault has its words. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { computeAddress, keccak256, type Signature, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { signerWeb3signer } from '../../../builtins/signer-web3signer.ts';
+import { suite } from '../../support/lifetime.ts';
 import { assertSigns, openSigner, refusalOf } from '../../support/statements.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 const others = [1, 2, 3].map((digit) => new Wallet(`0x${`4${digit + 5}`.repeat(32)}`));
@@ -24,17 +25,13 @@ const signing =
     return faults.text(text, { type: 'text/plain; charset=utf-8' })(req, res, recorded);
   };
 
-describe('the signer web3signer', () => {
-  let server: Upstream;
+describe('the signer web3signer', async () => {
   const openAt = (config: object = {}) =>
     openSigner(signerWeb3signer, { url: server.url, address: wallet.address, ...config });
 
-  before(async () => {
-    server = await startUpstream();
-    server.json(LIST, [...others, wallet].map(identifierOf));
-    server.on(SIGN, signing(wallet));
-  });
-  after(() => server.close());
+  const server = await upstreamFor(suite);
+  server.json(LIST, [...others, wallet].map(identifierOf));
+  server.on(SIGN, signing(wallet));
 
   it('finds the key of the address, and has both kinds of statements signed by it', async () => {
     const signer = await openAt({ address: wallet.address.toLowerCase() });

@@ -318,14 +318,62 @@ it('lets go of what has expired when it is told to, and of nothing else', () => 
   assert.deepEqual(store.get('c'), { status: 'pending' });
 });
 
-it('answers as a plain list of requests does', () => {
-  interface Row {
-    id: string;
-    owner: string;
-    record: AsyncRecord<string>;
-    since: number;
-    readAt: number;
+/** What a store of a capacity should answer, by a plain list of requests. */
+class PlainList {
+  #rows: { id: string; owner: string; record: AsyncRecord<string>; since: number; readAt: number }[] = [];
+  #elapsed = 0;
+  readonly #capacity: number;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
   }
+
+  /** Time goes by, and what has expired is gone. */
+  pass(ms: number): void {
+    this.#elapsed += Math.max(0, ms);
+    this.#rows = this.#rows.filter((row) => this.#elapsed - row.since < (inFlight(row.record) ? 200 : 50));
+  }
+
+  reserve(id: string, owner: string): boolean {
+    const own = this.#rows.filter((row) => row.owner === owner);
+    const atShare = own.length >= Math.max(1, Math.floor(this.#capacity / 4));
+    const full = atShare || this.#rows.length >= this.#capacity;
+    const read = (atShare ? own : this.#rows).filter(({ readAt }) => readAt >= 0);
+    const [evictable] = read.sort((a, b) => a.readAt - b.readAt);
+    if (this.#row(id) !== undefined || (full && evictable === undefined)) return false;
+    if (full) this.#rows = this.#rows.filter((row) => row !== evictable);
+    this.#rows.push({ id, owner, record: { status: 'pending' }, since: this.#elapsed, readAt: -1 });
+    return true;
+  }
+
+  processing(id: string): boolean {
+    const row = this.#row(id);
+    if (row?.record.status !== 'pending') return false;
+    row.record = { status: 'processing' };
+    return true;
+  }
+
+  end(id: string, record: AsyncRecord<string>): boolean {
+    const row = this.#row(id);
+    if (row?.record.status !== 'processing') return false;
+    Object.assign(row, { record, since: this.#elapsed });
+    return true;
+  }
+
+  get(id: string, turn: number): AsyncRecord<string> | undefined {
+    const row = this.#row(id);
+    if (row !== undefined && !inFlight(row.record) && row.readAt < 0) row.readAt = turn;
+    return row?.record;
+  }
+
+  #row(id: string) {
+    return this.#rows.find((row) => row.id === id);
+  }
+}
+
+const inFlight = ({ status }: AsyncRecord<string>) => status === 'pending' || status === 'processing';
+
+it('answers as a plain list of requests does', () => {
   const id = fc.integer({ min: 0, max: 15 }).map(String);
   const kind = fc.constantFrom('reserve', 'processing', 'complete', 'fail', 'get');
   const owner = fc.constantFrom('a', 'b', 'c');
@@ -334,50 +382,17 @@ it('answers as a plain list of requests does', () => {
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 150 }), (capacity, steps) => {
       const clock = { now: 0 };
       const store = new AsyncStore<string>({ capacity, inFlight: 200, finished: 50, now: () => clock.now });
-      let rows: Row[] = [];
-      let elapsed = 0;
-      for (const [turn, action] of steps.entries()) {
-        clock.now += action.ms;
-        elapsed += Math.max(0, action.ms);
-        const inFlight = (row: Row) => row.record.status === 'pending' || row.record.status === 'processing';
-        rows = rows.filter((row) => elapsed - row.since < (inFlight(row) ? 200 : 50));
-        const row = rows.find((candidate) => candidate.id === action.id);
-        const end = (record: AsyncRecord<string>): boolean => {
-          if (row?.record.status !== 'processing') {
-            return false;
-          }
-          Object.assign(row, { record, since: elapsed });
-          return true;
-        };
-        if (action.kind === 'reserve') {
-          const own = rows.filter((r) => r.owner === action.owner);
-          const atShare = own.length >= Math.max(1, Math.floor(capacity / 4));
-          const full = atShare || rows.length >= capacity;
-          const [evictable] = (atShare ? own : rows).filter((r) => r.readAt >= 0).sort((a, b) => a.readAt - b.readAt);
-          const fits = row === undefined && (!full || evictable !== undefined);
-          assert.equal(store.reserve(action.id, action.owner), fits);
-          if (fits) {
-            rows = full ? rows.filter((r) => r !== evictable) : rows;
-            const { id: taken, owner: whose } = action;
-            rows.push({ id: taken, owner: whose, record: { status: 'pending' }, since: elapsed, readAt: -1 });
-          }
-        } else if (action.kind === 'processing') {
-          assert.equal(store.processing(action.id), row?.record.status === 'pending');
-          if (row?.record.status === 'pending') {
-            row.record = { status: 'processing' };
-          }
-        } else if (action.kind === 'complete') {
-          const answer = `answer ${turn}`;
-          assert.equal(store.complete(action.id, answer), end({ status: 'complete', answer }));
-        } else if (action.kind === 'fail') {
-          const error = `error ${turn}`;
-          assert.equal(store.fail(action.id, error), end({ status: 'failed', error }));
-        } else {
-          assert.deepEqual(store.get(action.id), row?.record);
-          if (row !== undefined && !inFlight(row) && row.readAt < 0) {
-            row.readAt = turn;
-          }
-        }
+      const list = new PlainList(capacity);
+      for (const [turn, { kind, id, owner, ms }] of steps.entries()) {
+        clock.now += ms;
+        list.pass(ms);
+        const [answer, error] = [`answer ${turn}`, `error ${turn}`];
+        if (kind === 'reserve') assert.equal(store.reserve(id, owner), list.reserve(id, owner));
+        else if (kind === 'processing') assert.equal(store.processing(id), list.processing(id));
+        else if (kind === 'complete')
+          assert.equal(store.complete(id, answer), list.end(id, { status: 'complete', answer }));
+        else if (kind === 'fail') assert.equal(store.fail(id, error), list.end(id, { status: 'failed', error }));
+        else assert.deepEqual(store.get(id), list.get(id, turn));
         assert.ok(store.size <= capacity);
       }
     }),

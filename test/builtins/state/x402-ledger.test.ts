@@ -1,14 +1,14 @@
 /** The ledger takes no payment that it could have forgotten. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
+import { describe, it } from 'node:test';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { Ledger, lifeOf } from '../../../builtins/auth-x402/ledger.ts';
 import { MemoryArea, type StateArea } from '../../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../../plugins-sdk/state/area.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
 import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
-import { type Chain, startChain } from '../../support/chain.ts';
+import { chainFor } from '../../support/chain.ts';
+import { suite } from '../../support/lifetime.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 
 const DAY = 86_400_000;
@@ -67,7 +67,7 @@ describe('the ledger of payments', () => {
     });
 });
 
-describe('a config whose expiry is longer than that of the one before, with a clock of its own before a real chain', () => {
+describe('a config whose expiry is longer than that of the one before, with a clock of its own before a real chain', async () => {
   const NODE = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
   const PRICE = 5n;
   const GRACE = 600_000;
@@ -76,14 +76,9 @@ describe('a config whose expiry is longer than that of the one before, with a cl
   /** For so much longer payments are remembered than they are accepted: clocks differ. */
   const MARGIN = 900_000;
   const ACCEPTED = { value: true };
-  let chain: Chain;
-  let alice: HDNodeWallet;
 
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-  });
-  after(() => chain.stop());
+  const chain = await chainFor(suite);
+  const alice = payer(chain, 2);
 
   const pay = async () => {
     const txHash = await payNative(alice, PRICE);

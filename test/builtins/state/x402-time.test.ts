@@ -1,12 +1,11 @@
 /** A payment is accepted for a time after its block, and remembered for as long. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { HDNodeWallet } from 'ethers';
+import { after, describe, it } from 'node:test';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import { MemoryArea, Refusal } from '../../../plugins-sdk/index.ts';
 import { StateStore } from '../../../plugins-sdk/state/state.ts';
 import { type PluginHarness, testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
-import { type Chain, startChain } from '../../support/chain.ts';
+import { startChain } from '../../support/chain.ts';
 import { NATIVE, payer, payNative, prove, RECIPIENT } from '../../support/x402.ts';
 
 const NODE = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
@@ -18,15 +17,12 @@ const SHORT = 60_000;
 /** For so much longer payments are remembered than they are accepted: clocks differ. */
 const MARGIN = 900_000;
 
-describe('x402 and time, with a clock of its own before a real chain', () => {
-  let chain: Chain;
-  let alice: HDNodeWallet;
+describe('x402 and time, with a clock of its own before a real chain', async () => {
   const harnesses: PluginHarness[] = [];
 
-  before(async () => {
-    chain = await startChain();
-    alice = payer(chain, 2);
-  });
+  const chain = await startChain();
+  const alice = payer(chain, 2);
+
   after(async () => {
     for (const harness of harnesses) await harness.stop();
     await chain.stop();

@@ -7,15 +7,14 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEYS = [{ name: 'ada', key: '0123456789abcdef' }];
 
 async function start(t: TestContext, config: object = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'audit-'));
   t.after(() => rm(folder, { recursive: true }));
-  const upstream = await startUpstream({ '*': faults.json({ price: 7 }), '/broken': faults.serverError() });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }), '/broken': faults.serverError() });
   const file = join(folder, 'audit.jsonl');
   const endpoints = { e: {}, broken: {}, named: { auth: { type: 'apiKey', keys: KEYS } } };
   const plugins = [example('audit-log', { file, ...config })];

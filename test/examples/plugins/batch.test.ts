@@ -1,21 +1,18 @@
 /** batch answers several requests in one, each as if it came by itself. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, postText } from '../../support/http.ts';
+import { stopAll, suite } from '../../support/lifetime.ts';
 import { openRaw } from '../../support/raw-http.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { startTestService } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEY = 'a key of sixteen characters';
 const UNKNOWN = `0x${'00'.repeat(32)}`;
 
-describe('batch', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
+describe('batch', async () => {
   const start = (config: object = {}, more: object = {}) =>
     startTestService(
       oneApi(
@@ -39,18 +36,17 @@ describe('batch', () => {
   const read = async (response: Response) => JSON.parse(await response.text());
   const statuses = async (response: Response) => (await read(response)).map(({ status }: { status: number }) => status);
 
-  before(async () => {
-    upstream = await startUpstream({
-      '/price': (req, res, recorded) => faults.json(recorded.path)(req, res, recorded),
-      '/paid': faults.json(1),
-      '/slow': faults.slow(1200, faults.json('late')),
-      '/hang': faults.hang(),
-      '/broken': faults.serverError(),
-      '/exact': faults.text('{"n": 1e2, "a": [1.50]}'),
-    });
-    service = await start({ max: 8 });
+  const upstream = await upstreamFor(suite, {
+    '/price': (req, res, recorded) => faults.json(recorded.path)(req, res, recorded),
+    '/paid': faults.json(1),
+    '/slow': faults.slow(1200, faults.json('late')),
+    '/hang': faults.hang(),
+    '/broken': faults.serverError(),
+    '/exact': faults.text('{"n": 1e2, "a": [1.50]}'),
   });
-  after(() => stopAll(service, upstream));
+  const service = await start({ max: 8 });
+
+  after(() => stopAll(service));
 
   it('answers in the order of the requests, each as if it came by itself', async () => {
     const response = await batch([

@@ -4,8 +4,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
-import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEYS = [
   { name: 'ada', key: '0123456789abcdef' },
@@ -15,14 +15,12 @@ const ada = { 'X-Api-Key': '0123456789abcdef' };
 const bob = { 'X-Api-Key': 'fedcba9876543210' };
 
 async function start(t: TestContext, { limit = {}, settings = {} }: { limit?: object; settings?: object } = {}) {
-  const upstream = await startUpstream({ '*': faults.json(7) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': faults.json(7) });
   const auth = { type: 'apiKey', keys: KEYS };
   const endpoints = { one: { auth }, six: { auth, cost: 6 }, free: { auth, cost: 0 }, open: { cost: 6 } };
   const plugins = [example('cost-limits', { max: 10, window: '1h', ...limit })];
   const config = oneApi(upstream.url, endpoints, { settings: { plugins, ...settings } });
-  const service = await startTestService(config);
-  t.after(() => service.stop());
+  const service = await serviceFor(t, config);
   return { upstream, service, config };
 }
 

@@ -1,10 +1,10 @@
 /** external-cache shares signed answers between instances, and does without its server. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { type RunningService, startTestService } from '../../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, startUpstream } from '../../support/upstream.ts';
 
 /** Keeps bodies by their paths. */
 const keeping =
@@ -16,11 +16,9 @@ const keeping =
     return (entry === undefined ? faults.empty(404) : faults.text(entry))(req, res, recorded);
   };
 
-describe('external-cache', () => {
+describe('external-cache', async () => {
   const entries = new Map<string, string>();
   const services: RunningService[] = [];
-  let upstream: Upstream;
-  let store: Upstream;
   let calls = 0;
 
   const start = async (more: object = {}, env: Record<string, string> = {}, headers: Record<string, string> = {}) => {
@@ -48,15 +46,14 @@ describe('external-cache', () => {
         return `${message}: ${String(fields.error).split('\n', 1)}`;
       });
 
-  before(async () => {
-    store = await startUpstream({ '*': keeping(entries) });
-    upstream = await startUpstream({
-      '*': (req, res, recorded) => {
-        calls += 1;
-        return faults.json({ n: calls })(req, res, recorded);
-      },
-    });
+  const store = await startUpstream({ '*': keeping(entries) });
+  const upstream = await startUpstream({
+    '*': (req, res, recorded) => {
+      calls += 1;
+      return faults.json({ n: calls })(req, res, recorded);
+    },
   });
+
   after(async () => {
     for (const service of services) await service.stop();
     await upstream.close();

@@ -1,20 +1,17 @@
 /** heartbeat pings a monitor while answers go out, once per interval. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import heartbeat, { configSchema } from '../../../examples/plugins/heartbeat.ts';
 import { testPlugin } from '../../../plugins-sdk/testing/index.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { suite } from '../../support/lifetime.ts';
+import { faults, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
 const HOUR = 3_600_000;
 
-describe('heartbeat', () => {
-  let monitor: Upstream;
-  before(async () => {
-    monitor = await startUpstream({ '/hang': faults.hang(), '/busy': faults.empty(503) });
-    monitor.text('/ping', 'OK');
-  });
-  after(() => monitor.close());
+describe('heartbeat', async () => {
+  const monitor = await upstreamFor(suite, { '/hang': faults.hang(), '/busy': faults.empty(503) });
+  monitor.text('/ping', 'OK');
 
   const pings = (path: string) => monitor.requests.filter((request) => request.path === path).length;
 

@@ -1,36 +1,31 @@
 /** hmac-auth lets in who signs a request with the shared secret, once. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS, postText } from '../../support/http.ts';
+import { suite } from '../../support/lifetime.ts';
 import { exchangeRaw, parseResponse, requestHead } from '../../support/raw-http.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';
 const sign = (body: string, secret = SECRET) => createHmac('sha256', secret).update(body).digest('hex');
 
-describe('hmac-auth', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('hmac-auth', async () => {
   const post = (body: string, headers: Record<string, string>) =>
     postText(endpointUrl(service, 'api/e'), body, { ...JSON_HEADERS, ...headers });
   const body = '{ "parameters": {"q": "ü"} }\n';
 
-  before(async () => {
-    upstream = await startUpstream({ '/e': faults.json(7) });
-    const auth = [
-      { type: 'hmac', secret: SECRET },
-      { type: 'hmac', secret: 'another secret of theirs' },
-    ];
-    const plugins = [example('hmac-auth'), example('batch')];
-    const endpoints = { e: { auth, parameters: [{ name: 'q' }] } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }));
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '/e': faults.json(7) });
+  const auth = [
+    { type: 'hmac', secret: SECRET },
+    { type: 'hmac', secret: 'another secret of theirs' },
+  ];
+  const plugins = [example('hmac-auth'), example('batch')];
+  const endpoints = { e: { auth, parameters: [{ name: 'q' }] } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }));
 
   it('lets in who signed the bytes of the body, with any of the secrets', async () => {
     for (const signature of [sign(body), sign(body).toUpperCase(), sign(body, 'another secret of theirs')])

@@ -6,18 +6,17 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { AUDIENCE, bearer, identityProvider } from '../../support/jwt.ts';
-import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 async function start(t: TestContext, auth: object = {}) {
-  const upstream = await startUpstream({ '/e': faults.json(7) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/e': faults.json(7) });
   const provider = await identityProvider(upstream);
   const endpoints = { e: { auth: { ...provider.method, ...auth } } };
-  const service = await startTestService(
+  const service = await serviceFor(
+    t,
     oneApi(upstream.url, endpoints, { settings: { plugins: [example('jwt-auth')] } }),
   );
-  t.after(() => service.stop());
   const ask = (token: string) => service.post('api/e', {}, bearer(token));
   const reasons = () => service.logs.flatMap(({ fields }) => (fields.reason === undefined ? [] : [fields.reason]));
   return { ...provider, upstream, service, ask, reasons };

@@ -5,11 +5,10 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { startTestService, TEST_ADDRESS } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 async function start(t: TestContext, endpoint: object = {}) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   let calls = 0;
   upstream.on('/e', (req, res, recorded) => {
     calls += 1;

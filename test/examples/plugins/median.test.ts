@@ -1,17 +1,15 @@
 /** median answers with the median of several upstreams. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { suite } from '../../support/lifetime.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 
-describe('median', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('median', async () => {
   const answer = async (name: string, parameters?: object) => {
     const response = await service.post(`api/${name}`, parameters);
     const text = await response.text();
@@ -19,22 +17,20 @@ describe('median', () => {
     return JSON.parse(text);
   };
 
-  before(async () => {
-    upstream = await startUpstream({ '/own': faults.json({ median: 1 }) });
-    const urls = ['a', 'b', 'c'].map((name) => `${upstream.url}/${name}`);
-    const median = { urls, member: 'price' };
-    const api = { timeout: 1000, maxConcurrentCalls: 1, headers: { 'X-Api-Key': 'k' } };
-    const encoding = { type: 'int256', path: '$.median', times: '100' };
-    const endpoints = {
-      price: { median, encoding, parameters: [{ name: 'symbol' }, { name: 'key', fixed: 's3cret', secret: true }] },
-      two: { median: { urls: urls.slice(0, 2) } },
-      own: {},
-    };
-    service = await startTestService(
-      oneApi(upstream.url, endpoints, { api, settings: { plugins: [example('median')] } }),
-    );
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '/own': faults.json({ median: 1 }) });
+  const urls = ['a', 'b', 'c'].map((name) => `${upstream.url}/${name}`);
+  const median = { urls, member: 'price' };
+  const api = { timeout: 1000, maxConcurrentCalls: 1, headers: { 'X-Api-Key': 'k' } };
+  const encoding = { type: 'int256', path: '$.median', times: '100' };
+  const endpoints = {
+    price: { median, encoding, parameters: [{ name: 'symbol' }, { name: 'key', fixed: 's3cret', secret: true }] },
+    two: { median: { urls: urls.slice(0, 2) } },
+    own: {},
+  };
+  const service = await serviceFor(
+    suite,
+    oneApi(upstream.url, endpoints, { api, settings: { plugins: [example('median')] } }),
+  );
 
   it('signs the number in the middle of three, encoded as configured', async () => {
     upstream.json('/a', { price: 12.5 });

@@ -1,16 +1,14 @@
 /** prices shows the signed answers of several endpoints on one route. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused, assertRouteHeaders } from '../../support/http.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { stopAll, suite } from '../../support/lifetime.ts';
+import { startTestService } from '../../support/service.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
-describe('prices', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('prices', async () => {
   const start = (config: object, more: object = {}) => {
     const endpoints = { eth: { cache: { maxAge: 60_000 } }, broken: {}, hidden: {} };
     return startTestService(
@@ -18,11 +16,10 @@ describe('prices', () => {
     );
   };
 
-  before(async () => {
-    upstream = await startUpstream({ '/eth': faults.text('2064.10'), '/broken': faults.serverError() });
-    service = await start({ endpoints: ['api/eth', 'api/broken'] });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '/eth': faults.text('2064.10'), '/broken': faults.serverError() });
+  const service = await start({ endpoints: ['api/eth', 'api/broken'] });
+
+  after(() => stopAll(service));
 
   it('shows the signed answers of the endpoints by their names', async () => {
     const alone = await (await service.post('api/eth')).text();

@@ -1,17 +1,17 @@
 /** remote-signer signs by a service outside. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage, Wallet } from 'ethers';
 import plugin from '../../../examples/plugins/remote-signer.ts';
 import { Described } from '../../openapi/document.ts';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
+import { stopAll, suite } from '../../support/lifetime.ts';
 import { pluginFiles } from '../../support/plugin-files.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../../support/service.ts';
 import { assertSigns, openSigner } from '../../support/statements.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../../support/upstream.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 const stranger = new Wallet(`0x${'43'.repeat(32)}`);
@@ -38,11 +38,7 @@ function signerOf(answer: Record<string, string>): string {
   return verifyMessage(getBytes(digest), answer.signature ?? '');
 }
 
-describe('remote-signer', () => {
-  let signer: Upstream;
-  let service: RunningService;
-  let upstream: Upstream;
-
+describe('remote-signer', async () => {
   const start = (config: object) => {
     const settings = { plugins: [example('remote-signer')], signer: { type: 'remote', ...config }, openapi: true };
     const kept = { path: '/e?kept', encoding, cache: { maxAge: 60_000 } };
@@ -52,12 +48,16 @@ describe('remote-signer', () => {
   const reasons = (from: RunningService) =>
     from.logs.filter(({ message }) => message === 'Signing failed').map(({ fields }) => fields.reason);
 
-  before(async () => {
-    upstream = await startUpstream({ '/e': faults.json(7) });
-    signer = await startUpstream({ '/sign': signing(wallet) });
-    service = await start({ url: `${signer.url}/sign`, address: wallet.address.toLowerCase(), timeout: 1500, headers });
+  const upstream = await upstreamFor(suite, { '/e': faults.json(7) });
+  const signer = await upstreamFor(suite, { '/sign': signing(wallet) });
+  const service = await start({
+    url: `${signer.url}/sign`,
+    address: wallet.address.toLowerCase(),
+    timeout: 1500,
+    headers,
   });
-  after(() => stopAll(service, signer, upstream));
+
+  after(() => stopAll(service));
 
   it('has answers signed by a key that the service does not have', async () => {
     const response = await service.post('api/e');

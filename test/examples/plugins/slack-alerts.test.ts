@@ -1,26 +1,24 @@
 /** slack-alerts tells a channel of failures, and not too often. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Check } from 'typebox/value';
 import slackAlerts, { configSchema } from '../../../examples/plugins/slack-alerts.ts';
 import { testEndpoint, testPlugin } from '../../../plugins-sdk/testing/index.ts';
-import { faults, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { suite } from '../../support/lifetime.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const MINUTE = 60_000;
 const endpoint = testEndpoint({ api: 'prices', name: 'latest' });
 
-describe('slack-alerts', () => {
-  let slack: Upstream;
-  before(async () => {
-    slack = await startUpstream({
-      '/hook': faults.text('ok', { type: 'text/html' }),
-      '/gone': faults.empty(410),
-      '/hang': faults.hang(),
-      '/moved': faults.redirect('/hook'),
-    });
+describe('slack-alerts', async () => {
+  const slack = await upstreamFor(suite, {
+    '/hook': faults.text('ok', { type: 'text/html' }),
+    '/gone': faults.empty(410),
+    '/hang': faults.hang(),
+    '/moved': faults.redirect('/hook'),
   });
+
   beforeEach(() => void slack.requests.splice(0));
-  after(() => slack.close());
 
   const texts = () => slack.requests.map(({ body }) => JSON.parse(body).text);
 

@@ -9,13 +9,12 @@ import { example } from '../../support/examples.ts';
 import { assertRefused } from '../../support/http.ts';
 import { bearer, identityProvider } from '../../support/jwt.ts';
 import { startTestService } from '../../support/service.ts';
-import { faults, startUpstream } from '../../support/upstream.ts';
+import { faults, upstreamFor } from '../../support/upstream.ts';
 
 it('jwt-auth, cost-limits, audit-log and webhook work at one endpoint', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'together-'));
   t.after(() => rm(folder, { recursive: true }));
-  const upstream = await startUpstream({ '/e': faults.json({ price: 7 }), '/hook': faults.empty(204) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/e': faults.json({ price: 7 }), '/hook': faults.empty(204) });
   const { method, token } = await identityProvider(upstream);
   const file = join(folder, 'audit.jsonl');
   const plugins = [

@@ -1,19 +1,17 @@
 /** upstream-hmac signs requests to the upstream. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
-import { type RunningService, startTestService } from '../../support/service.ts';
-import { stopAll } from '../../support/stop-all.ts';
-import { faults, type RecordedRequest, startUpstream, type Upstream } from '../../support/upstream.ts';
+import { suite } from '../../support/lifetime.ts';
+import { serviceFor } from '../../support/service.ts';
+import { faults, type RecordedRequest, upstreamFor } from '../../support/upstream.ts';
 
 const SECRET = 'a secret of two parties';
 const OTHER = 'another secret of theirs';
 
-describe('upstream-hmac', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('upstream-hmac', async () => {
   const asked = async (name: string, parameters?: object): Promise<RecordedRequest> => {
     const response = await service.post(`api/${name}`, parameters);
     assert.equal(response.status, 200, await response.text());
@@ -24,18 +22,15 @@ describe('upstream-hmac', () => {
       .update(`${method}\n${upstream.url}${path}\n${headers['x-timestamp']}\n${body}`)
       .digest('hex');
 
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json(7) });
-    const endpoints = {
-      e: { parameters: [{ name: 'q' }, { name: 'key', fixed: 's3cret', secret: true }] },
-      posted: { method: 'POST', hmac: { secret: OTHER }, parameters: [{ name: 'q', in: 'body' }] },
-    };
-    const { apis } = oneApi(upstream.url, endpoints, { api: { hmac: { secret: SECRET } } });
-    const { apis: others } = oneApi(upstream.url, { e: {} }, { api: { name: 'open' } });
-    const plugins = [example('upstream-hmac')];
-    service = await startTestService({ settings: { plugins }, apis: [...apis, ...others] });
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite, { '*': faults.json(7) });
+  const endpoints = {
+    e: { parameters: [{ name: 'q' }, { name: 'key', fixed: 's3cret', secret: true }] },
+    posted: { method: 'POST', hmac: { secret: OTHER }, parameters: [{ name: 'q', in: 'body' }] },
+  };
+  const { apis } = oneApi(upstream.url, endpoints, { api: { hmac: { secret: SECRET } } });
+  const { apis: others } = oneApi(upstream.url, { e: {} }, { api: { name: 'open' } });
+  const plugins = [example('upstream-hmac')];
+  const service = await serviceFor(suite, { settings: { plugins }, apis: [...apis, ...others] });
 
   it('signs the method, the URL and the time', async () => {
     const began = Math.floor(Date.now() / 1000);

@@ -5,15 +5,13 @@ import { oneApi } from '../../support/answers.ts';
 import { example } from '../../support/examples.ts';
 import { eventually } from '../../support/http.ts';
 import { startTestService } from '../../support/service.ts';
-import { faults, type Handler, startUpstream } from '../../support/upstream.ts';
+import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 
 const hang = faults.hang();
 
 async function start(t: TestContext, receive: Handler, config: object = {}) {
-  const receiver = await startUpstream({ '/s3cret': receive });
-  t.after(() => receiver.close());
-  const upstream = await startUpstream({ '/e': faults.json({ price: 7 }), '/broken': faults.serverError() });
-  t.after(() => upstream.close());
+  const receiver = await upstreamFor(t, { '/s3cret': receive });
+  const upstream = await upstreamFor(t, { '/e': faults.json({ price: 7 }), '/broken': faults.serverError() });
   const url = `${receiver.url.replace('//', '//me:hush@')}/s3cret?token=t0ken`;
   const plugins = [example('webhook', { url, ...config })];
   const service = await startTestService(oneApi(upstream.url, { e: {}, broken: {} }, { settings: { plugins } }));

@@ -9,7 +9,7 @@ import { createHttpClient, type HttpClient } from '../../../plugins-sdk/lib/http
 import { useProxyVariables } from '../../../plugins-sdk/lib/http/client/proxies.ts';
 import { certificatesFor, withoutOpenssl } from '../../support/certificates.ts';
 import { type HttpProxy, startHttpProxy } from '../../support/http-proxy.ts';
-import { startUpstream, type Upstream } from '../../support/upstream.ts';
+import { type Upstream, upstreamFor } from '../../support/upstream.ts';
 import { fails, MIB } from './setup.ts';
 
 function clientWith(t: TestContext, variables: Readonly<Record<string, string>>): HttpClient {
@@ -28,8 +28,7 @@ const get = (client: HttpClient, url: string, more = {}) =>
 const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
 
 async function upstreamOf(t: TestContext): Promise<Upstream> {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   return upstream;
 }
 

@@ -109,9 +109,9 @@ describe('LongResponse', () => {
     }
   });
 
-  it('refuses what JSON.parse refuses', async () => {
-    const long = many(() => '1');
-    const documents = [
+  const long = many(() => '1');
+  const noJson = {
+    'a list': [
       `[${long},]`,
       `[,${long}]`,
       `[${long},,${long}]`,
@@ -126,6 +126,8 @@ describe('LongResponse', () => {
       `[[${long}] 1]`,
       `[1 [${long}]]`,
       `[[${long}][${long}]]`,
+    ],
+    'an object': [
       `["a":[${long}]]`,
       `{[${long}]}`,
       `{"a"[${long}]}`,
@@ -138,6 +140,8 @@ describe('LongResponse', () => {
       `{${long}}`,
       `{${many((i) => `"k${i}":${i}`)},}`,
       `{${many((i) => `"k${i}":${i}`)},"a"}`,
+    ],
+    'another text': [
       `["${'a'.repeat(LONG)}]`,
       `["${'a'.repeat(LONG)}\\"]`,
       `[${long},01]`,
@@ -148,12 +152,15 @@ describe('LongResponse', () => {
       '',
       ' ',
       '[',
-    ];
-    for (const document of documents) {
-      assert.equal(expected(document), 'SyntaxError', document.slice(0, 40));
-      assert.equal(await outcome(document), 'SyntaxError', document.slice(0, 40));
-    }
-  });
+    ],
+  };
+  for (const [what, documents] of Object.entries(noJson))
+    it(`refuses ${what} that JSON.parse refuses`, async () => {
+      for (const document of documents) {
+        assert.equal(expected(document), 'SyntaxError', document.slice(0, 40));
+        assert.equal(await outcome(document), 'SyntaxError', document.slice(0, 40));
+      }
+    });
 
   it('agrees with JSON.parse on any long text, whole or damaged', async () => {
     const damage = fc.tuple(
