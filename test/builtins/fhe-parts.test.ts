@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { boundedFetch } from '../../builtins/fhe/bounded-fetch.ts';
 import { reasonOf } from '../../builtins/fhe/reason.ts';
 import { connectRpc } from '../../builtins/fhe/rpc.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
 
 describe('the reason of a failed encryption in the log', () => {
   it('is one line with all causes', () => {
@@ -35,16 +36,12 @@ describe('the reason of a failed encryption in the log', () => {
   });
 });
 
-describe('what a worker fetches', () => {
-  let upstream: Upstream;
+describe('what a worker fetches', async () => {
   const fetch = boundedFetch(globalThis.fetch, 1000);
 
-  before(async () => {
-    upstream = await startUpstream({ '/fits': faults.big(1000), '/large': faults.big(1001), '/gzip': bomb });
-    upstream.on('/empty', faults.empty(204));
-    upstream.on('/moved', faults.redirect('/fits'));
-  });
-  after(() => upstream.close());
+  const upstream = await upstreamFor(suite, { '/fits': faults.big(1000), '/large': faults.big(1001), '/gzip': bomb });
+  upstream.on('/empty', faults.empty(204));
+  upstream.on('/moved', faults.redirect('/fits'));
 
   it('is read up to its limit, decompressed', async () => {
     const response = await fetch(`${upstream.url}/fits`);
@@ -69,13 +66,8 @@ function bomb(...args: Parameters<Handler>): ReturnType<Handler> {
   return faults.coded('gzip', Buffer.alloc(100_000))(...args);
 }
 
-describe('the node of the host chain', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream();
-  });
-  after(() => upstream.close());
+describe('the node of the host chain', async () => {
+  const upstream = await upstreamFor(suite);
 
   const ask = async (handler: Handler, url = `${upstream.url}/secret-path`) => {
     upstream.on('/secret-path', handler);

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -147,8 +147,7 @@ describe('payments of processes', async () => {
 
   describeServers('in a server', (program) => {
     it('are those of all replicas, of their workers, and of a command beside them', async (t) => {
-      const redis = await RedisServer.start(program);
-      t.after(() => redis.stop());
+      const redis = await redisFor(t, program);
       const state = { type: 'redis', url: redis.url };
       const [cwd, other, beside] = await Promise.all([folderOf(t, state, 2), folderOf(t, state), folderOf(t, state)]);
       const [one, two] = await Promise.all([start(t, cwd), start(t, other)]);

@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { complain, describeError } from '../../cli/terminal.ts';
+import type { Lifetime } from '../support/lifetime.ts';
 
 export const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const PROGRAM = join(PACKAGE_ROOT, 'cli/bin.js');
@@ -151,10 +152,10 @@ async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOpti
   }
 }
 
-/** A folder with files, removed when the test ends. */
-export async function folderWith(t: TestContext, files: Readonly<Record<string, string>> = {}): Promise<string> {
+/** A folder with files, removed when the test or the suite ends. */
+export async function folderWith(lifetime: Lifetime, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sdp-cli-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  lifetime.after(() => rm(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files))
     await writeFile(join(folder, name), text, { mode: name.endsWith('.env') ? 0o600 : 0o644 });
   return folder;

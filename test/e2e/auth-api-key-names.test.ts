@@ -38,8 +38,7 @@ describe('API keys with names', { concurrency: 4 }, () => {
   });
 
   async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    const service = await serviceFor(t, config);
-    return service;
+    return await serviceFor(t, config);
   }
 
   const ask = (service: RunningService, key: string, endpoint = 'one/p') =>

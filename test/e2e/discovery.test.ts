@@ -34,8 +34,7 @@ function configWith(settings: object, more: object = {}) {
 }
 
 async function started(t: TestContext, config: object) {
-  const service = await serviceFor(t, { ...config });
-  return service;
+  return await serviceFor(t, { ...config });
 }
 
 describe('what crawlers and agents are told', () => {

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { after, before, describe, it } from 'node:test';
-import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { type DnsServer, startDns } from '../support/dns.ts';
 import { assertRefused, endpointUrl, JSON_HEADERS } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
 import { type Scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
@@ -160,14 +159,13 @@ describe('a failure is counted by its class', () => {
 
   describeServers('of the engine of settings.state', (program) => {
     it('that is away', async (t) => {
-      const redis = await RedisServer.start(program);
+      const redis = await redisFor(t, program);
       const state = { type: 'redis', url: redis.url };
       const service = await serviceFor(
         t,
         oneApi(upstream.url, { later: { mode: 'async' } }, { settings: { metrics, state } }),
         { env },
       );
-      t.after(() => stopAll(redis));
       await redis.kill();
       await assertRefused(await service.post('api/later'), 503, 'Service Unavailable');
       const found = await scrapeAfter(service, 1);

@@ -29,8 +29,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, () => {
     oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });
 
   const start = async (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) => {
-    const service = await serviceFor(t, configOf(metrics), { files });
-    return service;
+    return await serviceFor(t, configOf(metrics), { files });
   };
 
   /** @returns whether the service took it. */

@@ -1,15 +1,15 @@
 /** A parameter that does not fit its schema is 400, before any call. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands in a config file
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { keccak256, toUtf8Bytes } from 'ethers';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, loadObject, warningsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const query = (schema: object, more: object = {}) => ({ parameters: [{ name: 'q', schema, ...more }] });
 const body = (schema: object) => ({ method: 'POST', parameters: [{ name: 'b', in: 'body', schema }] });
@@ -44,17 +44,12 @@ export default {
   }),
 };`;
 
-describe('schemas of parameters', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('schemas of parameters', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const { files, plugins } = pluginFiles({ changing });
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    const { files, plugins } = pluginFiles({ changing });
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
     for (const name of ['testValidate', 'testBefore']) Reflect.deleteProperty(globalThis, name);
@@ -215,35 +210,30 @@ describe('a schema in the config', () => {
   });
 });
 
-describe('strictParameters', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    const parameters = [
-      { name: 'symbol', schema: { pattern: '^[A-Z]+$', type: 'string' }, description: 'Of what' },
-      { name: 'hidden', secret: true, schema: { const: 'LEAK' } },
-      { name: 'tier', fixed: 'gold' },
-    ];
-    const encoding = { type: '*', path: '$.value' };
-    const twice = {
-      method: 'POST',
-      parameters: [
-        { name: 'id', schema: { type: 'integer', minimum: 1 }, description: 'Of whom' },
-        { name: 'id', in: 'body', schema: { maximum: 9 } },
-      ],
-    };
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        { twice, strict: { parameters }, encoded: { encoding }, lenient: { parameters, strictParameters: false } },
-        { api: { strictParameters: true }, settings: { openapi: true } },
-      ),
-    );
-  });
-  after(() => stopAll(service, upstream));
+describe('strictParameters', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const parameters = [
+    { name: 'symbol', schema: { pattern: '^[A-Z]+$', type: 'string' }, description: 'Of what' },
+    { name: 'hidden', secret: true, schema: { const: 'LEAK' } },
+    { name: 'tier', fixed: 'gold' },
+  ];
+  const encoding = { type: '*', path: '$.value' };
+  const twice = {
+    method: 'POST',
+    parameters: [
+      { name: 'id', schema: { type: 'integer', minimum: 1 }, description: 'Of whom' },
+      { name: 'id', in: 'body', schema: { maximum: 9 } },
+    ],
+  };
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      upstream.url,
+      { twice, strict: { parameters }, encoded: { encoding }, lenient: { parameters, strictParameters: false } },
+      { api: { strictParameters: true }, settings: { openapi: true } },
+    ),
+  );
 
   const send = (endpoint: string, text: string) =>
     fetch(`${service.url}/endpoints/${service.ids[`api/${endpoint}`]}`, {

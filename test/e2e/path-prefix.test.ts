@@ -1,20 +1,16 @@
 /** A path value stays in its place, also behind a proxy that decodes paths. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { freePort, eventually as retried } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf } from '../support/config.ts';
-import { assertRefused, eventually } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
+import { startNginx, withoutNginx } from '../support/nginx.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const PREFIX = '/api/items/';
 
@@ -84,17 +80,12 @@ const harmless: [string, string][] = [
   [' ', '%20'],
 ];
 
-describe('a path value stays in its place (decisions, Since the first release: Path values)', () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('a path value stays in its place (decisions, Since the first release: Path values)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', faults.json({ value: 7 }));
+  const { files, plugins } = pluginFiles({ changer });
+  const service = await serviceFor(suite, { ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    const { files, plugins } = pluginFiles({ changer });
-    service = await startTestService({ ...oneApi(upstream.url, endpoints), settings: { plugins } }, { files });
-  });
-  after(() => stopAll(service, upstream));
   beforeEach(() => {
     upstream.requests.length = 0;
   });
@@ -174,64 +165,25 @@ describe('a path value stays in its place (decisions, Since the first release: P
   });
 });
 
-const nginx = spawnSync('nginx', ['-v']).error === undefined;
-const skip = nginx || process.env.CI ? false : 'no nginx: install it (Debian: apt-get install nginx-light)';
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('the server has no TCP port');
-  return address.port;
-}
-
-describe('behind nginx, which decodes paths', { skip }, () => {
-  let upstream: Upstream;
-  let service: RunningService;
-  let folder: string;
-  let proxy: ChildProcess;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', faults.json({ value: 7 }));
-    folder = await mkdtemp(join(tmpdir(), 'sdp-nginx-'));
-    const port = await freePort();
-    const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (name) => `${name}_temp_path ${folder}/${name};`,
-    );
-    const config = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log; events {}
-      http {
-        access_log off; ${places.join(' ')} merge_slashes on;
-        upstream backend { server ${new URL(upstream.url).host}; }
-        server {
-          listen 127.0.0.1:${port};
-          large_client_header_buffers 4 128k;
-          location / { proxy_pass http://backend/; }
-        }
-      }`;
-    await writeFile(join(folder, 'nginx.conf'), config);
-    proxy = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', join(folder, 'error.log')], { stdio: 'ignore' });
-    const url = `http://127.0.0.1:${port}`;
-    let answers = false;
-    await eventually(() => {
-      fetch(`${url}/up`).then(
-        () => (answers = true),
-        () => undefined,
-      );
-      return answers || undefined;
-    }, 'nginx');
-    service = await startTestService(oneApi(url, endpoints));
-    upstream.requests.length = 0;
-  });
-  after(async () => {
-    await service?.stop();
-    proxy.kill();
-    await upstream.close();
-    await rm(folder, { recursive: true });
-  });
+describe('behind nginx, which decodes paths', { skip: withoutNginx }, async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ value: 7 }) });
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path /tmp/${name};`);
+  await startNginx(
+    suite,
+    `pid /tmp/pid; error_log stderr; events {}
+    http {
+      access_log off; ${places.join(' ')} merge_slashes on;
+      upstream backend { server ${new URL(upstream.url).host}; }
+      server {
+        listen ${new URL(url).host};
+        large_client_header_buffers 4 128k;
+        location / { proxy_pass http://backend/; }
+      }
+    }`,
+  );
+  await retried(() => fetch(`${url}/up`));
+  const service = await serviceFor(suite, oneApi(url, endpoints));
 
   /** Asks, and asserts that what reached the backend is where it belongs. */
   const stays = async (endpoint: string, parameters: object) => {

@@ -40,8 +40,7 @@ describe('payments show, release and reconcile', async () => {
     service.logs.flatMap(({ level, message, fields }) => (LINES.test(message) ? [[level, message, fields]] : []));
   const started = async (t: TestContext, settings?: Block) => {
     test = t;
-    const service = await serviceFor(t, config(settings));
-    return service;
+    return await serviceFor(t, config(settings));
   };
   const native = (transaction: string, requestId: string | null) => ({
     ...{ type: 'x402', requestId, transaction, payer: bob().address, endpoint: 'a/native' },

@@ -28,10 +28,9 @@ async function serve(t: TestContext, plugin: string, more: object = {}) {
   const upstream = await upstreamFor(t);
   upstream.json('/e', { a: 1 });
   const { files, plugins } = pluginFiles({ old: plugin });
-  const service = await serviceFor(t, oneApi(upstream.url, { e: {} }, { settings: { plugins, ...more } }), {
+  return await serviceFor(t, oneApi(upstream.url, { e: {} }, { settings: { plugins, ...more } }), {
     files,
   });
-  return service;
 }
 
 describe('a plugin with the former names of members', () => {

@@ -1,12 +1,12 @@
 /** Whatever a plugin throws, keeps or returns, each request ends in a response. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import { notes, pluginFiles } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -56,25 +56,19 @@ export default {
 };
 `;
 
-describe('whatever a plugin throws ends in a response', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/sync', { price: 7 });
-    upstream.json('/cached', { price: 7 });
-    upstream.json('/async', { price: 7 });
-    const { files, plugins } = pluginFiles({ branded });
-    const cache = { maxAge: 60_000 };
-    const endpoints = {
-      sync: { encoding },
-      cached: { encoding, cache, parameters: [{ name: 'q' }] },
-      async: { encoding, mode: 'async' },
-    };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+describe('whatever a plugin throws ends in a response', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/sync', { price: 7 });
+  upstream.json('/cached', { price: 7 });
+  upstream.json('/async', { price: 7 });
+  const { files, plugins } = pluginFiles({ branded });
+  const cache = { maxAge: 60_000 };
+  const endpoints = {
+    sync: { encoding },
+    cached: { encoding, cache, parameters: [{ name: 'q' }] },
+    async: { encoding, mode: 'async' },
+  };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   const cases = () => notes.of('cases').flat().map(String);
 
@@ -188,20 +182,14 @@ export default {
 };
 `;
 
-describe('what plugins see of a request', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    for (const path of ['/own', '/other']) upstream.json(path, { price: 7 });
-    const slow = `export default { name: 'slow', hooks: { onBeforeSign: () => new Promise(() => {}) } };`;
-    const { files, plugins } = pluginFiles({ grabbing, slow }, { slow: { timeout: 50 } });
-    const parameters = [{ name: 'symbol' }];
-    const endpoints = { own: { encoding, parameters }, other: { parameters } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+describe('what plugins see of a request', async () => {
+  const upstream = await upstreamFor(suite);
+  for (const path of ['/own', '/other']) upstream.json(path, { price: 7 });
+  const slow = `export default { name: 'slow', hooks: { onBeforeSign: () => new Promise(() => {}) } };`;
+  const { files, plugins } = pluginFiles({ grabbing, slow }, { slow: { timeout: 50 } });
+  const parameters = [{ name: 'symbol' }];
+  const endpoints = { own: { encoding, parameters }, other: { parameters } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   it('cannot change what is asked, whose budget is spent or whether anybody waits', async () => {
     await assertRefused(await service.post('api/own', { symbol: 'ETH' }), 403, 'Plugin "slow" budget exhausted');
@@ -296,19 +284,13 @@ export default {
 };
 `;
 
-describe('what plugins return is JSON, or no answer', () => {
-  let upstream: Upstream;
-  let service: RunningService;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/raw', { price: 7 });
-    upstream.json('/stream', { price: 8 });
-    const { files, plugins } = pluginFiles({ returning });
-    const endpoints = { raw: {}, stream: { path: '/stream', mode: 'stream' } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
-  });
-  after(() => stopAll(service, upstream));
+describe('what plugins return is JSON, or no answer', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/raw', { price: 7 });
+  upstream.json('/stream', { price: 8 });
+  const { files, plugins } = pluginFiles({ returning });
+  const endpoints = { raw: {}, stream: { path: '/stream', mode: 'stream' } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings: { plugins } }), { files });
 
   const ask = (value: string) => service.post('api/raw', {}, { 'x-value': value });
 

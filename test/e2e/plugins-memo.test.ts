@@ -23,8 +23,7 @@ async function startWith(t: TestContext, sources: Sources, isolate: boolean, ups
     raw: {},
     kept: { cache: { maxAge: 60_000 } },
   };
-  const service = await serviceFor(t, oneApi(api.url, endpoints, { settings: { plugins } }), { files });
-  return service;
+  return await serviceFor(t, oneApi(api.url, endpoints, { settings: { plugins } }), { files });
 }
 
 for (const isolate of [false, true]) {

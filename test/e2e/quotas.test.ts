@@ -1,7 +1,7 @@
 /** Responses say which limit applies, and what is left of it. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { errorsOf } from '../support/config.ts';
 import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
@@ -52,8 +52,7 @@ describe('limits and what responses say of them', async () => {
   }
 
   async function start(t: TestContext, ...config: Parameters<typeof configOf>): Promise<RunningService> {
-    const service = await serviceFor(t, configOf(...config));
-    return service;
+    return await serviceFor(t, configOf(...config));
   }
 
   const ask = (service: RunningService, endpoint = 'keyed/p', key = ADA) =>
@@ -145,8 +144,7 @@ describe('limits and what responses say of them', async () => {
 
   describeServers('with an engine', (program) => {
     it('replicas count a key together, and a new one goes on where they are', async (t) => {
-      const redis = await RedisServer.start(program);
-      t.after(() => redis.stop());
+      const redis = await redisFor(t, program);
       const settings = { state: { type: 'redis', url: redis.url } };
       const replica = () => start(t, { perDay: 50, perMonth: 4 }, { settings });
       const [one, other] = [await replica(), await replica()];

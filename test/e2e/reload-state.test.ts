@@ -46,8 +46,7 @@ beforeEach(() => {
 const files = { 'one.mjs': quiet('one'), 'two.mjs': quiet('two'), 'owner.mjs': owner };
 
 async function start(t: TestContext, config: Config, env: Record<string, string> = {}) {
-  const service = await serviceFor(t, config, { env, files });
-  return service;
+  return await serviceFor(t, config, { env, files });
 }
 
 describe('async records live on', () => {

@@ -33,8 +33,7 @@ describe('payments outlive a reload: none is redeemed twice', async () => {
   const free = (more: Block = {}) => config({ type: 'free' }, more);
 
   async function start(t: TestContext, first: Parameters<typeof startTestService>[0]) {
-    const service = await serviceFor(t, first);
-    return service;
+    return await serviceFor(t, first);
   }
   const send = async (service: RunningService, txHash: string) => {
     const proof = await prove(alice, { node: TEST_ADDRESS, endpointId: service.ids['a/e'], txHash });

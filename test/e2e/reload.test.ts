@@ -54,8 +54,7 @@ upstream.json('/c', { from: 'c' });
 beforeEach(() => notes.clear());
 
 async function start(t: TestContext, config: Parameters<typeof startTestService>[0], files = {}) {
-  const service = await serviceFor(t, config, { files });
-  return service;
+  return await serviceFor(t, config, { files });
 }
 
 type Block = Readonly<Record<string, unknown>>;

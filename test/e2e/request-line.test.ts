@@ -283,7 +283,7 @@ export default definePlugin({ name: 'tier', setup: () => ({ hooks: { admit(excha
 
 describe('the line of a request as text', () => {
   const start = async (t: TestContext, settings: object = {}, rateLimit = 1000) => {
-    const running = await serviceFor(t, {
+    return await serviceFor(t, {
       server: { rateLimit: { max: rateLimit, window: HOUR } },
       settings,
       apis: [
@@ -295,7 +295,6 @@ describe('the line of a request as text', () => {
         },
       ],
     });
-    return running;
   };
   const textLine = async (of: RunningService, response: Response) => {
     const requestId = response.headers.get('x-request-id');

@@ -1,13 +1,13 @@
 /** Each answer is signed by the service's key, over its content, endpoint and time. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import canonicalize from 'canonicalize';
 import { getBytes, keccak256, recoverAddress, solidityPackedKeccak256, toUtf8Bytes, verifyMessage } from 'ethers';
 import fc from 'fast-check';
 import { oneApi } from '../support/answers.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { serviceFor, startTestService, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { stable, verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
@@ -131,14 +131,9 @@ describe('signed answers (specification: Signed response, Signature)', async () 
   });
 });
 
-describe('signers (specification: What the service does, 4; Versioning, 3)', () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/e', { v: 1 });
-  });
-  after(() => upstream.close());
+describe('signers (specification: What the service does, 4; Versioning, 3)', async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/e', { v: 1 });
 
   it("the mnemonic wins over the private key; the address is derived at m/44'/60'/0'/0/0", async () => {
     const SERVICE_MNEMONIC = 'test test test test test test test test test test test junk';

@@ -30,8 +30,7 @@ describe('the status of a service', { concurrency: 4 }, () => {
   ) => oneApi(upstream.url, endpoints, { settings: { metrics: { port: 0 }, ...settings }, ...more });
 
   async function start(t: TestContext, config: object, files: Readonly<Record<string, string>> = {}) {
-    const service = await serviceFor(t, { ...config }, { files });
-    return service;
+    return await serviceFor(t, { ...config }, { files });
   }
 
   async function statusOf(service: RunningService) {

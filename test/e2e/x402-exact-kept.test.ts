@@ -68,10 +68,9 @@ describe('x402-exact: answers that are kept for their payers', async () => {
   const odd = async (t: TestContext) => {
     engine = {};
     const settings = { plugins: [{ source: './engine.mjs' }], state: { type: 'odd' } };
-    const service = await serviceFor(t, shop.config({ e: {} }, { settings }), {
+    return await serviceFor(t, shop.config({ e: {} }, { settings }), {
       files: { 'engine.mjs': engineFile },
     });
-    return service;
   };
 
   it('are given to who has paid, whatever goes wrong while they are kept', async (t) => {

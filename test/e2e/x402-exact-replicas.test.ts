@@ -1,36 +1,27 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { folderWith } from '../cli/run.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { type Account, askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { type Block, openShop, type Shop, shopFor } from '../support/x402-shop.ts';
+import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { type Block, shopFor } from '../support/x402-shop.ts';
 
 const ORIGIN = 'https://shop.example';
 const USED = 'invalid_exact_evm_nonce_already_used';
 const BUSY = 'Payment is being settled, try again';
 
-describeServers('x402-exact: services that share their state', (program) => {
-  let shop: Shop;
-  let redis: RedisServer;
-  let alice: Account;
-
-  before(async () => {
-    [shop, redis] = await Promise.all([openShop(), RedisServer.start(program)]);
-    alice = await shop.market.wallet(1_000_000n);
-  });
-  after(async () => {
-    await shop?.close();
-    await redis?.stop();
-  });
+describeServers('x402-exact: services that share their state', async (program) => {
+  const [shop, redis] = await Promise.all([shopFor(suite), redisFor(suite, program)]);
+  const alice = await shop.market.wallet(1_000_000n);
 
   let prefixes = 0;
   const config = (state: Block) => {

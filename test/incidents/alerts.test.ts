@@ -1,7 +1,7 @@
 /** Alerts without a row among the symptoms: what they warn of is made to happen, and promtool says that they fire. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { assertFiring, type Seen, withoutPromtool } from '../support/alerts.ts';
 import { oneApi } from '../support/answers.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
@@ -47,8 +47,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
   after(() => upstream.close());
 
   async function start(t: TestContext, config: Readonly<Record<string, unknown>>) {
-    const service = await serviceFor(t, config);
-    return service;
+    return await serviceFor(t, config);
   }
   const post = async (service: RunningService, name: string, status: number, headers = {}) =>
     assert.equal((await service.post(`api/${name}`, undefined, headers)).status, status);
@@ -135,8 +134,7 @@ describe('an alert', { skip: withoutPromtool }, () => {
 
   describeServers('of the engine', (program) => {
     it('says that its commands take long, or that it is away', async (t) => {
-      const redis = await RedisServer.start(program);
-      t.after(() => redis.stop());
+      const redis = await redisFor(t, program);
       const settings = { metrics, state: { type: 'redis', url: redis.url } };
       const service = await start(t, oneApi(upstream.url, { kept: { cache: { maxAge: 1 } } }, { settings }));
       const commands = (found: Scrape) => found.table('state_command_duration_seconds_count').get ?? 0;

@@ -26,8 +26,7 @@ describe('failures are found by metrics alone', { skip: withoutPromtool }, () =>
     const { files, plugins } = pluginFiles({ picky: pluginFile('picky', hook), late: pluginFile('late', late) });
     const settings = { metrics: { port: 0 }, plugins };
     const config = oneApi(upstream.url, { plain: {}, dropped: {}, broken: {}, late: {} }, { settings });
-    const service = await serviceFor(t, config, { files });
-    return service;
+    return await serviceFor(t, config, { files });
   }
 
   /** Asks for one endpoint again and again. @returns what an hour looked like. */

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { runCli } from '../cli/run.ts';
-import { describeServers, freePort, RedisServer } from '../state/redis-server.ts';
+import { describeServers, freePort, redisFor } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { queryOf } from '../support/incidents.ts';
 import { reload } from '../support/reload.ts';
@@ -17,8 +17,7 @@ const KEY = 'k'.repeat(32);
 describeServers('an incident, by the status of the service', (program) => {
   async function start(t: TestContext) {
     const upstream = await upstreamFor(t, { '*': faults.json({ price: 1 }), '/broken': faults.empty(404) });
-    const redis = await RedisServer.start(program);
-    t.after(() => redis.stop());
+    const redis = await redisFor(t, program);
     const settings = { metrics: { port: await freePort() }, state: { type: 'redis', url: redis.url } };
     const api = { auth: [{ type: 'apiKey', keys: [{ name: 'ada', key: KEY }] }, { type: 'free' }] };
     const config = oneApi(upstream.url, { plain: {}, broken: {} }, { api, settings });

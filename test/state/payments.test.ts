@@ -1,10 +1,11 @@
 /** Payments in a server are redeemed once. */
 import assert from 'node:assert/strict';
-import { after, before, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { Payments, ticketFor } from '../../builtins/shared/payments.ts';
 import type { StateArea } from '../../plugins-sdk/state/area.ts';
+import { suite } from '../support/lifetime.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
-import { describeServers, eventually, openEngine, RedisServer } from './redis-server.ts';
+import { describeServers, eventually, openEngine, redisFor } from './redis-server.ts';
 
 const LEASE = 40_000;
 const LIFE = 900_000;
@@ -13,12 +14,8 @@ const LIFE = 900_000;
 type Step = 'reserve' | 'confirm' | 'refund';
 const STEPS: readonly Step[] = ['reserve', 'confirm', 'refund'];
 
-describeServers('payments in a server', (program) => {
-  let server: RedisServer;
-  before(async () => {
-    server = await RedisServer.start(program);
-  });
-  after(() => server.stop());
+describeServers('payments in a server', async (program) => {
+  const server = await redisFor(suite, program);
 
   const open = async (t: TestContext, url = server.url): Promise<StateArea> => {
     const { engine } = openEngine({ url });
@@ -64,8 +61,7 @@ describeServers('payments in a server', (program) => {
       });
 
   it('are sold once while the server is killed at every step', async (t) => {
-    const own = await RedisServer.start(program);
-    t.after(() => own.stop());
+    const own = await redisFor(t, program);
     const [one, other] = [new Payments(await open(t, own.url)), new Payments(await open(t, own.url))];
     for (const step of STEPS) {
       const ticket = ticketFor(name());
@@ -87,8 +83,7 @@ describeServers('payments in a server', (program) => {
   });
 
   it('are sold once when a confirmation stands still in the server, and the request gives up meanwhile', async (t) => {
-    const own = await RedisServer.start(program);
-    t.after(() => own.stop());
+    const own = await redisFor(t, program);
     const [one, other] = [new Payments(await open(t, own.url)), new Payments(await open(t, own.url))];
     const ticket = ticketFor(name());
     assert.equal(await one.reserve(ticket, LEASE), undefined);
@@ -115,8 +110,7 @@ describeServers('payments in a server', (program) => {
   });
 
   it('are not sold by a server that has no room, and given back', async (t) => {
-    const own = await RedisServer.start(program);
-    t.after(() => own.stop());
+    const own = await redisFor(t, program);
     const area = await open(t, own.url);
     const payments = new Payments(area);
     const ticket = ticketFor(name());

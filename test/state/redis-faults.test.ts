@@ -4,16 +4,14 @@ import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
-import { type Directives, describeServers, eventually, openEngine, RedisServer } from './redis-server.ts';
+import { type Directives, describeServers, eventually, openEngine, redisFor } from './redis-server.ts';
 
 const HOUR = 3_600_000;
 const limit = { max: 10, window: 1000 * HOUR };
 
 describeServers('an engine whose server fails', (program) => {
   const start = async (t: TestContext, directives: Directives = {}) => {
-    const server = await RedisServer.start(program, directives);
-    t.after(() => server.stop());
-    return server;
+    return await redisFor(t, program, directives);
   };
 
   const open = async (t: TestContext, url: string): Promise<StateEngine> => {

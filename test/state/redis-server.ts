@@ -9,21 +9,22 @@ import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { stateRedis } from '../../builtins/state-redis/index.ts';
 import type { StateEngine } from '../../plugins-sdk/state/area.ts';
+import { endsWith, type Lifetime } from '../support/lifetime.ts';
 
 /** Server programs that are here. */
 const programs = ['redis-server', 'valkey-server'].filter((name) => spawnSync(name, ['--version']).status === 0);
 
 /** A suite for each kind of server that is here. */
-export function describeServers(name: string, suite: (program: string) => void): void {
+export function describeServers(name: string, suite: (program: string) => void | Promise<void>): void {
   const skip = 'neither redis-server nor valkey-server is installed';
   if (programs.length === 0) describe(name, { skip }, () => undefined);
   for (const program of programs) describe(`${name} (${program})`, () => suite(program));
 }
 
-/** A program that ends with the test. */
-export function startProgram(t: TestContext, program: string, words: readonly string[]): void {
+/** A program that ends with the test or the suite. */
+export function startProgram(lifetime: Lifetime, program: string, words: readonly string[]): void {
   const child = spawn(program, words, { stdio: 'ignore' });
-  t.after(async () => {
+  lifetime.after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGTERM');
     await once(child, 'exit');
@@ -127,6 +128,11 @@ export class RedisServer {
     await this.kill();
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** A server that ends with the test or the suite. */
+export function redisFor(lifetime: Lifetime, program: string, directives?: Directives): Promise<RedisServer> {
+  return endsWith(lifetime, RedisServer.start(program, directives));
 }
 
 /** An engine as the service opens it, and what it logged. */

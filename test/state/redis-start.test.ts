@@ -12,15 +12,13 @@ import {
   eventually,
   freePort,
   type Given,
-  RedisServer,
+  redisFor,
   started,
 } from './redis-server.ts';
 
 describeServers('the start of an engine', (program) => {
   const server = async (t: TestContext, directives: Directives = {}) => {
-    const running = await RedisServer.start(program, directives);
-    t.after(() => running.stop());
-    return running;
+    return await redisFor(t, program, directives);
   };
 
   it('takes a password from the URL or beside it, and says which is wrong', async (t) => {

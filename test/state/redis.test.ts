@@ -1,11 +1,11 @@
 /** State in a server keeps the contract of engines. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, it } from 'node:test';
+import { after, it } from 'node:test';
 import type { StateEngine } from '../../plugins-sdk/state/area.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { stopAll, suite } from '../support/lifetime.ts';
 import { contract } from './contract.ts';
-import { describeServers, openEngine, RedisServer } from './redis-server.ts';
+import { describeServers, openEngine, RedisServer, redisFor } from './redis-server.ts';
 
 const HOUR = 3_600_000;
 
@@ -24,15 +24,14 @@ describeServers('state in a server', (program) => {
   });
 });
 
-describeServers('what an engine does to its server', (program) => {
-  let server: RedisServer;
+describeServers('what an engine does to its server', async (program) => {
   let engine: StateEngine;
-  before(async () => {
-    server = await RedisServer.start(program);
-    ({ engine } = openEngine({ url: `${server.url}/3`, prefix: 'p:' }));
-    await engine.start();
-  });
-  after(() => stopAll(engine, server));
+
+  const server = await redisFor(suite, program);
+  ({ engine } = openEngine({ url: `${server.url}/3`, prefix: 'p:' }));
+  await engine.start();
+
+  after(() => stopAll(engine));
 
   /** What an operator asks of the engine's database. */
   const ask = (...words: string[]) => server.commandIn(3, ...words);

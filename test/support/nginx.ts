@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { freePort, startProgram } from '../state/redis-server.ts';
+import type { Lifetime } from './lifetime.ts';
 
 /** Why tests that run nginx are skipped; false where they are not. */
 export const withoutNginx = spawnSync('nginx', ['-v']).status === 0 ? false : 'nginx is not installed';
 
-/** nginx with a whole config, whose own files in `/tmp` are in a folder of the test. It ends with the test. @returns its error log. */
-export async function startNginx(t: TestContext, config: string): Promise<string> {
-  const folder = await folderWith(t);
+/** nginx with a whole config, whose own files in `/tmp` are in a folder of the test. It ends with the test or the suite. @returns its error log. */
+export async function startNginx(lifetime: Lifetime, config: string): Promise<string> {
+  const folder = await folderWith(lifetime);
   const file = join(folder, 'nginx.conf');
   const own = config
     .replace('error_log stderr', 'error_log /tmp/error.log')
@@ -19,13 +19,13 @@ export async function startNginx(t: TestContext, config: string): Promise<string
   await writeFile(file, own);
   const checked = spawnSync('nginx', ['-t', '-c', file], { encoding: 'utf8' });
   assert.match(checked.stderr, /test is successful/);
-  startProgram(t, 'nginx', ['-c', file, '-g', 'daemon off;']);
+  startProgram(lifetime, 'nginx', ['-c', file, '-g', 'daemon off;']);
   return join(folder, 'error.log');
 }
 
 /** nginx with the config of the example for replicas, in front of these URLs. @returns where it listens, and its error log. */
 export async function startProxy(
-  t: TestContext,
+  lifetime: Lifetime,
   replicas: readonly string[],
 ): Promise<{ readonly url: string; readonly errorLog: string }> {
   const port = await freePort();
@@ -34,5 +34,5 @@ export async function startProxy(
   const config = text
     .replace('listen 8080', `listen 127.0.0.1:${port}`)
     .replace(/server signed-data-proxy:3000 resolve (.*);/, to.join(' '));
-  return { errorLog: await startNginx(t, config), url: `http://127.0.0.1:${port}` };
+  return { errorLog: await startNginx(lifetime, config), url: `http://127.0.0.1:${port}` };
 }

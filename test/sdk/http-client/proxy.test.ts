@@ -28,8 +28,7 @@ const get = (client: HttpClient, url: string, more = {}) =>
 const portOf = ({ url }: { readonly url: string }) => Number(new URL(url).port);
 
 async function upstreamOf(t: TestContext): Promise<Upstream> {
-  const upstream = await upstreamFor(t);
-  return upstream;
+  return await upstreamFor(t);
 }
 
 const credentials = `Basic ${btoa('user:secret')}`;
