@@ -1,5 +1,6 @@
 /** Imports lead from folder to folder as ARCHITECTURE.md says, and nowhere else. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -133,4 +134,37 @@ describe('the walls between the folders', () => {
       assert.deepEqual(linesWith(branch, folder), []);
     });
   }
+});
+
+/** Files of tests that have a function of more than 40 lines; the list may only shrink. */
+const LONG: readonly string[] = [
+  'test/attacks/engine-faults.attack.ts',
+  'test/attacks/rolling-restart.attack.ts',
+  'test/cli/workers.slow.ts',
+  'test/e2e/metrics-instruments.slow.ts',
+  'test/e2e/upstream-together.test.ts',
+  'test/explorer/browser.slow.ts',
+  'test/explorer/operator.slow.ts',
+  'test/explorer/operators.slow.ts',
+  'test/fhe/relayer.ts',
+  'test/real/attestor/run.mjs',
+  'test/support/http-proxy.ts',
+  'test/support/metrics-service.ts',
+  'test/support/upstream.ts',
+];
+
+it('no function of a test is longer than lint allows, unless it is the body of a suite', () => {
+  const rule = '--only=complexity/noExcessiveLinesPerFunction';
+  const biome = join(root, 'node_modules/.bin/biome');
+  const words = ['lint', rule, '--reporter=json', '--max-diagnostics=none', 'test'];
+  const { stdout } = spawnSync(biome, words, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const found: readonly { readonly location: { readonly path: string; readonly start: { readonly line: number } } }[] =
+    JSON.parse(stdout).diagnostics;
+  assert.ok(found.length > 300, 'suites are found, too');
+  const long = found.flatMap(({ location: { path, start } }) => {
+    const before = readFileSync(join(root, path), 'utf8').split('\n').slice(0, start.line);
+    const call = before.findLast((line) => /^ *(?:describe\w*|it|test|(?:export )?(?:async )?function)\(?/.test(line));
+    return call?.trimStart().startsWith('describe') ? [] : [path];
+  });
+  assert.deepEqual([...new Set(long)].sort(), LONG);
 });

@@ -285,10 +285,7 @@ describe('plugins', () => {
       ['sign', '', '', 'fails closed'],
       ['  1. sign-eip191', '', 'no budget', ''],
     ]);
-    const variants = (stage: string) =>
-      under(stage)
-        .slice(1)
-        .map(([, variant]) => variant);
+    const variants = (stage: string) => under(stage).flatMap(([, variant], i) => (i === 0 ? [] : [variant]));
     // x402 has work only where an endpoint asks to be paid.
     assert.deepEqual(variants('authenticate'), ['free', 'apiKey']);
     assert.deepEqual(variants('present'), ['sync', 'async', 'stream']);

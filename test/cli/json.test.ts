@@ -170,14 +170,6 @@ describe('verify --json', () => {
         ['raw.json', '--type', 'bool'],
         (cwd) => `${cwd}/raw.json: rawData is JSON, which has no types: leave --type out`,
       ],
-      [
-        ['wide.json', '--type', 'uint7'],
-        () => 'option --type <types> must be elementary ABI types, such as int256 or uint8,string',
-      ],
-      [
-        ['wide.json', '--type', 'uint8', '-c', 'c.yaml'],
-        () => 'only one of --type and --config can be given: each says which types the value has',
-      ],
     ];
     for (const [words, error] of cases) {
       const { cwd, code, result } = await runJson(t, files, 'verify', ...words);
@@ -185,6 +177,19 @@ describe('verify --json', () => {
     }
     const { result } = await runJson(t, files, 'verify', 'raw.json', '-c', 'c.yaml');
     assert.deepEqual([result.kind, result.json, result.values], ['raw', '{}', undefined]);
+  });
+
+  it('says which option has no sense', async (t) => {
+    const { file } = await answer(['uint256'], [256n]);
+    const cases: readonly (readonly [words: readonly string[], message: string])[] = [
+      [['uint7'], 'option --type <types> must be elementary ABI types, such as int256 or uint8,string'],
+      [['uint8', '-c', 'c.yaml'], 'only one of --type and --config can be given: each says which types the value has'],
+    ];
+    for (const [words, message] of cases) {
+      const files = { 'wide.json': file, 'c.yaml': configText() };
+      const { code, result } = await runJson(t, files, 'verify', 'wide.json', '--type', ...words);
+      assert.deepEqual([code, result], [1, { ok: false, errors: [{ message }] }]);
+    }
   });
 });
 

@@ -125,8 +125,7 @@ describe('spans of a service that is started by the command line', async () => {
   });
 
   it('says how many it has dropped where the collector takes fewer than there are', async (t) => {
-    const silent = await startUpstream({ '*': faults.hang() });
-    t.after(() => silent.close());
+    const silent = await upstreamFor(t, { '*': faults.hang() });
     const few = { OTEL_BSP_MAX_QUEUE_SIZE: '1', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1' };
     const running = await start(t, { [endpoint]: silent.url, ...few });
     assert.equal(await ask(running), 200);

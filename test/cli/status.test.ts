@@ -63,6 +63,10 @@ errors
     assert.deepEqual(text.match(/^service$/gm), ['service', 'service']);
   });
 
+  const both = 'one of -c, --config <file> and --url <url> must be given: each says where the metrics are';
+  const nobody =
+    'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
+
   it('says what to do where no status is', async (t) => {
     const port = await freePort();
     const { url: other } = await upstreamFor(t);
@@ -74,9 +78,6 @@ errors
     };
     const cwd = await folderWith(t, files);
     const file = (name: string) => join(cwd, name);
-    const both = 'one of -c, --config <file> and --url <url> must be given: each says where the metrics are';
-    const nobody =
-      'nothing listens there: start the service, restart it if settings.metrics is newer than its start, or give --url';
     const cases: readonly (readonly [words: readonly string[], message: string])[] = [
       [
         ['-c', 'off.yaml'],

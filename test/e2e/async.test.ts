@@ -9,7 +9,7 @@ import { assertRefused, assertRouteHeaders, REQUEST_ID } from '../support/http.t
 import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
-import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const mode = 'async';
@@ -209,55 +209,49 @@ describe('async mode (specification, Async request record; decisions, Async)', a
 });
 
 describe('the async store is full (specification, States and transitions; Errors: 503 `Service Unavailable`)', () => {
-  it('the 101st submission in flight is refused before any upstream call, until a result was read', async () => {
-    const upstream = await startUpstream();
-    let waiting: ServerResponse[] = [];
-    upstream.on('/held', (_req, res) => void waiting.push(res));
+  const withPrice = (res: ServerResponse) => void res.setHeader('content-type', 'application/json').end('{"price": 1}');
+
+  it('the 101st submission in flight is refused before any upstream call, until a result was read', async (t) => {
+    const waiting: ServerResponse[] = [];
+    const upstream = await upstreamFor(t, { '/held': (_req, res) => void waiting.push(res) });
+    const answer = () => waiting.splice(0).forEach(withPrice);
     const { files, plugins } = pluginFiles({ spy: puppetFile('spy') });
     const settings = { plugins, maxConcurrentApiCalls: 100 };
     const server = { rateLimit: { max: 1_000_000, trustForwardedFor: true } };
     const config = oneApi(upstream.url, { held: { mode, encoding } }, { server, settings });
-    const service = await startTestService(config, { files });
+    const service = await serviceFor(t, config, { files });
+    t.after(() => acts.clear());
     // No address holds more than a quarter of them.
     const submit = (turn: number) => service.post('api/held', {}, { 'X-Forwarded-For': `203.0.113.${turn % 4}` });
     notes.clear();
     acts.set('spy onError', ({ stage, status }) => notes.add('error', [stage, status]));
-    try {
-      const submissions: Submitted[] = [];
-      for (let i = 0; i < 100; i++) submissions.push(await submitted(await submit(i)));
-      await upstream.untilRequested('/held', 100);
-      const refuse = async () => {
-        const response = await service.post('api/held');
-        assert.equal(response.headers.get('cache-control'), 'no-store');
-        await assertRefused(response, 503, 'Service Unavailable');
-      };
-      await refuse();
-      assert.deepEqual(await notes.until('error'), [['present', 503]]);
-      // Polling one in flight frees nothing.
-      await (await fetch(service.url + submissions[0]?.pollUrl)).text();
-      await refuse();
-      for (const res of waiting.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
-      await upstream.untilIdle();
-      const [first, second] = submissions;
-      assert.ok(first && second);
-      const record = await finished(service, second);
-      assert.equal(record.status, 'complete');
-      // One result was read: it makes room for one, and all others are still there.
-      waiting = [];
-      const next = await submitted(await service.post('api/held'));
-      await upstream.untilRequested('/held', 101);
-      await refuse();
-      await assertRefused(await fetch(service.url + second.pollUrl), 404, 'Request not found');
-      assert.equal(upstream.requests.length, 101);
-      for (const res of waiting) res.setHeader('content-type', 'application/json').end('{"price": 1}');
-      const rest = submissions.filter((submission) => submission !== second);
-      const records = await Promise.all([...rest, next].map((submission) => finished(service, submission)));
-      for (const { requestId, status, ...signed } of records) await verifyEncoded(signed, service.signer.address);
-      assert.equal(new Set(records.map(({ requestId }) => requestId)).size, 100);
-    } finally {
-      acts.clear();
-      await service.stop();
-      await upstream.close();
-    }
+    const submissions: Submitted[] = [];
+    for (let i = 0; i < 100; i++) submissions.push(await submitted(await submit(i)));
+    await upstream.untilRequested('/held', 100);
+    const refuse = async () => {
+      const response = await service.post('api/held');
+      assert.equal(response.headers.get('cache-control'), 'no-store');
+      await assertRefused(response, 503, 'Service Unavailable');
+    };
+    await refuse();
+    assert.deepEqual(await notes.until('error'), [['present', 503]]);
+    // Polling one in flight frees nothing.
+    await (await fetch(service.url + submissions[0]?.pollUrl)).text();
+    await refuse();
+    answer();
+    await upstream.untilIdle();
+    const second = submissions[1] ?? assert.fail();
+    assert.equal((await finished(service, second)).status, 'complete');
+    // One result was read: it makes room for one, and all others are still there.
+    const next = await submitted(await service.post('api/held'));
+    await upstream.untilRequested('/held', 101);
+    await refuse();
+    await assertRefused(await fetch(service.url + second.pollUrl), 404, 'Request not found');
+    assert.equal(upstream.requests.length, 101);
+    answer();
+    const left = [...submissions.filter((submission) => submission !== second), next];
+    const records = await Promise.all(left.map((submission) => finished(service, submission)));
+    for (const { requestId, status, ...signed } of records) await verifyEncoded(signed, service.signer.address);
+    assert.equal(new Set(records.map(({ requestId }) => requestId)).size, 100);
   });
 });

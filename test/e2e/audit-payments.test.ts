@@ -39,6 +39,7 @@ it('the audit record says which payment an answer was for, also of one from the 
   await service.stop();
 
   const of = (transaction: string, { address }: { address: string }) => ({ network, payer: address, transaction });
+  const unpaid = { network, payer: alice.address, nonce: unsold.nonce };
   const lines = await auditLines(path);
   assert.deepEqual(
     lines.map(({ requestId, payment, again, given }) => ({ requestId, payment, again, given })),
@@ -49,12 +50,7 @@ it('the audit record says which payment an answer was for, also of one from the 
         again: undefined,
         given: undefined,
       },
-      {
-        requestId: unsold.requestId,
-        payment: { network, payer: alice.address, nonce: unsold.nonce },
-        again: undefined,
-        given: false,
-      },
+      { requestId: unsold.requestId, payment: unpaid, again: undefined, given: false },
       { requestId: first.requestId, payment: of(first.transaction, bob), again: undefined, given: undefined },
       { requestId: second.requestId, payment: of(second.transaction, carol), again: true, given: undefined },
     ],

@@ -146,46 +146,47 @@ describe('endpoint IDs (specification: Endpoint ID; decisions, Endpoint ID)', ()
     assert.ok((await loadObject({ settings, ...later }, { KEY: 'k' })).endpoints.some((found) => found.id === id));
   });
 
+  const change = (name: string, changed: Block) => ({
+    ...endpoint,
+    parameters: parameters.map((p) => (p.name === name ? { ...p, ...changed } : p)),
+  });
+  const { encrypt: _, ...plain } = endpoint;
+  const variants: [string, Block, Parameters<typeof idOf>[1]?][] = [
+    ['nothing', endpoint],
+    ['host', endpoint, { url: 'https://api2.example.com/v1' }],
+    ['scheme', endpoint, { url: 'http://api.example.com/v1' }],
+    ['prefix', endpoint, { url: 'https://api.example.com/v2' }],
+    ['path', { ...endpoint, path: '/prices/{symbol}' }],
+    ['trailing slash of the path', { ...endpoint, path: '/price/{symbol}/' }],
+    ['method', { ...endpoint, method: 'PUT' }],
+    ['type of the encoding', { ...endpoint, encoding: { type: 'int256', path: '$.price', times: '*' } }],
+    ['path of the encoding', { ...endpoint, encoding: { type: 'uint256', path: '$.price.v', times: '*' } }],
+    ['times pinned', { ...endpoint, encoding: { type: 'uint256', path: '$.price', times: '1e18' } }],
+    ['times absent', { ...endpoint, encoding: { type: 'uint256', path: '$.price' } }],
+    ['encrypt removed', plain],
+    ['no encoding', { ...plain, encoding: undefined }],
+    ['type delegated', { ...plain, encoding: { type: '*', path: '$.price', times: '*' } }],
+    ['path delegated', { ...plain, encoding: { type: 'uint256', path: '*', times: '*' } }],
+    ['encrypt type', { ...endpoint, encrypt: { type: 'euint32', contract: CONTRACT } }],
+    [
+      'encrypt contract',
+      { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.replace('0x3C', '0x4c').toLowerCase() } },
+    ],
+    ['a parameter more', { ...endpoint, parameters: [...parameters, { name: 'more' }] }],
+    ['a parameter less', { ...endpoint, parameters: parameters.slice(0, -1) }],
+    ['a name', change('Ünï', { name: 'Uni' })],
+    ['a secret name', change('key', { name: 'apikey' })],
+    ['a place', change('Ünï', { in: 'header', name: 'Uni' })],
+    ['required', change('Ünï', { required: true })],
+    ['secret', change('Ünï', { secret: true })],
+    ['a fixed value', change('X-Tier', { fixed: 'silver' })],
+    ['a fixed value from a variable', change('X-Tier', { fixed: 'g${KEY}' }), { env: { KEY: 'old' } }],
+    ['the type of a fixed value', change('flag', { fixed: 'false' })],
+    ['a default', change('symbol', { required: false, default: 'ETH' })],
+    ['a fixed empty text', change('Ünï', { fixed: '' })],
+  ];
+
   it('every change of the specification changes it', async () => {
-    const change = (name: string, changed: Block) => ({
-      ...endpoint,
-      parameters: parameters.map((p) => (p.name === name ? { ...p, ...changed } : p)),
-    });
-    const { encrypt: _, ...plain } = endpoint;
-    const variants: [string, Block, Parameters<typeof idOf>[1]?][] = [
-      ['nothing', endpoint],
-      ['host', endpoint, { url: 'https://api2.example.com/v1' }],
-      ['scheme', endpoint, { url: 'http://api.example.com/v1' }],
-      ['prefix', endpoint, { url: 'https://api.example.com/v2' }],
-      ['path', { ...endpoint, path: '/prices/{symbol}' }],
-      ['trailing slash of the path', { ...endpoint, path: '/price/{symbol}/' }],
-      ['method', { ...endpoint, method: 'PUT' }],
-      ['type of the encoding', { ...endpoint, encoding: { type: 'int256', path: '$.price', times: '*' } }],
-      ['path of the encoding', { ...endpoint, encoding: { type: 'uint256', path: '$.price.v', times: '*' } }],
-      ['times pinned', { ...endpoint, encoding: { type: 'uint256', path: '$.price', times: '1e18' } }],
-      ['times absent', { ...endpoint, encoding: { type: 'uint256', path: '$.price' } }],
-      ['encrypt removed', plain],
-      ['no encoding', { ...plain, encoding: undefined }],
-      ['type delegated', { ...plain, encoding: { type: '*', path: '$.price', times: '*' } }],
-      ['path delegated', { ...plain, encoding: { type: 'uint256', path: '*', times: '*' } }],
-      ['encrypt type', { ...endpoint, encrypt: { type: 'euint32', contract: CONTRACT } }],
-      [
-        'encrypt contract',
-        { ...endpoint, encrypt: { type: 'euint64', contract: CONTRACT.replace('0x3C', '0x4c').toLowerCase() } },
-      ],
-      ['a parameter more', { ...endpoint, parameters: [...parameters, { name: 'more' }] }],
-      ['a parameter less', { ...endpoint, parameters: parameters.slice(0, -1) }],
-      ['a name', change('Ünï', { name: 'Uni' })],
-      ['a secret name', change('key', { name: 'apikey' })],
-      ['a place', change('Ünï', { in: 'header', name: 'Uni' })],
-      ['required', change('Ünï', { required: true })],
-      ['secret', change('Ünï', { secret: true })],
-      ['a fixed value', change('X-Tier', { fixed: 'silver' })],
-      ['a fixed value from a variable', change('X-Tier', { fixed: 'g${KEY}' }), { env: { KEY: 'old' } }],
-      ['the type of a fixed value', change('flag', { fixed: 'false' })],
-      ['a default', change('symbol', { required: false, default: 'ETH' })],
-      ['a fixed empty text', change('Ünï', { fixed: '' })],
-    ];
     const ids = new Map<string, string>();
     for (const [what, own, options] of variants) {
       const id = await idOf(own, options);

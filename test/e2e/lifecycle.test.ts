@@ -27,6 +27,8 @@ async function heldUpstream(t: TestContext): Promise<{ upstream: Upstream; relea
   };
 }
 
+const tell = `export default { name: 'tell', hooks: { onResponseSent: ({ endpoint }) => console.log('signed ' + endpoint) } };`;
+
 describe('SIGTERM and SIGINT (decisions, HTTP: "stop accepting, let requests in flight and async work finish … then exit 0")', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal}: sync, stream and async work is finished, nothing new is accepted, repeating it changes nothing`, async (t) => {
@@ -40,7 +42,6 @@ describe('SIGTERM and SIGINT (decisions, HTTP: "stop accepting, let requests in 
         },
         { version: '1.0', server: { port: 0 }, settings: { plugins: [{ source: './tell.mjs' }] } },
       );
-      const tell = `export default { name: 'tell', hooks: { onResponseSent: ({ endpoint }) => console.log('signed ' + endpoint) } };`;
       const cwd = await folderWith(t, { 'c.yaml': stringify(config), 'tell.mjs': tell });
       const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { SERVICE_PRIVATE_KEY: TEST_KEY } });
       const [, url] = await running.output(/listening on (http:\/\/\S+)/);

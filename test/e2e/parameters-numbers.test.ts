@@ -225,28 +225,29 @@ describe('numbers in requests (decisions, Since the first release: Numbers in re
     }
   });
 
+  const digits = (max: number) => fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: max });
+  const number = fc
+    .record({
+      sign: fc.constantFrom('', '-'),
+      whole: fc.oneof(
+        fc.constant('0'),
+        fc.tuple(fc.constantFrom(...'123456789'), digits(25)).map(([first, rest]) => first + rest.join('')),
+        fc.bigInt({ min: 2n ** 53n - 9n, max: 2n ** 53n + 9n }).map(String),
+      ),
+      fraction: fc.oneof(
+        fc.constant(''),
+        digits(25).map((all) => `.${all.join('')}`),
+      ),
+      power: fc.oneof(
+        fc.constant(''),
+        fc
+          .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 330 }))
+          .map((parts) => parts.join('')),
+      ),
+    })
+    .map(({ sign, whole, fraction, power }) => sign + whole + fraction + power);
+
   it('any number is refused, or reaches the upstream with the value that was sent', async () => {
-    const digits = (max: number) => fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: max });
-    const number = fc
-      .record({
-        sign: fc.constantFrom('', '-'),
-        whole: fc.oneof(
-          fc.constant('0'),
-          fc.tuple(fc.constantFrom(...'123456789'), digits(25)).map(([first, rest]) => first + rest.join('')),
-          fc.bigInt({ min: 2n ** 53n - 9n, max: 2n ** 53n + 9n }).map(String),
-        ),
-        fraction: fc.oneof(
-          fc.constant(''),
-          digits(25).map((all) => `.${all.join('')}`),
-        ),
-        power: fc.oneof(
-          fc.constant(''),
-          fc
-            .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 330 }))
-            .map((parts) => parts.join('')),
-        ),
-      })
-      .map(({ sign, whole, fraction, power }) => sign + whole + fraction + power);
     const literal = fc.oneof(number, fc.double({ noNaN: true, noDefaultInfinity: true }).map(String));
     let sent = 0;
     await fc.assert(

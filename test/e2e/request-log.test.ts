@@ -1,6 +1,7 @@
 /** The log of a request tells which plugin was slow, dropped it or failed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { serviceFor, startTestService } from '../support/service.ts';
@@ -193,19 +194,11 @@ describe('a plugin that is out of budget', () => {
 
 describe('LOG_LEVEL=debug', () => {
   it('shows a line per stage and the timeline of each request; other levels do not', async (t) => {
-    const config = {
-      apis: [
-        {
-          name: 'x',
-          url: upstream.url,
-          auth: { type: 'free' },
-          cache: { maxAge: 60_000 },
-          endpoints: [{ name: 'p', path: '/price', encoding: { type: 'uint256', path: '$.price' } }],
-        },
-      ],
-    };
     const { files, plugins } = pluginFiles({ one: puppetFile('one') });
-    const tracing = await serviceFor(t, { ...config, settings: { plugins } }, { files, env: { LOG_LEVEL: 'debug' } });
+    const encoding = { type: 'uint256', path: '$.price' };
+    const api = { name: 'x', cache: { maxAge: 60_000 } };
+    const config = oneApi(upstream.url, { p: { path: '/price', encoding } }, { api, settings: { plugins } });
+    const tracing = await serviceFor(t, config, { files, env: { LOG_LEVEL: 'debug' } });
     const timelineOf = async (response: Response) => {
       const requestId = response.headers.get('x-request-id');
       const lines = () => tracing.logs.filter(({ fields }) => fields.requestId === requestId);

@@ -48,6 +48,27 @@ function forms(secret: string): string[] {
   return [...new Set([...plain, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex')])];
 }
 
+const PARAMETERS = [
+  { name: 'query' },
+  { name: 'hidden', secret: true },
+  { name: 'path', in: 'path', required: true },
+  { name: 'X-Client', in: 'header' },
+  { name: 'session', in: 'cookie' },
+  { name: 'text', in: 'body' },
+  { name: 'pinned', fixed: `\${FIXED}` },
+  { name: 'X-Pinned', in: 'header', fixed: `Token \${FIXED_IN_TEXT}!` },
+  { name: 'X-Default', in: 'header', default: `\${DEFAULT}`, secret: true },
+];
+
+const X402 = {
+  type: 'x402',
+  network: 1,
+  rpc: `http://127.0.0.1:1/v3/${secrets.urlQuery}`,
+  token: '0x0000000000000000000000000000000000000000',
+  amount: '1',
+  recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+};
+
 for (const format of ['text', 'json'] as const) {
   describe(`nothing secret is in the log (${format}, all levels) or in a response`, () => {
     const lines: string[] = [];
@@ -61,27 +82,8 @@ for (const format of ['text', 'json'] as const) {
     before(async () => {
       upstream = await startUpstream();
       folder = await mkdtemp(join(tmpdir(), 'sdp-secrets-'));
-      const parameters = [
-        { name: 'query' },
-        { name: 'hidden', secret: true },
-        { name: 'path', in: 'path', required: true },
-        { name: 'X-Client', in: 'header' },
-        { name: 'session', in: 'cookie' },
-        { name: 'text', in: 'body' },
-        { name: 'pinned', fixed: `\${FIXED}` },
-        { name: 'X-Pinned', in: 'header', fixed: `Token \${FIXED_IN_TEXT}!` },
-        { name: 'X-Default', in: 'header', default: `\${DEFAULT}`, secret: true },
-      ];
-      const shape = { path: '/{path}', method: 'POST', parameters };
+      const shape = { path: '/{path}', method: 'POST', parameters: PARAMETERS };
       const encoding = { type: 'uint8', path: '$.price' };
-      const x402 = {
-        type: 'x402',
-        network: 1,
-        rpc: `http://127.0.0.1:1/v3/${secrets.urlQuery}`,
-        token: '0x0000000000000000000000000000000000000000',
-        amount: '1',
-        recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-      };
       const config = oneApi(
         upstream.url,
         {
@@ -92,7 +94,7 @@ for (const format of ['text', 'json'] as const) {
           wild: { ...shape, path: '/wild/{path}', encoding: { type: '*', path: '*', times: '*' } },
           cached: { ...shape, path: '/cached/{path}', encoding, cache: { maxAge: 60_000 } },
           keyed: { ...shape, path: '/keyed/{path}', auth: { type: 'apiKey', keys: [secrets.apiKey] } },
-          paid: { ...shape, path: '/paid/{path}', auth: x402 },
+          paid: { ...shape, path: '/paid/{path}', auth: X402 },
         },
         {
           version: '1.0',
