@@ -1,6 +1,6 @@
 import { definePlugin, type Endpoint, JsonText, objectSchema, type Route } from '../plugins-sdk/index.ts';
 import type { OpenApiObject } from '../plugins-sdk/openapi/part.ts';
-import { bodySchemaOf, memberAt, operationOf } from './shared/described.ts';
+import { bodySchemaOf, memberAt, operationOf, sentenceOf } from './shared/described.ts';
 import { detailsOf, discoveryKey, isSold, openapiKey, publicUrlOf, tagsKey } from './shared/discovery.ts';
 
 type Config = Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ function lineOf(document: OpenApiObject, endpoint: Endpoint, config: Config): st
   const said = names.map((name) => (Array.isArray(required) && required.includes(name) ? `${name} (required)` : name));
   const parameters = names.length === 0 ? 'none' : said.map(oneLine).join(', ');
   const title = oneLine(`${endpoint.api}/${endpoint.name}`);
-  const about = oneLine(memberAt(operation, 'description'));
+  const about = sentenceOf(oneLine(memberAt(operation, 'description')));
   return `- [${title}](${urlOf(endpoint, config)}): ${about} Access: ${accessTo(operation)}. Parameters: ${parameters}.`;
 }
 

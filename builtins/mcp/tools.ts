@@ -3,7 +3,7 @@ import type { Endpoint, Services } from '../../plugins-sdk/index.ts';
 import { keys } from '../../plugins-sdk/keys.ts';
 import type { OpenApiObject, ServiceDescription } from '../../plugins-sdk/openapi/part.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { bodySchemaOf, memberAt } from '../shared/described.ts';
+import { bodySchemaOf, memberAt, sentenceOf } from '../shared/described.ts';
 import { labelOf, toolName } from './settings.ts';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
@@ -93,12 +93,13 @@ export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Serv
   const description = describe();
   return endpoints.map((endpoint) => {
     const { description: said } = endpoint.block;
-    const texts = [said, encodingText(endpoint), accessText(endpoint, description)];
+    const about = typeof said === 'string' && said !== '' ? sentenceOf(said) : '';
+    const texts = [about, encodingText(endpoint), accessText(endpoint, description)];
     const verification = verificationOf(endpoint, node);
     const tool: Tool = {
       name: toolName(endpoint),
       title: labelOf(endpoint),
-      description: texts.filter((text) => typeof text === 'string' && text !== '').join(' '),
+      description: texts.filter((text) => text !== '').join(' '),
       inputSchema: inputSchema(endpoint, description),
       outputSchema: outputSchema(endpoint, description),
       annotations: { readOnlyHint: (keys.method.of(endpoint) ?? 'GET') === 'GET', openWorldHint: true },

@@ -15,3 +15,8 @@ export function operationOf(document: OpenApiObject, { id }: { readonly id: stri
 export function bodySchemaOf(document: OpenApiObject, endpoint: { readonly id: string }): unknown {
   return memberAt(operationOf(document, endpoint), 'requestBody', 'content', 'application/json', 'schema');
 }
+
+/** What an operator says, as a sentence before others. */
+export function sentenceOf(text: string): string {
+  return /[.!?:;]$/.test(text) ? text : `${text}.`;
+}

@@ -118,7 +118,7 @@ describe('what crawlers and agents are told', () => {
     assert.equal(heading, '## Endpoints');
     assert.equal(
       list,
-      `- [a/e](${url}): Said ## by \\<b\\>\\\`somebody\\\`\\</b\\> Access: credentials (apiKey) or 0.01 USD by x402. Parameters: x (required), y.`,
+      `- [a/e](${url}): Said ## by \\<b\\>\\\`somebody\\\`\\</b\\>. Access: credentials (apiKey) or 0.01 USD by x402. Parameters: x (required), y.`,
     );
     assert.equal(documents, '## Documents');
     assert.equal(link, '- [OpenAPI](https://answers.example.com/v1/openapi.json): every endpoint, with schemas\n');

@@ -14,7 +14,7 @@ const KEY = 'a-key-of-some-client';
 const encoding = { type: 'int256', path: '$.price', times: '100' };
 const symbol = { name: 'symbol', required: true, schema: { type: 'string', enum: ['ETH', 'BTC'] } };
 const ENDPOINTS = {
-  price: { encoding, parameters: [symbol, { name: 'n' }], receipt: true, description: 'The price.' },
+  price: { encoding, parameters: [symbol, { name: 'n' }], receipt: true, description: 'The price' },
   raw: {},
   chosen: { encoding: { type: '*', path: '*', times: '*' }, strictParameters: true },
   sent: { method: 'POST', parameters: [{ name: 'list', in: 'body' }] },

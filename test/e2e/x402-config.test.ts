@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errorsOf, warningsOf } from '../support/config.ts';
+import { RECIPIENT } from '../support/x402.ts';
 
 const GOOD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const BAD = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914';
 const CHECKSUM = 'the checksum of the address is wrong (EIP-55)';
-const terms = { type: 'x402', network: 1, rpc: 'http://127.0.0.1:9', token: GOOD, amount: '1', recipient: GOOD };
+const terms = { type: 'x402', network: 1, rpc: 'http://127.0.0.1:9', token: GOOD, amount: '1', recipient: RECIPIENT };
 
 /** An API with that auth, whose endpoints have these; `undefined` for none of their own. */
 function config(auth: unknown, ...own: unknown[]) {
@@ -17,7 +18,7 @@ function config(auth: unknown, ...own: unknown[]) {
 }
 
 describe('x402 in the config: an error names the place that is wrong', () => {
-  const both = { ...terms, token: BAD, recipient: BAD };
+  const both = { ...terms, token: BAD, recipient: RECIPIENT.replace('C', 'c') };
   const cases: [string, ReturnType<typeof config>, string[]][] = [
     [
       'on the API, once for all its endpoints',
@@ -84,6 +85,12 @@ describe('x402 in the config: an error names the place that is wrong', () => {
     assert.deepEqual(await errorsOf(config({ ...terms, recipient }, undefined)), [
       'apis[0].auth.recipient: is the zero address: payments would be lost',
     ]);
+    const token = `0x${'1'.repeat(40)}`;
+    assert.deepEqual(await errorsOf(config({ ...terms, token, recipient: token }, undefined)), [
+      'apis[0].auth.recipient: is the token itself: payments would be lost',
+    ]);
+    const coin = { ...terms, token: recipient, recipient };
+    assert.equal((await errorsOf(config(coin, undefined))).length, 1);
   });
 
   it('warns of an expiry in seconds', async () => {
