@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { INEXACT, invalidParameter } from '../../builtins/shared/parameter-value.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
 import { readPage } from '../support/docs.ts';
 import { TEST_KEY as KEY } from '../support/service.ts';
@@ -25,12 +26,16 @@ async function refusalsIn(folder: string): Promise<string[]> {
   const names = await readdir(join(PACKAGE_ROOT, folder), { recursive: true });
   const sources = names.filter((name) => name.endsWith('.ts') && !name.startsWith('explorer/'));
   const texts = await Promise.all(sources.map((name) => readFile(join(PACKAGE_ROOT, folder, name), 'utf8')));
-  return texts.flatMap((text) =>
-    [...text.matchAll(/new Refusal\((\d{3}), (?:'([^']*)'|`((?:\\.|[^`\\])*)`)/g)].map(
+  return texts.flatMap((text) => [
+    ...[...text.matchAll(/new Refusal\((\d{3}), (?:'([^']*)'|`((?:\\.|[^`\\])*)`)/g)].map(
       ([, status, plain, template = '']) =>
         `${status} ${plain ?? template.replace(/\\`/g, '`').replace(/\$\{[^}]*\}/g, '<…>')}`,
     ),
-  );
+    ...[...text.matchAll(/new Refusal\((\d{3}), invalidParameter\([^,()]+(?:, (\w+))?\)/g)].map(([, status, why]) => {
+      const reason = why === 'INEXACT' ? INEXACT : why && '<…>';
+      return `${status} ${invalidParameter('<…>', reason)}`;
+    }),
+  ]);
 }
 
 it('docs/http.md has a row for every error that the service has a text for, and no other', async () => {
