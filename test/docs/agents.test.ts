@@ -65,7 +65,7 @@ describe(PAGE, async () => {
 
   it('an agent calls with its key', async () => {
     const output = await printed('call.mjs', { PRICES_KEY: KEY });
-    assert.match(output, /^prices_spot: The price of a coin now The answer is signed; /);
+    assert.match(output, /^prices_spot: The price of a coin now\. The answer is signed; /);
     assert.match(output, /rawData: \{ price: 7 \}/);
     await assert.rejects(printed('call.mjs', { PRICES_KEY: 'wrong' }), /Error: Invalid API key/);
   });
