@@ -36,8 +36,8 @@ export interface Running {
   output(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** The groups whose processes are counted for coverage: those of others run nothing else than these and the tests themselves. */
-const COUNTED = /\/\d+-cli\b[^/]*$/;
+/** The groups whose processes are counted for coverage: those of the rest run what these and the tests themselves run, too. */
+const COUNTED = /\/\d+-(?:cli|others)\b[^/]*$/;
 
 /** An environment without what this test run itself inherited from npm or from an operator's shell. */
 export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
