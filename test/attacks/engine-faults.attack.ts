@@ -4,7 +4,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { folderWith } from '../cli/run.ts';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { eventually, RedisServer } from '../state/redis-server.ts';
+import { eventually, redisFor } from '../state/redis-server.ts';
 import { randomFrom, seed } from '../support/seed.ts';
 import { faults } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
@@ -82,8 +82,7 @@ describe('engine faults', { concurrency: true }, () => {
   /** Sells all of it at once over two replicas, one of which is behind a connection that fails, while `fault` is done now and then. */
   async function sell(t: TestContext, label: string, account: number, end: 'SIGTERM' | 'SIGKILL') {
     const random = randomFrom(seed + account);
-    const redis = await RedisServer.start('redis-server');
-    t.after(() => redis.stop());
+    const redis = await redisFor(t, 'redis-server');
     const proxy = await CuttingProxy.start(t, redis.port);
     const faulty = new Replica(t, config({ type: 'redis', url: proxy.url }));
     const steady = new Replica(t, config({ type: 'redis', url: redis.url }));
@@ -202,8 +201,7 @@ describe('engine faults', { concurrency: true }, () => {
   });
 
   it('an engine that stays away when a process is told to stop: 45 s, and a line for the payer', async (t) => {
-    const redis = await RedisServer.start('redis-server');
-    t.after(() => redis.stop());
+    const redis = await redisFor(t, 'redis-server');
     const proxy = await CuttingProxy.start(t, redis.port);
     const replica = new Replica(t, config({ type: 'redis', url: proxy.url }));
     await replica.start();

@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { folderWith, launchCli, type Running } from '../cli/run.ts';
 import { ADDRESS, KEY } from '../cli/service-config.ts';
 import { describeServers, freePort, RedisServer } from '../state/redis-server.ts';
-import { type Chain, startChain } from '../support/chain.ts';
+import { type Chain, chainFor } from '../support/chain.ts';
 import { stopAll } from '../support/lifetime.ts';
 import { startProxy, withoutNginx } from '../support/nginx.ts';
 import { randomFrom, seed } from '../support/seed.ts';
@@ -122,8 +122,7 @@ describeServers('rolling restarts behind nginx', (program) => {
   }
 
   it('lose no request and no payment', { skip: withoutNginx, timeout: 280_000 }, async (t) => {
-    const chain = await startChain();
-    t.after(() => chain.stop());
+    const chain = await chainFor(t);
     const { replicas, ids, url, errorLog } = await open(t, chain);
     // Blocks have whole seconds: one of this second may be older than the ledger of payments.
     await setTimeout(1000 - (Date.now() % 1000));

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { it } from 'node:test';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { urlOf } from './started.ts';
 
 it('several workers share an audit record, rename it in turns, and tear and lose no line', async (t) => {
-  const upstream = await startUpstream({ '/eth': faults.json({ price: 7 }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/eth': faults.json({ price: 7 }) });
   const settings = 'settings: { audit: { path: audit.jsonl, maxSize: 20000 } }';
   const cwd = await folderWith(t, {
     'c.yaml': configText(upstream.url, settings).replace('port: 0', 'port: 0, rateLimit: { max: 100000 }'),

@@ -5,7 +5,7 @@ import { platform } from 'node:os';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openRaw } from '../support/raw-http.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, launchCli, PACKAGE_ROOT, type Running } from './run.ts';
 import { endpointId, KEY, specifications } from './service-config.ts';
 
@@ -27,8 +27,7 @@ async function urlOf({ output }: Running): Promise<string> {
 }
 
 async function startService(t: TestContext, more = '', words: readonly string[] = []) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/eth', { price: 1 });
   const cwd = await folderWith(t, { 'c.yaml': configOf(upstream.url, more) });
   const running = launchCli(t, ['start', '-c', 'c.yaml', ...words], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });

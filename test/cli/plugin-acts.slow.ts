@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { actor, EXHAUSTED, pluginActs } from '../support/plugin-acts.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { configText } from './service-config.ts';
 import { startIn, urlOf } from './started.ts';
 
 /** A service with the plugin in its own process, a small heap, and little patience with an event loop that does not turn. */
 async function startWithActor(t: TestContext) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/eth', { price: 7 });
   const files = {
     'c.yaml': configText(upstream.url, 'settings: { plugins: [{ source: ./p.mjs }] }'),

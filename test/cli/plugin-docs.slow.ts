@@ -7,8 +7,8 @@ import { parse } from 'yaml';
 import { Described } from '../openapi/document.ts';
 import { commandsOf, filesOf, readPage, textsOf } from '../support/docs.ts';
 import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { folderWith, launch, PACKAGE_ROOT, runCli } from './run.ts';
 
@@ -210,15 +210,13 @@ describe('docs/plugins.md, a full plugin', () => {
 });
 
 it('docs/plugins.md, state that is shared', async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/price', { price: 1 });
   const coupon = '0123456789abcdef';
-  const started = await startTestService(parse(fileOf('coupons.yaml')), {
+  const started = await serviceFor(t, parse(fileOf('coupons.yaml')), {
     files: { 'coupons.ts': fileOf('coupons.ts'), 'state-none.ts': fileOf('state-none.ts') },
     env: { UPSTREAM: upstream.url, COUPON: coupon },
   });
-  t.after(() => started.stop());
   assert.ok(started.logs.some(({ message }) => message === 'state is at nowhere'));
   const ask = (sent: string) => started.post('prices/eth-usd', {}, { 'X-Coupon': sent });
   const refusal = async (response: Response) => [response.status, await response.json()];

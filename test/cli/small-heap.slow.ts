@@ -5,15 +5,14 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { readPage, textsOf } from '../support/docs.ts';
 import { JSON_HEADERS } from '../support/http.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { folderWith, launch, PACKAGE_ROOT } from './run.ts';
 import { KEY } from './service-config.ts';
 import { lastLine, onSignal, startIn } from './started.ts';
 
 it('a cache that fills up leaves a heap of 64 MiB room for everything else', async (t) => {
   const filling = 'x'.repeat(100_000);
-  const upstream = await startUpstream({ '*': (req, res) => void res.end(JSON.stringify([req.url, filling])) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '*': (req, res) => void res.end(JSON.stringify([req.url, filling])) });
   const cwd = await folderWith(t, {
     'c.yaml': `version: '1.0'
 server: { port: 0, rateLimit: { max: 1000000 } }

@@ -5,7 +5,7 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { HDNodeWallet } from 'ethers';
 import { CuttingProxy } from '../state/redis-proxy.ts';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, eventually, RedisServer, redisFor } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
@@ -95,8 +95,7 @@ describe('state beyond a process', () => {
 
   describeServers('of several workers', (program) => {
     it('is that of all of them', async (t) => {
-      const redis = await RedisServer.start(program);
-      t.after(() => redis.stop());
+      const redis = await redisFor(t, program);
       const { redeem, submit, url, running } = await start(t, { type: 'redis', url: redis.url }, 2);
       await running.output(/2 workers are ready/);
       await nextSecond();

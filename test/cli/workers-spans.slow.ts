@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { startCollector } from '../support/collector.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { stopAll } from '../support/lifetime.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 it('each worker sends its own spans, and a stop loses none', async (t) => {
   const collector = await startCollector();
-  const upstream = await startUpstream({ '*': faults.json({ price: 7 }) });
-  t.after(() => Promise.all([upstream.close(), collector.close()]));
+  const upstream = await upstreamFor(t, { '*': faults.json({ price: 7 }) });
+  t.after(() => stopAll(collector));
   const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
   // So long that nothing is sent before the end.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '600000' };

@@ -4,11 +4,12 @@ import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 describe('clients that miss the cache at the same time share one upstream call', async () => {
@@ -17,7 +18,7 @@ describe('clients that miss the cache at the same time share one upstream call',
   /** Answers the calls that have arrived and wait, in their order. */
   const held: Array<(status: number, price?: number) => void> = [];
 
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(suite, {
     '/price': (_, response) => {
       held.push((status, price = 7) =>
         response.writeHead(status, { 'Content-Type': 'application/json' }).end(`{"price": ${price}}`),
@@ -27,7 +28,8 @@ describe('clients that miss the cache at the same time share one upstream call',
   const encoding = { type: 'uint256', path: '$.price' };
   const parameters = [{ name: 'q' }];
   const { files, plugins } = pluginFiles({ arrivals: puppetFile('arrivals', ['onHttpRequest']) });
-  const service = await startTestService(
+  const service = await serviceFor(
+    suite,
     oneApi(
       upstream.url,
       {
@@ -39,7 +41,7 @@ describe('clients that miss the cache at the same time share one upstream call',
     { files },
   );
 
-  tidy(() => ({ service, upstream }));
+  beforeEach(() => tidy(service, upstream));
   beforeEach(() => {
     held.length = 0;
     arrived = 0;

@@ -5,19 +5,17 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
 import { assertRefused, endpointUrl, eventually, JSON_HEADERS } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 
 async function start(t: TestContext, server: object = {}) {
-  const upstream = await startUpstream({ '/hang': faults.hang() });
+  const upstream = await upstreamFor(t, { '/hang': faults.hang() });
   upstream.json('/price', { price: 7 });
   const endpoints = { price: { encoding }, hang: { encoding }, raw: { path: '/price' } };
-  const service = await startTestService(oneApi(upstream.url, endpoints, { server, settings: { ccipRead: true } }));
-  t.after(() => stopAll(service, upstream));
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { server, settings: { ccipRead: true } }));
   return { service, upstream };
 }
 
@@ -89,11 +87,11 @@ describe('connections (server.connections)', () => {
   it('nor where a plugin knows of a proxy', async (t) => {
     const source = `export default { name: 'p', behindProxy: ({ server }) => server.connections.max === 12, setup: () => ({}) };`;
     const settings = { plugins: [{ source: './p.mjs' }] };
-    const service = await startTestService(
+    const service = await serviceFor(
+      t,
       oneApi('https://api.example.com', { e: {} }, { settings, server: { connections: { max: 12 } } }),
       { files: { 'p.mjs': source } },
     );
-    t.after(() => service.stop());
     const outcomes: boolean[] = [];
     for (let i = 0; i < 13; i++) outcomes.push(await silent(t, service, '127.0.0.1').isServed());
     assert.deepEqual(outcomes, [...Array.from({ length: 12 }, () => true), false]);

@@ -4,12 +4,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { openRaw, type RawConnection, requestHead } from '../support/raw-http.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 async function start(t: TestContext) {
-  const service = await startTestService(oneApi('http://127.0.0.1:9', { price: {} }));
-  t.after(() => service.stop());
-  return service;
+  return await serviceFor(t, oneApi('http://127.0.0.1:9', { price: {} }));
 }
 
 describe('deadlines of a request', { concurrency: true }, () => {

@@ -4,10 +4,11 @@ import { beforeEach, describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const X402 = {
@@ -19,7 +20,7 @@ const X402 = {
   recipient: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
 };
 
-const upstream = await startUpstream();
+const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 upstream.on('/down', faults.serverError());
 const names = ['first', 'second', 'quick'];
@@ -29,7 +30,8 @@ const { files, plugins } = pluginFiles(Object.fromEntries(names.map((name) => [n
 });
 const encoding = { type: 'uint256', path: '$.price' };
 const free = { type: 'free' };
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   {
     server: { rateLimit: { max: 1_000_000, trustForwardedFor: true } },
     settings: { plugins },
@@ -59,7 +61,7 @@ const service = await startTestService(
   { files },
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 beforeEach(() => {
   acts.set('first onResponseSent', ({ endpoint, status, requestId }) =>
     notes.add('sent', [endpoint, status, requestId]),

@@ -9,7 +9,7 @@ import { scrape } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
@@ -113,8 +113,7 @@ describe('an isolated plugin', () => {
   });
 
   it('that cannot start stops the start', async (t) => {
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     let asked = 0;
     upstream.on('/count', (_, response) => {
       asked += 1;

@@ -7,7 +7,7 @@ import { documentOf } from '../../tools/bench/documents.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
 import { acts, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { costOf } from '../support/turns.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
@@ -157,8 +157,7 @@ for (const isolate of [false, true]) {
   it(`integer keys with gaps, of a plugin ${isolate ? 'in a process of its own' : 'in the service'}, are signed`, async (t) => {
     const { files, plugins } = pluginFiles({ parsing: PARSING }, { parsing: { isolate, timeout: 30_000 } });
     const config = oneApi(upstream.url, { raw: { path: '/answer' } }, { settings: { plugins } });
-    const running = await startTestService(config, { files });
-    t.after(() => running.stop());
+    const running = await serviceFor(t, config, { files });
     const text = documentOf({ keys: 'integers in pairs' }, 500_000);
     answer(JSON.stringify({ text }));
     const { rawData } = await verifyRaw(await running.post('api/raw'), TEST_ADDRESS);

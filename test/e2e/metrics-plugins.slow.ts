@@ -7,7 +7,7 @@ import { oneApi } from '../support/answers.ts';
 import { scrape, scrapeAfter } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
 import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
 
 const metrics = { port: 0 };
@@ -42,9 +42,7 @@ describe('instruments of plugins', () => {
   };
   const start = async (t: TestContext, sources: Sources): Promise<RunningService> => {
     const { config, files } = configOf(sources);
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
-    return service;
+    return await serviceFor(t, config, { files });
   };
   /** Whether the service took over this config. */
   const reloaded = async (service: RunningService, { config, files }: ReturnType<typeof configOf>) => {
@@ -187,8 +185,7 @@ describe('instruments of plugins', () => {
 
     it('but for those of built-in plugins, whose labels come from the config', async (t) => {
       const endpoints = Object.fromEntries(Array.from({ length: 1010 }, (_, i) => [`e${i}`, {}]));
-      const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { metrics } }));
-      t.after(() => service.stop());
+      const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { metrics } }));
       for (const name of Object.keys(endpoints)) assert.equal((await service.post(`api/${name}`)).status, 200);
       const found = await scrapeAfter(service, 1010);
       assert.equal(Object.keys(found.happened('outcomes_total')).length, 1010);

@@ -1,13 +1,14 @@
 /** A mode of a plugin decides when the rest of the pipeline runs. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Refusal, type Run, type SignedResponse } from '../../plugins-sdk/index.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, pluginTools } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const SDK = new URL('../../plugins-sdk/index.ts', import.meta.url).href;
@@ -63,7 +64,7 @@ const rejected = (error: unknown) => notes.add('rejected', error instanceof Erro
 const settled = () => fetch(`${service.url}/health`).then((response) => response.text());
 const arrived = () => eventually(() => held.pop(), 'an upstream call');
 
-const upstream = await startUpstream({ '/held': (_, response) => void held.push(response) });
+const upstream = await upstreamFor(suite, { '/held': (_, response) => void held.push(response) });
 upstream.json('/price', { price: 7 });
 upstream.json('/down', {}, 500);
 const { files, plugins } = pluginFiles({
@@ -77,12 +78,13 @@ const modes = ['hasty', 'patient', 'unbounded'];
 const endpoints = modes.flatMap((mode) =>
   ['price', 'down', 'held'].map((path) => ({ name: `${mode}-${path}`, path: `/${path}?${mode}`, mode, encoding })),
 );
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   { settings: { plugins }, apis: [{ name: 'x', url: upstream.url, auth: { type: 'free' }, endpoints }] },
   { files },
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 
 describe('the rest of the pipeline does not run for a request that has ended', () => {
   async function assertNothingRan(): Promise<void> {

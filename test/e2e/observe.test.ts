@@ -1,14 +1,15 @@
 /** Observers of a full plugin are told what becomes of each request. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, pluginTools, puppetFile } from '../support/plugin-files.ts';
 import { openRaw, requestHead } from '../support/raw-http.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 /** Notes every event; `throws` makes it throw instead. */
 const watcher = (name: string, throws = false) => `${pluginTools}
@@ -28,7 +29,7 @@ export default {
 };
 `;
 
-const upstream = await startUpstream();
+const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 upstream.json('/broken', { price: 7 }, 500);
 upstream.on('/hang', faults.hang());
@@ -38,7 +39,8 @@ const { files, plugins } = pluginFiles({
   puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign', 'onResponseSent', 'onError']),
 });
 const encoding = { type: 'uint256', path: '$.price' };
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   oneApi(
     upstream.url,
     { price: { encoding }, broken: { encoding }, hang: { encoding } },
@@ -47,7 +49,7 @@ const service = await startTestService(
   { files },
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 
 const texts = (topic: string, ...members: string[]) =>
   notes.of(`watch ${topic}`).map((event) => members.map((member) => Reflect.get(Object(event), member)).join(' '));

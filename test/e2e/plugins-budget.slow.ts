@@ -1,10 +1,11 @@
 /** A plugin that spends its budget drops the request, and costs nobody else. */
 import assert from 'node:assert/strict';
-import { afterEach, before, describe, it } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
 import { arrived, isolatedFiles, recovered } from '../support/isolated.ts';
+import { stopAll } from '../support/lifetime.ts';
 import { acts, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
 import { type RunningService, startTestService } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
@@ -65,7 +66,8 @@ for (const isolate of [false, true]) {
         { files },
       );
     });
-    tidy(() => ({ service, upstream }));
+    after(() => stopAll(service, upstream));
+    beforeEach(() => tidy(service, upstream));
     afterEach(() => recovered(service));
 
     const post = async (endpoint: string, parameters?: object) => {

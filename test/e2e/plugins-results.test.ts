@@ -1,17 +1,18 @@
 /** What a hook returns takes effect as documented, and anything else drops the request. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
+import { suite } from '../support/lifetime.ts';
 import { acts, hostileThrows, notes, pluginFiles, puppetFile, throwingProxy } from '../support/plugin-files.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const DROPPED = [403, { error: 'Request dropped by plugin "puppet"' }];
 const MUTATIONS = ['onHttpRequest', 'onBeforeApiCall', 'onAfterApiCall', 'onBeforeSign'] as const;
 type Mutation = (typeof MUTATIONS)[number];
 
-const upstream = await startUpstream();
+const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 // Checking some of the results takes long where others have the processor.
 const { files, plugins } = pluginFiles({ puppet: puppetFile('puppet') }, { puppet: { timeout: 30_000 } });
@@ -19,7 +20,8 @@ const parameters = [
   { name: 'q', in: 'query', required: true },
   { name: 'note', in: 'body' },
 ];
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   {
     settings: { plugins },
     apis: [
@@ -37,7 +39,7 @@ const service = await startTestService(
   { files },
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 
 const encoded = (parameters: unknown = { q: 'a' }) => service.post('x/encoded', parameters, { 'X-Api-Key': 'k' });
 const raw = () => service.post('x/raw', {}, { 'X-Api-Key': 'k' });

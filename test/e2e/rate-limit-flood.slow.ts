@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 
 /** Requests that a connection has under way. */
 const AT_ONCE = 16;
@@ -46,11 +46,10 @@ function sendAll(url: string, addresses: readonly string[]): Promise<number> {
 describe('105,000 addresses at a service with one request an hour for each', () => {
   it('share one bucket where they find no place, and reset none', async (t) => {
     const rateLimit = { max: 1, window: 3_600_000, trustForwardedFor: true };
-    const service = await startTestService({
+    const service = await serviceFor(t, {
       ...oneApi('http://127.0.0.1:9', { e: {} }),
       server: { rateLimit },
     });
-    t.after(() => service.stop());
     const strangers = Array.from({ length: 105_000 }, (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`);
     const early = ['192.0.2.1', '192.0.2.2'];
     assert.equal(await sendAll(service.url, early), 2);

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { folderWith, launchCli } from '../cli/run.ts';
 import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
-import { describeServers, RedisServer } from '../state/redis-server.ts';
+import { describeServers, redisFor } from '../state/redis-server.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const LIMIT = 60;
@@ -64,8 +64,7 @@ describe('a limit over several processes', () => {
 
   describeServers('with an engine', (program) => {
     it('lets in a quarter more at most from the first second, and all of it where only one is asked', async (t) => {
-      const redis = await RedisServer.start(program);
-      t.after(() => redis.stop());
+      const redis = await redisFor(t, program);
       const settings = `settings: { state: { type: redis, url: '${redis.url}' } }`;
       const urls = await Promise.all(Array.from({ length: PROCESSES }, () => start(t, settings)));
       isBounded(await burst(urls, '192.0.2.1', upstream.url));

@@ -1,26 +1,28 @@
 /** The line of a request has documented fields, and nothing that a client has sent. */
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { keccak256, solidityPacked } from 'ethers';
 import { eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type RunningService, serviceFor, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const JSON_LOG = { env: { LOG_FORMAT: 'json' } };
 const CLIENT_KEY = 'partner-key-0001';
 const HOUR = 3_600_000;
 const CHARS_OF_DETAIL = 300;
 
-const upstream = await startUpstream();
+const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 upstream.on('/hang', faults.hang());
 upstream.on('/down', (_, response) => void response.writeHead(500).end());
 const encoding = { type: 'uint256', path: '$.price' };
 const named = { type: 'apiKey', keys: [{ key: CLIENT_KEY, name: 'partner', rateLimit: { max: 1, window: HOUR } }] };
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   {
     server: { rateLimit: { max: 1000, trustForwardedFor: 1 } },
     apis: [
@@ -49,7 +51,7 @@ const service = await startTestService(
   JSON_LOG,
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 
 const lineOf = (of: RunningService, response: Response) => {
   const requestId = response.headers.get('x-request-id');

@@ -1,12 +1,13 @@
 /** The log of a request tells which plugin was slow, dropped it or failed. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused, eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
-import { serviceFor, startTestService } from '../support/service.ts';
+import { serviceFor } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { NATIVE, RECIPIENT } from '../support/x402.ts';
 
 /** Milliseconds, with room for a busy machine. */
@@ -20,14 +21,15 @@ function block(ms: number): void {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const upstream = await startUpstream();
+const upstream = await upstreamFor(suite);
 upstream.json('/price', { price: 7 });
 const { files, plugins } = pluginFiles(
   { one: puppetFile('one'), two: puppetFile('two'), short: puppetFile('short') },
   { one: { timeout: BUDGET }, two: { timeout: BUDGET }, short: { timeout: SHORT } },
 );
 const encoding = { type: 'uint256', path: '$.price' };
-const service = await startTestService(
+const service = await serviceFor(
+  suite,
   {
     settings: { plugins },
     apis: [
@@ -37,7 +39,7 @@ const service = await startTestService(
   { files },
 );
 
-tidy(() => ({ service, upstream }));
+beforeEach(() => tidy(service, upstream));
 
 /** Lines about plugins, of one request, once its own line is out. */
 async function ask() {

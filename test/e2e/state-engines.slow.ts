@@ -6,8 +6,8 @@ import { eventually } from '../state/redis-server.ts';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor, startTestService } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
@@ -161,16 +161,14 @@ describe('the engine of an operator’s plugin', () => {
 
   it('is measured', async (t) => {
     afresh(t);
-    const upstream = await startUpstream();
-    t.after(() => upstream.close());
+    const upstream = await upstreamFor(t);
     upstream.json('/e', { ok: true });
     const config = oneApi(
       upstream.url,
       { e: { cache: { maxAge: 60_000 } } },
       withState({ type: 'own', place: 'here' }, { metrics: { port: 0 } }),
     );
-    const service = await startTestService(config, { files });
-    t.after(() => service.stop());
+    const service = await serviceFor(t, config, { files });
     assert.equal((await scrape(service)).value('state_available'), 1);
     await (await service.post('api/e')).text();
     const commands = async () => (await scrape(service)).table('state_commands_total');

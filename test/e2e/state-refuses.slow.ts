@@ -1,7 +1,7 @@
 /** An engine that refuses to write costs no payment, and each feature fails as documented. */
 import assert from 'node:assert/strict';
 import { after, before, it, type TestContext } from 'node:test';
-import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
+import { describeServers, eventually, redisFor } from '../state/redis-server.ts';
 import { assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
@@ -24,10 +24,10 @@ describeServers('an engine that can be read and refuses to write', (program) => 
   after(() => stopAll(upstream, chain));
 
   async function shop(t: TestContext) {
-    const redis = await RedisServer.start(program);
+    const redis = await redisFor(t, program);
     let service: RunningService | undefined;
     // In this order: a service whose engine is gone waits for it, to give back what requests have held.
-    t.after(() => stopAll(service, redis));
+    t.after(() => stopAll(service));
     const auth = termsOn(chain, 1_000_000n);
     service = await startTestService({
       server: { rateLimit: { max: 1_000_000, x402: { max: 1_000_000 } } },

@@ -6,7 +6,7 @@ import { finished, submitted } from '../support/async.ts';
 import { type Chain, startChain } from '../support/chain.ts';
 import { assertRefused } from '../support/http.ts';
 import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -27,7 +27,7 @@ describeServers('what somebody else wrote into the engine', (program) => {
 
   async function start(t: TestContext): Promise<RunningService> {
     await redis.command('FLUSHALL');
-    const service = await startTestService({
+    const service = await serviceFor(t, {
       server: { rateLimit: { max: 6400, window: 3_600_000, x402: { max: 1_000_000 } } },
       settings: { state: { type: 'redis', url: redis.url } },
       apis: [
@@ -45,7 +45,6 @@ describeServers('what somebody else wrote into the engine', (program) => {
         },
       ],
     });
-    t.after(() => service.stop());
     // Blocks have whole seconds: one of this second may be older than the ledger of payments.
     await new Promise((done) => setTimeout(done, 1000 - (Date.now() % 1000)));
     return service;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { type RunningService, serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { askedFor, exactTerms, paidBy } from '../support/x402-exact.ts';
 
 const hex = (bytes: number) => `0x${randomBytes(bytes).toString('hex')}`;
@@ -18,13 +18,12 @@ const WIDTH = 32;
 
 /** A service whose facilitator, a stand-in, finds each payment good and settles it. */
 async function start(t: TestContext, settings: object = {}) {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/verify', { isValid: true });
   upstream.json('/settle', { success: true, transaction: hex(32), network: 'eip155:31337' });
   upstream.json('/p', { price: 7 });
   upstream.json('/long', 'x'.repeat(32_000));
-  const service = await startTestService({
+  return await serviceFor(t, {
     server: { rateLimit: { max: 1_000_000, x402Exact: { max: 1_000_000 } } },
     settings,
     apis: [
@@ -38,8 +37,6 @@ async function start(t: TestContext, settings: object = {}) {
       },
     ],
   });
-  t.after(() => service.stop());
-  return service;
 }
 
 async function buyer(service: RunningService, endpoint: string) {

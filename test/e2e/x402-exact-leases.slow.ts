@@ -5,7 +5,7 @@ import { CuttingProxy } from '../state/redis-proxy.ts';
 import { describeServers, eventually, RedisServer } from '../state/redis-server.ts';
 import { submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { type Account, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
@@ -36,10 +36,10 @@ describeServers('x402-exact: an authorisation that was not settled is usable aga
     const proxy = await CuttingProxy.start(t, redis.port);
     prefixes += 1;
     const state = { type: 'redis', url: proxy.url, prefix: `${program}${prefixes}:` };
-    const service = await startTestService(
+    const service = await serviceFor(
+      t,
       shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } }, { timeout: 30_000 }),
     );
-    t.after(() => service.stop());
     const [payload, had] = [await payloadFor(service, 'a/sync', alice), await shop.market.balance(alice.address)];
     const key = async () => {
       const keys = await redis.command('KEYS', `${state.prefix}x402-exact:v:eip155*`);

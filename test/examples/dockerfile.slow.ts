@@ -6,7 +6,7 @@ import { it, type TestContext } from 'node:test';
 import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { ADDRESS, configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
 import * as dockerfile from '../support/dockerfile.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 /** A stage as a folder that stands for the root of its file system. */
@@ -87,8 +87,7 @@ it('the stages of the Dockerfile, run one after the other, make a service that a
   for (const absent of ['node_modules/typescript', 'node_modules/@biomejs', 'test', 'cli/bin.ts'])
     assert.ok(!existsSync(join(app, absent)), absent);
 
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/eth', { price: 7 });
   const config = await folderWith(t, { 'config.yaml': configText(upstream.url) });
   chmodSync(config, 0o755);

@@ -1,23 +1,21 @@
 /** An operator tries an upstream on the page, in a real browser, and takes an encoding from there. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { startTestService } from '../support/service.ts';
-import { faults, startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 import { launch, skip, visit } from './browser.ts';
 
 const TOKEN = 'operator-token-01';
 
 it('shows the operator what could be signed of an answer, and nobody without the token', { skip }, async (t) => {
   const markup = '<img src=x onerror=alert(1)>';
-  const upstream = await startUpstream({ '/price': faults.json({ price: 2064.5, 'a b': [markup] }) });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/price': faults.json({ price: 2064.5, 'a b': [markup] }) });
   const parameters = [{ name: 'symbol', required: true }];
   const encoding = { type: 'int256', path: '$.price' };
   const auth = { type: 'apiKey', keys: ['the-key-of-a-client'] };
   const endpoints = [{ name: 'spot', path: '/price', parameters, encoding }];
   const apis = [{ name: 'prices', url: upstream.url, auth, endpoints }];
-  const service = await startTestService({ settings: { explorer: { operatorToken: TOKEN } }, apis });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, { settings: { explorer: { operatorToken: TOKEN } }, apis });
 
   const browser = await launch();
   t.after(() => browser.close());

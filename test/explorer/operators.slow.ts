@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Wallet } from 'ethers';
 import { errorsOf } from '../support/config.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { launch, skip } from './browser.ts';
 
 const OTHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -12,27 +12,24 @@ const wallet = new Wallet(`0x${'11'.repeat(32)}`);
 
 it('asks the operators of the config, and shows the median, the spread and who fails', { skip }, async (t) => {
   let asked = 0;
-  const upstream = await startUpstream({
+  const upstream = await upstreamFor(t, {
     '/price': (_req, res) => {
       asked += 1;
       res.end(`{"price":${2064 + asked}}`);
     },
   });
-  t.after(() => upstream.close());
   const spot = { name: 'spot', path: '/price', encoding: { type: 'int256', path: '$.price', times: '1e18' } };
   const endpoints = [
     { ...spot, parameters: [{ name: 'symbol', required: true }] },
     { name: 'raw', path: '/price' },
   ];
   const apis = [{ name: 'prices', url: upstream.url, auth: { type: 'free' }, endpoints }];
-  const other = await startTestService({ apis }, { env: { SERVICE_PRIVATE_KEY: wallet.privateKey } });
-  t.after(() => other.stop());
+  const other = await serviceFor(t, { apis }, { env: { SERVICE_PRIVATE_KEY: wallet.privateKey } });
   const operators = [
     { url: other.url, signer: wallet.address },
     { url: `${other.url}/`, signer: OTHER },
   ];
-  const service = await startTestService({ settings: { explorer: { operators } }, apis });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, { settings: { explorer: { operators } }, apis });
   const policy = (await fetch(service.url)).headers.get('content-security-policy') ?? '';
   assert.ok(policy.split('; ').includes(`connect-src 'self' ${other.url}`), policy);
 

@@ -6,8 +6,8 @@ import { definitions } from '../../cli/service/index.ts';
 import { importDocument, readDocument } from '../../config/import/index.ts';
 import { Linter } from '../../tools/scripts/linter.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const examples = join(PACKAGE_ROOT, 'node_modules/@readme/oas-examples');
 
@@ -31,7 +31,7 @@ async function verdicts(t: TestContext, document: string, methods: readonly stri
   const { output } = launch(t, process.execPath, [prism, 'mock', '-p', '0', document]);
   const [, url = ''] = await output(/listening on (http:\/\/[\w.:]+)/);
   const said: Record<string, string> = {};
-  const between = await startUpstream({
+  const between = await upstreamFor(t, {
     '*': async (_req, res, { method, path, headers, body }) => {
       const sent = {
         accept: 'application/json',
@@ -49,7 +49,6 @@ async function verdicts(t: TestContext, document: string, methods: readonly stri
       res.end('{}');
     },
   });
-  t.after(() => between.close());
   const wants = (method: string) => methods.includes(method);
   const { apis } = await importDocument(await readDocument(document), {
     url: between.url,
@@ -59,8 +58,7 @@ async function verdicts(t: TestContext, document: string, methods: readonly stri
   const open = apis.map((api) => ({ ...api, auth: { type: 'free' } }));
   const names = new Set(JSON.stringify(apis).match(/(?<=\$\{)\w+/g));
   const env = Object.fromEntries([...names].map((name) => [name, 'Zm9vOmJhcg==']));
-  const service = await startTestService({ apis: open }, { env });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, { apis: open }, { env });
   for (const { name, endpoints } of apis)
     for (const endpoint of endpoints) {
       const needed = (endpoint.parameters ?? []).filter(({ required }) => required === true);

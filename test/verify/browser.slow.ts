@@ -7,8 +7,8 @@ import { Wallet } from 'ethers';
 import { launch, skip } from '../explorer/browser.ts';
 import { dataOf } from '../support/quorum.ts';
 import { answerBy } from '../support/receipts.ts';
-import { startTestService } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { faults, type Handler, type Upstream, upstreamFor } from '../support/upstream.ts';
 
 const VERIFY = fileURLToPath(new URL('../../verify/', import.meta.url));
 const PRICE = 2_064_250_000_000_000_000_000n;
@@ -40,14 +40,12 @@ const open =
 async function serviceOf(t: TestContext, upstream: Upstream, wallet: Wallet) {
   const endpoints = [{ name: 'spot', path: '/price', encoding: { type: 'int256', path: '$.price', times: '1e18' } }];
   const api = { name: 'prices', url: upstream.url, auth: { type: 'apiKey', keys: ['k-1'] }, endpoints };
-  const service = await startTestService({ apis: [api] }, { env: { SERVICE_PRIVATE_KEY: wallet.privateKey } });
-  t.after(() => service.stop());
+  const service = await serviceFor(t, { apis: [api] }, { env: { SERVICE_PRIVATE_KEY: wallet.privateKey } });
   return { url: service.url, endpointId: service.ids['prices/spot'] ?? '', signer: wallet.address, key: 'k-1' };
 }
 
 it('asks several operators from a page and from a Worker', { skip }, async (t) => {
-  const upstream = await startUpstream({ '/price': faults.text('{"price":2064.25}') });
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t, { '/price': faults.text('{"price":2064.25}') });
   const [one, two, three] = wallets;
   assert.ok(one && two && three);
   const services = [await serviceOf(t, upstream, one), await serviceOf(t, upstream, two)];
