@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { type Kind, stageNames, stageOf } from '../../kernel/stages.ts';
 import { PUBLISHED } from '../../tools/scripts/packages.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { blocksOf, missingPaths, pathsOf, readPage } from '../support/docs.ts';
+import { blockNamed, missingPaths, pathsOf, readPage } from '../support/docs.ts';
 import { importsOf, sources } from '../support/imports.ts';
 
 const PAGE = 'ARCHITECTURE.md';
@@ -47,7 +47,7 @@ describe(PAGE, () => {
   }
 
   it('draws the way of a request through files that there are', () => {
-    const picture = blocksOf(page).find(({ notes }) => notes.get('named') === 'request')?.text ?? '';
+    const picture = blockNamed(page, 'request');
     const paths = picture.match(/[\w-]+\/[\w-]*(?:\.ts)?/g) ?? [];
     assert.ok(paths.length > 8);
     assert.deepEqual(missingPaths(paths), []);

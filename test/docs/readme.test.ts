@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { stageNames } from '../../kernel/stages.ts';
-import { blocksOf, readPage } from '../support/docs.ts';
+import { blockNamed, readPage } from '../support/docs.ts';
 import { eventually } from '../support/http.ts';
 import { TEST_KEY as KEY, serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
@@ -12,8 +12,9 @@ const PAGE = 'README.md';
 
 /** Stages in the order in which the picture names them. */
 async function picture(): Promise<string[]> {
-  const block = blocksOf(await readPage(PAGE)).find(({ notes }) => notes.get('named') === 'pipeline');
-  return (block?.text ?? '').split(/\W+/).filter((word) => stageNames.some((stage) => stage === word));
+  return blockNamed(await readPage(PAGE), 'pipeline')
+    .split(/\W+/)
+    .filter((word) => stageNames.some((stage) => stage === word));
 }
 
 it(PAGE, async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keccak256, TypedDataEncoder, toUtf8Bytes, Wallet } from 'ethers';
-import { blocksOf, filesOf, readPage } from '../support/docs.ts';
+import { blockNamed, filesOf, readPage } from '../support/docs.ts';
 import { answerBy, RECEIPT_DOMAIN, RECEIPT_TYPES } from '../support/receipts.ts';
 import { walk } from './walk.ts';
 
@@ -10,13 +10,7 @@ const PAGE = 'docs/receipts.md';
 const page = await readPage(PAGE);
 const answer = JSON.parse(filesOf(page).get('answer.json') ?? '');
 
-function named(name: string): string {
-  return (
-    blocksOf(page)
-      .find(({ notes }) => notes.get('named') === name)
-      ?.text.trim() ?? assert.fail(`no block ${name}`)
-  );
-}
+const named = (name: string) => blockNamed(page, name).trim();
 
 it(PAGE, async (t) => {
   await walk(t, PAGE, {

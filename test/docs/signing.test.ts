@@ -2,20 +2,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { getBytes, hashMessage, keccak256, toUtf8Bytes } from 'ethers';
-import { blocksOf, filesOf, readPage } from '../support/docs.ts';
+import { blockNamed, filesOf, readPage } from '../support/docs.ts';
 import { walk } from './walk.ts';
 
 const PAGE = 'docs/signing.md';
 const page = await readPage(PAGE);
 
-/** The block of that name. */
-function named(name: string): string {
-  return (
-    blocksOf(page)
-      .find(({ notes }) => notes.get('named') === name)
-      ?.text.trim() ?? assert.fail(`no block ${name}`)
-  );
-}
+const named = (name: string) => blockNamed(page, name).trim();
 
 it(PAGE, async (t) => {
   await walk(t, PAGE, {

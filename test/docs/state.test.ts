@@ -6,14 +6,14 @@ import { it } from 'node:test';
 import { examine } from '../../builtins/state-redis/examine.ts';
 import { folderWith, PACKAGE_ROOT } from '../cli/run.ts';
 import { describeServers, eventually, freePort, openEngine, startProgram } from '../state/redis-server.ts';
-import { blocksOf, readPage } from '../support/docs.ts';
+import { blockNamed, readPage } from '../support/docs.ts';
 
 const page = await readPage('docs/state.md');
 
 describeServers('the settings of docs/state.md', (program) => {
   it('give nothing to complain of, and let the user do what the service does, and no more', async (t) => {
-    const block = blocksOf(page).find(({ notes }) => notes.get('named') === 'valkey.conf');
-    const folder = await folderWith(t, { 'valkey.conf': String(block?.text).replace('STATE_PASSWORD', 'secret') });
+    const settings = blockNamed(page, 'valkey.conf').replace('STATE_PASSWORD', 'secret');
+    const folder = await folderWith(t, { 'valkey.conf': settings });
     const port = await freePort();
     startProgram(t, program, [join(folder, 'valkey.conf'), '--dir', folder, '--port', `${port}`]);
     const url = `redis://signed-data-proxy:secret@127.0.0.1:${port}/1`;

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -59,6 +60,12 @@ export function wholeConfig(block: string): string {
   const apis =
     'apis: [{ name: a, url: https://a.example, auth: { type: free }, endpoints: [{ name: e, path: /e }] }]\n';
   return `${block}${version}${/^apis:/m.test(block) ? '' : apis}`;
+}
+
+/** The text of the page's block of that name. */
+export function blockNamed(page: string, name: string): string {
+  const block = blocksOf(page).find(({ notes }) => notes.get('named') === name);
+  return block?.text ?? assert.fail(`no block ${name}`);
 }
 
 /**
