@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { errorsOf, warningsOf } from '../support/config.ts';
+import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const ADA = 'a'.repeat(32);
 const ADA_NEW = 'b'.repeat(32);
@@ -15,13 +16,9 @@ const BOB = 'c'.repeat(32);
 const PLAIN = 'd'.repeat(32);
 const HOUR = 3_600_000;
 
-describe('API keys with names', { concurrency: 4 }, () => {
-  let upstream: Upstream;
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/p', { price: 1 });
-  });
-  after(() => upstream.close());
+describe('API keys with names', { concurrency: 4 }, async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/p', { price: 1 });
 
   const configOf = (keys: readonly unknown[], more: object = {}) => ({
     settings: { metrics: { port: 0 } },

@@ -4,26 +4,22 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
 import { pluginFile } from '../support/plugin-files.ts';
 import { type RunningService, serviceFor, startTestService, TEST_KEY } from '../support/service.ts';
-import { faults, startUpstream, type Upstream } from '../support/upstream.ts';
+import { faults, startUpstream, upstreamFor } from '../support/upstream.ts';
 
 const HERE = { port: 0 };
 const IN_USE = 'the port is in use: end what has it, or set another settings.metrics.port';
 /** Another address of the same machine. */
 const THERE = { port: 0, host: '127.0.0.2' };
 
-describe('metrics over a reload of the config', { concurrency: 4 }, () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.json({ price: 1 }) });
-  });
-  after(() => upstream.close());
+describe('metrics over a reload of the config', { concurrency: 4 }, async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.json({ price: 1 }) });
 
   const configOf = (metrics?: object, more: object = {}) =>
     oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });

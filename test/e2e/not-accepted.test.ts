@@ -4,12 +4,11 @@ import { Server } from 'node:net';
 import { it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
 import { scrape } from '../support/metrics.ts';
-import { startTestService } from '../support/service.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { serviceFor } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 it('connections that cannot be accepted are one line for each server, and both go on', async (t) => {
-  const upstream = await startUpstream();
-  t.after(() => upstream.close());
+  const upstream = await upstreamFor(t);
   upstream.json('/a', 1);
   const servers: Server[] = [];
   const { listen } = Server.prototype;
@@ -17,8 +16,7 @@ it('connections that cannot be accepted are one line for each server, and both g
     servers.push(this);
     return Reflect.apply(listen, this, args);
   });
-  const service = await startTestService(oneApi(upstream.url, { a: {} }, { settings: { metrics: { port: 0 } } }));
-  t.after(() => service.stop());
+  const service = await serviceFor(t, oneApi(upstream.url, { a: {} }, { settings: { metrics: { port: 0 } } }));
   // What Node emits where a connection cannot be accepted.
   for (const server of [...servers, ...servers]) server.emit('error', new Error('accept ENOMEM'));
   assert.equal(servers.length, 2);

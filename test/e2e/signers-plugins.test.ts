@@ -1,12 +1,13 @@
 /** A plugin may sign, and what it signs is checked before it goes out. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { verifyResponse } from '../../verify/index.ts';
 import { errorsOf, warningsOf } from '../support/config.ts';
+import { suite } from '../support/lifetime.ts';
 import { requestHash } from '../support/receipts.ts';
 import { serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, THIRD } from '../support/signer-plugin.ts';
-import { startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 /** A plugin that provides `sign` in place of the built-in one. @param result what it returns of `by`, a wallet, and `digest`. */
 function signing(result: string): string {
@@ -19,13 +20,9 @@ function signing(result: string): string {
     export default { name: 'own', signerAddress: () => by.address, setup: () => ({ hooks: { sign } }) };`;
 }
 
-describe('a plugin that provides sign', { concurrency: 4 }, () => {
-  let upstream: Upstream;
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-  });
-  after(() => upstream.close());
+describe('a plugin that provides sign', { concurrency: 4 }, async () => {
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
 
   async function ask(t: TestContext, result: string, endpoint: object = {}) {
     const config = {

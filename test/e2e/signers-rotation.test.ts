@@ -2,27 +2,25 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { Wallet } from 'ethers';
 import { stringify } from 'yaml';
 import { verifyResponse } from '../../verify/index.ts';
 import { eventually } from '../support/http.ts';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const FIRST = new Wallet(TEST_KEY);
 /** A plugin that wants to be the signer as well. */
 const RIVAL = `export default { name: 'rival', signerAddress: () => '${TEST_ADDRESS}', setup: () => ({}) };`;
 
-describe('a reload that changes the signer', { concurrency: 4 }, () => {
-  let upstream: Upstream;
+describe('a reload that changes the signer', { concurrency: 4 }, async () => {
   let names = 0;
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-  });
-  after(() => upstream.close());
+
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
 
   const kept = (wallet: { readonly privateKey: string }, more: object = {}) => ({
     type: 'kept',

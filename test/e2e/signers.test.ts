@@ -1,10 +1,11 @@
 /** `settings.signer` chooses who signs, and a wrong one stops the start. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
+import { suite } from '../support/lifetime.ts';
 import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { upstreamFor } from '../support/upstream.ts';
 
 const encoding = { type: 'uint256', path: '$.price' };
 const NEXT_KEY = '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6';
@@ -24,14 +25,11 @@ function signerOf({ endpointId, timestamp, data }: Answer, signature: string): s
   return verifyMessage(getBytes(digest), signature);
 }
 
-describe('settings.signer', { concurrency: 4 }, () => {
-  let upstream: Upstream;
+describe('settings.signer', { concurrency: 4 }, async () => {
   let names = 0;
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.json('/price', { price: 7 });
-  });
-  after(() => upstream.close());
+
+  const upstream = await upstreamFor(suite);
+  upstream.json('/price', { price: 7 });
 
   /** A service with this signer, and what the signer of the plugin has done. */
   async function start(

@@ -1,27 +1,23 @@
 /** The status of a service tells how it is, by its socket. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { packageVersion } from '../../cli/surroundings.ts';
 import { oneApi } from '../support/answers.ts';
+import { suite } from '../support/lifetime.ts';
 import { metricsUrl } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { faults, startUpstream, type Upstream, upstreamFor } from '../support/upstream.ts';
+import { faults, upstreamFor } from '../support/upstream.ts';
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const KEYS = Array.from({ length: 12 }, (_, i) => ({ name: `client-${i}`, key: `${i}`.padStart(32, 'k') }));
 const local = { role: 'current', type: 'environment', address: TEST_ADDRESS, state: 'up' };
 
 /** `GET /status` at the port of the metrics: what every process shows, and the operator's way to see a running service. */
-describe('the status of a service', { concurrency: 4 }, () => {
-  let upstream: Upstream;
-
-  before(async () => {
-    upstream = await startUpstream({ '*': faults.serverError(), '/plain': faults.json({ price: 1 }) });
-  });
-  after(() => upstream.close());
+describe('the status of a service', { concurrency: 4 }, async () => {
+  const upstream = await upstreamFor(suite, { '*': faults.serverError(), '/plain': faults.json({ price: 1 }) });
 
   const configOf = (
     settings: object = {},

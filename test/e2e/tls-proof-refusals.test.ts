@@ -1,8 +1,8 @@
 /** Whatever the gateway of proofs does, the answer goes out. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { oneApi } from '../support/answers.ts';
-import { stopAll } from '../support/lifetime.ts';
+import { suite } from '../support/lifetime.ts';
 import {
   type Asked,
   gateway as answering,
@@ -13,8 +13,8 @@ import {
   stranger,
   type TestProof,
 } from '../support/reclaim.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const responseMatches = [{ type: 'regex', value: '"price":(?<price>\\d+)' }];
@@ -153,24 +153,18 @@ const refused: Record<string, [Handler, string | RegExp]> = {
 
 describe('whatever the gateway does, the answer goes out (decisions: dropped, logged, non-fatal)', {
   timeout: 600_000,
-}, () => {
-  let upstream: Upstream;
-  let gateway: Upstream;
-  let service: RunningService;
+}, async () => {
+  const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 3 }) });
+  const gateway = await upstreamFor(suite, { '/honest': honest });
+  const parameters = [{ name: 'q' }];
+  const body = { path: '/price', method: 'POST', parameters: [{ name: 'q', in: 'body' }] };
+  const settings = {
+    proof: { type: 'reclaim', gatewayUrl: `${gateway.url}/prove`, timeout: 1500, attestors: [attestor.address] },
+  };
+  const common = { encoding: { type: 'uint256', path: '$.price' }, responseMatches };
+  const endpoints = { price: { ...common, parameters }, body: { ...common, ...body } };
+  const service = await serviceFor(suite, oneApi(upstream.url, endpoints, { settings }));
 
-  before(async () => {
-    upstream = await startUpstream({ '/price': faults.json({ price: 3 }) });
-    gateway = await startUpstream({ '/honest': honest });
-    const parameters = [{ name: 'q' }];
-    const body = { path: '/price', method: 'POST', parameters: [{ name: 'q', in: 'body' }] };
-    const settings = {
-      proof: { type: 'reclaim', gatewayUrl: `${gateway.url}/prove`, timeout: 1500, attestors: [attestor.address] },
-    };
-    const common = { encoding: { type: 'uint256', path: '$.price' }, responseMatches };
-    const endpoints = { price: { ...common, parameters }, body: { ...common, ...body } };
-    service = await startTestService(oneApi(upstream.url, endpoints, { settings }));
-  });
-  after(() => stopAll(service, upstream, gateway));
   beforeEach(() => {
     gateway.requests.length = 0;
     service.logs.length = 0;

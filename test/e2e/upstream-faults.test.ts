@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { urlOf } from '../../plugins-sdk/lib/http/listen.ts';
 import { oneApi } from '../support/answers.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { faults, type Handler, jsonOfSize, startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { faults, type Handler, jsonOfSize, startUpstream, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 
 const MIB = 1024 * 1024;
@@ -125,9 +125,9 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
 });
 
-describe('answers of the upstream (specification: errors 502, limits, empty bodies)', { timeout: 600_000 }, () => {
-  let upstream: Upstream;
-  let service: RunningService;
+describe('answers of the upstream (specification: errors 502, limits, empty bodies)', {
+  timeout: 600_000,
+}, async () => {
   const paths = new Map<string, string>();
 
   const route = (name: string, handler: Handler) => {
@@ -136,28 +136,26 @@ describe('answers of the upstream (specification: errors 502, limits, empty bodi
     upstream.on(path, handler);
   };
 
-  before(async () => {
-    upstream = await startUpstream();
-    for (const [name, { handler }] of Object.entries(failing)) route(name, handler);
-    for (const [name, { handler }] of Object.entries(fine)) route(name, handler);
-    for (const [name, handler] of Object.entries(empty)) route(name, handler);
-    for (const status of statuses)
-      route(`status ${status}`, faults.raw(`HTTP/1.1 ${status} X\r\ncontent-length: 11\r\n\r\n{"value":1}`));
-    route('ok', faults.json({ value: 1 }));
-    // One parameter chooses the path, so that one endpoint with one slot serves all.
-    const parameters = [{ name: 'p', in: 'path', required: true }];
-    service = await startTestService(
-      oneApi(
-        upstream.url,
-        {
-          raw: { path: '/{p}', parameters },
-          encoded: { path: '/{p}', parameters, encoding: { type: 'int256', path: '$.value' } },
-        },
-        { settings: { maxConcurrentApiCalls: 1 }, api: { timeout: 400 } },
-      ),
-    );
-  });
-  after(() => stopAll(service, upstream));
+  const upstream = await upstreamFor(suite);
+  for (const [name, { handler }] of Object.entries(failing)) route(name, handler);
+  for (const [name, { handler }] of Object.entries(fine)) route(name, handler);
+  for (const [name, handler] of Object.entries(empty)) route(name, handler);
+  for (const status of statuses)
+    route(`status ${status}`, faults.raw(`HTTP/1.1 ${status} X\r\ncontent-length: 11\r\n\r\n{"value":1}`));
+  route('ok', faults.json({ value: 1 }));
+  // One parameter chooses the path, so that one endpoint with one slot serves all.
+  const parameters = [{ name: 'p', in: 'path', required: true }];
+  const service = await serviceFor(
+    suite,
+    oneApi(
+      upstream.url,
+      {
+        raw: { path: '/{p}', parameters },
+        encoded: { path: '/{p}', parameters, encoding: { type: 'int256', path: '$.value' } },
+      },
+      { settings: { maxConcurrentApiCalls: 1 }, api: { timeout: 400 } },
+    ),
+  );
 
   const ask = (endpoint: 'raw' | 'encoded', name: string) => service.post(`api/${endpoint}`, { p: name });
 

@@ -2,22 +2,20 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { errorsOf } from '../support/config.ts';
 import { assertRefused } from '../support/http.ts';
-import { stopAll } from '../support/lifetime.ts';
-import { type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { suite } from '../support/lifetime.ts';
+import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 
 const free = { type: 'free' };
 
 describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; decisions, Configuration)', {
   timeout: 60_000,
-}, () => {
-  let upstream: Upstream;
-  let service: RunningService;
+}, async () => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
   const arrivals = new EventEmitter();
@@ -25,43 +23,41 @@ describe('`settings.maxConcurrentApiCalls` (specification: errors 503, limits; d
     while (held.length < count) await once(arrivals, 'held');
   };
 
-  before(async () => {
-    upstream = await startUpstream();
-    upstream.on('*', (_, res) => {
-      held.push(res);
-      arrivals.emit('held');
-    });
-    upstream.json('/quick', { value: 1 });
-    service = await startTestService({
-      settings: { maxConcurrentApiCalls: 2 },
-      apis: [
-        {
-          name: 'patient',
-          url: upstream.url,
-          auth: free,
-          timeout: 30_000,
-          maxConcurrentCalls: 2,
-          endpoints: [{ name: 'held', path: '/held', parameters: [{ name: 'n' }] }],
-        },
-        {
-          name: 'hasty',
-          url: upstream.url,
-          auth: free,
-          timeout: 1000,
-          endpoints: [{ name: 'quick', path: '/quick' }],
-        },
-        {
-          name: 'cached',
-          url: upstream.url,
-          auth: free,
-          timeout: 1000,
-          cache: { maxAge: 60_000 },
-          endpoints: [{ name: 'quick', path: '/quick', parameters: [{ name: 'n' }] }],
-        },
-      ],
-    });
+  const upstream = await upstreamFor(suite);
+  upstream.on('*', (_, res) => {
+    held.push(res);
+    arrivals.emit('held');
   });
-  after(() => stopAll(service, upstream));
+  upstream.json('/quick', { value: 1 });
+  const service = await serviceFor(suite, {
+    settings: { maxConcurrentApiCalls: 2 },
+    apis: [
+      {
+        name: 'patient',
+        url: upstream.url,
+        auth: free,
+        timeout: 30_000,
+        maxConcurrentCalls: 2,
+        endpoints: [{ name: 'held', path: '/held', parameters: [{ name: 'n' }] }],
+      },
+      {
+        name: 'hasty',
+        url: upstream.url,
+        auth: free,
+        timeout: 1000,
+        endpoints: [{ name: 'quick', path: '/quick' }],
+      },
+      {
+        name: 'cached',
+        url: upstream.url,
+        auth: free,
+        timeout: 1000,
+        cache: { maxAge: 60_000 },
+        endpoints: [{ name: 'quick', path: '/quick', parameters: [{ name: 'n' }] }],
+      },
+    ],
+  });
+
   beforeEach(() => {
     upstream.requests.length = 0;
     held.length = 0;
