@@ -15,7 +15,7 @@ import type { HttpRequest } from '../plugins-sdk/kernel.ts';
 import { strictKey } from '../plugins-sdk/keys.ts';
 import { TextMemo } from '../plugins-sdk/lib/bounded/text-memo.ts';
 import { MAX_JSON_DEPTH } from '../plugins-sdk/lib/json/canonical-json.ts';
-import { isFiniteJson } from '../plugins-sdk/lib/json/numbers.ts';
+import { infiniteMembers } from '../plugins-sdk/lib/json/numbers.ts';
 import { isRecord } from '../plugins-sdk/lib/json/value.ts';
 import { warmUp } from '../plugins-sdk/lib/process/warm-up.ts';
 import type { Responses } from '../plugins-sdk/openapi/part.ts';
@@ -148,7 +148,7 @@ const MAY_BE_INEXACT = /[:,[\s]-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
 
 function inexactIn(text: string): ReadonlySet<string> | undefined {
   const { parameters = {} }: { parameters?: Parameters } = JSON.parse(withoutRoundedNumbers(text));
-  const inexact = Object.keys(parameters).filter((name) => !isFiniteJson(parameters[name] ?? null));
+  const inexact = infiniteMembers(parameters);
   return inexact.length > 0 ? new Set(inexact) : undefined;
 }
 

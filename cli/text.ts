@@ -1,4 +1,5 @@
 import { errorForLog } from '../kernel/refusal.ts';
+import { unicodeEscape } from '../plugins-sdk/lib/text/unicode-escape.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 /** Quick to look for, and nearly never there. */
@@ -11,7 +12,7 @@ const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t'
  */
 export function escapeUnprintable(text: string): string {
   if (!BEYOND_ASCII.test(text)) return text;
-  return text.replace(UNPRINTABLE, (char) => SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNPRINTABLE, (char) => SHORT[char] ?? unicodeEscape(char));
 }
 
 /** Lines of cells under each other: every column but the last as wide as its widest cell. */

@@ -1,9 +1,9 @@
 import { authPath, checkAddress, checkHeaderName, error, isHeaderValue, warning } from '../../plugins-sdk/checks.ts';
 import type { CheckContext, EndpointDraft, Finding } from '../../plugins-sdk/index.ts';
 import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/keys.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isReadableOnTheWay } from '../../plugins-sdk/lib/http/target.ts';
 import { publicUrlOf } from '../shared/discovery.ts';
+import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { isCdpSecret } from './cdp.ts';
 import { checkAmount } from './check-price.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
@@ -84,10 +84,6 @@ function checkPrice(at: string, terms: Terms): Finding[] {
     .map((message) => error(`${at}.price`, message));
 }
 
-function isZero(address: string): boolean {
-  return /^0x0{40}$/.test(address);
-}
-
 /** With another domain than the token's no payment verifies; nor does one with a token that is on another chain. */
 function checkToken(at: string, { network, asset, extra }: Accept): Finding[] {
   const domain = domainOf({ network, asset });
@@ -105,12 +101,12 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft, contex
   const late = `is not longer than the "timeout" of the API (${timeout} ms): a late answer finds its payment expired, and is not shown`;
   return [
     ...checkAddress(`${at}.asset`, asset),
-    ...(isZero(asset) ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')] : []),
+    ...(isZeroAddress(asset)
+      ? [error(`${at}.asset`, 'is the zero address: only tokens can be paid by authorisation')]
+      : []),
     ...checkToken(at, accept),
     ...checkAmount(`${at}.amount`, amount, endpoint, context),
-    ...checkAddress(`${at}.payTo`, payTo),
-    ...(isZero(payTo) ? [error(`${at}.payTo`, 'is the zero address: payments would be lost')] : []),
-    ...(isSameHex(payTo, asset) ? [error(`${at}.payTo`, 'is the token itself: payments would be lost')] : []),
+    ...checkPayee(`${at}.payTo`, payTo, asset),
     ...(short ? [warning(maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`, late)] : []),
   ];
 }

@@ -54,7 +54,7 @@ const invalid = () => new PaymentFault('invalid_payload');
 export function decodePayment(text: string, { schemas }: Core): PaymentPayload {
   let payload: unknown;
   try {
-    payload = jsonIn(text, LONGEST_HEADER);
+    payload = base64Json(text, LONGEST_HEADER);
   } catch {
     throw invalid();
   }
@@ -64,7 +64,7 @@ export function decodePayment(text: string, { schemas }: Core): PaymentPayload {
 }
 
 /** The JSON that a header carries in base64. @throws */
-export function jsonIn(text: string, longest: number): unknown {
+export function base64Json(text: string, longest: number): unknown {
   if (text.length > longest || !BASE64.test(text)) throw new Error('no base64, or too much of it');
   return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64')));
 }

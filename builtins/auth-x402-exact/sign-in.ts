@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { recoverTextSigner } from '../../plugins-sdk/lib/eth/eip191.ts';
 import { isHex, isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { jsonIn, PaymentFault } from './payload.ts';
+import { base64Json, PaymentFault } from './payload.ts';
 
 /** The extension of the protocol, and in lower case the header, by which a wallet shows whose it is. */
 export const SIGN_IN = 'sign-in-with-x';
@@ -94,7 +94,7 @@ type Members = Readonly<Record<(typeof MEMBERS)[number], string>>;
 function membersIn(header: string): Members {
   let said: unknown;
   try {
-    said = jsonIn(header, LONGEST_HEADER);
+    said = base64Json(header, LONGEST_HEADER);
   } catch {
     throw refused('header');
   }

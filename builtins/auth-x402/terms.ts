@@ -2,8 +2,8 @@ import { Check } from 'typebox/value';
 import { authPath, checkAddress, error, warning } from '../../plugins-sdk/checks.ts';
 import { type CheckContext, type Finding, millisecondsSchema, type Static, Type } from '../../plugins-sdk/index.ts';
 import { addressSchema } from '../../plugins-sdk/keys.ts';
-import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
 import { closedObject } from '../../plugins-sdk/schema/closed-object.ts';
+import { checkPayee, isZeroAddress } from '../shared/payee.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
 /** One `auth` object of type `x402`: what to pay, where, and who says whether it was paid. */
@@ -84,17 +84,12 @@ function checkConfirmations(at: string, terms: Terms): Finding[] {
 }
 
 function checkTerms(at: string, terms: Terms): Finding[] {
-  const isZero = /^0x0{40}$/.test(terms.recipient);
   const payable = BigInt(terms.amount) >> UINT256_BITS === 0n;
   return [
     ...checkUrl(`${at}.rpc`, terms.rpc),
     ...checkAddress(`${at}.token`, terms.token),
     ...(payable ? [] : [error(`${at}.amount`, 'is more than any token can hold (a uint256)')]),
-    ...checkAddress(`${at}.recipient`, terms.recipient),
-    ...(isZero ? [error(`${at}.recipient`, 'is the zero address: payments would be lost')] : []),
-    ...(isSameHex(terms.recipient, terms.token) && !isZero
-      ? [error(`${at}.recipient`, 'is the token itself: payments would be lost')]
-      : []),
+    ...checkPayee(`${at}.recipient`, terms.recipient, isZeroAddress(terms.token) ? undefined : terms.token),
     ...(expiryOf(terms) < 10_000 ? [warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay')] : []),
     ...(expiryOf(terms) > LONGEST_VALIDITY_MS
       ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]

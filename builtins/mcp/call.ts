@@ -7,7 +7,7 @@ import {
   type Parameters,
   type Services,
 } from '../../plugins-sdk/index.ts';
-import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { infiniteMembers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { jsonIn } from '../../plugins-sdk/lib/json/value.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import type { AnswerText } from './answer-text.ts';
@@ -78,7 +78,7 @@ function resultOf(response: AskedResponse, { verification }: EndpointTool, answe
 /** Why arguments cannot be asked with, in the words of the service; they are no parameters of a request to it either. */
 function faultIn(parameters: Parameters): string | undefined {
   try {
-    const inexact = Object.keys(parameters).find((name) => !isFiniteJson(parameters[name] ?? null));
+    const [inexact] = infiniteMembers(parameters);
     if (inexact !== undefined) return invalidParameter(inexact, INEXACT);
     takeParameters({ parameters });
     return undefined;

@@ -3,6 +3,7 @@ import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/connec
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { serializeConnection } from '../../plugins-sdk/lib/bounded/serialize-connection.ts';
 import { type Address, listen, surviveRefusals, urlOf } from '../../plugins-sdk/lib/http/listen.ts';
+import { atMostEvery } from '../../plugins-sdk/lib/time/at-most-every.ts';
 
 /** Milliseconds in which refused connections are worth one line. */
 const QUIET_MS = 60_000;
@@ -34,7 +35,6 @@ export class MetricsServer {
   #server: Server | undefined;
   #starting: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
-  #isQuiet = false;
 
   constructor(address: Address, log: Log) {
     this.#address = address;
@@ -65,15 +65,6 @@ export class MetricsServer {
     return this.#closing;
   }
 
-  #refused(limit: ConnectionLimit): void {
-    if (this.#isQuiet) return;
-    this.#isQuiet = true;
-    this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] });
-    setTimeout(() => {
-      this.#isQuiet = false;
-    }, QUIET_MS).unref();
-  }
-
   async #answer({ url = '', method }: IncomingMessage): Promise<HttpResponse> {
     const path = url.split('?', 1)[0] ?? '';
     const pages = this.#pages.at(-1) ?? {};
@@ -96,7 +87,9 @@ export class MetricsServer {
     limitConnections(
       server,
       () => CONNECTIONS,
-      (limit) => this.#refused(limit),
+      atMostEvery(QUIET_MS, (limit: ConnectionLimit) =>
+        this.#log.warn('connections to the metrics refused', { [limit]: CONNECTIONS[limit] }),
+      ),
     );
     surviveRefusals(server, (reason) => this.#log.warn('connections to the metrics cannot be accepted', { reason }));
     // None of them may hold a connection for nothing.

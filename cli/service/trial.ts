@@ -14,7 +14,7 @@ import {
 import { keys } from '../../plugins-sdk/keys.ts';
 import { decodeAbi } from '../../plugins-sdk/lib/eth/decode-abi.ts';
 import { type Leaf, leavesOf } from '../../plugins-sdk/lib/json/leaves.ts';
-import { isFiniteJson } from '../../plugins-sdk/lib/json/numbers.ts';
+import { infiniteMembers } from '../../plugins-sdk/lib/json/numbers.ts';
 import { nearest } from '../../plugins-sdk/lib/text/suggest.ts';
 import { withTimeout } from '../../plugins-sdk/lib/time/with-timeout.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
@@ -63,7 +63,7 @@ export async function runTrial(
   const raw = of(RAW);
   if (raw === undefined) throw new Error(`${file}: ${name} cannot be tried`);
   const parameters = given(raw);
-  const inexact = Object.keys(parameters).filter((each) => !isFiniteJson(parameters[each] ?? null));
+  const inexact = infiniteMembers(parameters);
   // They are refused, whatever they are, and JSON has no infinite number.
   const finite = Object.fromEntries(inexact.map((each) => [each, 0]));
   const ask: Ask = async (variant, reserved = {}) => {

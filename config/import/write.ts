@@ -1,4 +1,5 @@
 import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
+import { unicodeEscape } from '../../plugins-sdk/lib/text/unicode-escape.ts';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 
 /** Characters of a line. */
@@ -62,7 +63,7 @@ function yamlText(document: Document): string {
 }
 
 function shown(text: string): string {
-  return text.replace(OBEYED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(OBEYED, unicodeEscape);
 }
 
 function headOf({ title, apis, remarks }: Imported): string {

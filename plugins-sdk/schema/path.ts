@@ -1,4 +1,5 @@
 import { isRecord } from '../../kernel/plain-json.ts';
+import { unicodeEscape } from '../lib/text/unicode-escape.ts';
 
 export { isRecord };
 
@@ -39,5 +40,5 @@ export function walk(value: unknown, visit: (path: string, value: unknown) => vo
 
 /** The text without line breaks and control characters, which become escapes. */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNPRINTABLE, unicodeEscape);
 }

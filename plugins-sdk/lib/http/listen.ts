@@ -1,4 +1,5 @@
 import type { AddressInfo, Server } from 'node:net';
+import { atMostEvery } from '../time/at-most-every.ts';
 
 /** Where a server listens. */
 export interface Address {
@@ -30,11 +31,9 @@ const QUIET_MS = 60_000;
  * @param told why, now and then.
  */
 export function surviveRefusals(server: Server, told: (reason: string) => void): void {
-  let toldAt = Number.NEGATIVE_INFINITY;
+  const tell = atMostEvery(QUIET_MS, told);
   server.on('error', ({ message }) => {
-    if (!server.listening || performance.now() - toldAt < QUIET_MS) return;
-    toldAt = performance.now();
-    told(message);
+    if (server.listening) tell(message);
   });
 }
 

@@ -1,0 +1,18 @@
+import { checkAddress, error } from '../../plugins-sdk/checks.ts';
+import type { Finding } from '../../plugins-sdk/index.ts';
+import { isSameHex } from '../../plugins-sdk/lib/eth/hex.ts';
+
+export function isZeroAddress(address: string): boolean {
+  return /^0x0{40}$/.test(address);
+}
+
+/** Finds an address at which payments would be lost. @param token that is paid with; none where it is the native asset. */
+export function checkPayee(at: string, payee: string, token: string | undefined): Finding[] {
+  return [
+    ...checkAddress(at, payee),
+    ...(isZeroAddress(payee) ? [error(at, 'is the zero address: payments would be lost')] : []),
+    ...(token !== undefined && isSameHex(payee, token)
+      ? [error(at, 'is the token itself: payments would be lost')]
+      : []),
+  ];
+}
